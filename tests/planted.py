@@ -33,9 +33,9 @@ def without(cls: Any, name: str, is_meant: Any) -> None:
 
 
 def not_noted(kind: type) -> None:
-    from cinductor.capture.control.journal import Journal
+    from cinductor.capture.control.state import State
 
-    without(Journal, "before_change", lambda value: type(value) is kind)
+    without(State, "before_change", lambda value: type(value) is kind)
 
 
 def unguarded(*kinds: str) -> None:
@@ -66,19 +66,19 @@ def sets() -> None:
 @bug
 def cells() -> None:
     """Cells change unseen."""
-    from cinductor.capture.control.journal import Changes, Journal
+    from cinductor.capture.control.state import Changes, State
 
     Changes.begin = lambda self, cells: (self.before.clear(), self.born.clear())
     not_noted(types.CellType)
-    Journal.share = lambda self, cells: None
+    State.share = lambda self, cells: None
 
 
 @bug
 def others() -> None:
     """What has no row is not refused."""
-    from cinductor.capture.control import journal
+    from cinductor.capture.control import state
 
-    without(journal.Journal, "before_change", lambda value: type(value) not in journal.ROWS)
+    without(state.State, "before_change", lambda value: type(value) not in state.ROWS)
 
 
 @bug
@@ -99,7 +99,7 @@ def steps() -> None:
 @bug
 def nothing_back() -> None:
     """Nothing is put back."""
-    from cinductor.capture.control.journal import Changes
+    from cinductor.capture.control.state import Changes
 
     Changes.swap = lambda self: []
 
@@ -107,13 +107,13 @@ def nothing_back() -> None:
 @bug
 def born_too_early() -> None:
     """What a run makes counts as made behind every mark."""
-    from cinductor.capture.control.journal import Journal
+    from cinductor.capture.control.state import State
 
-    def before_change(self: Any, value: Any, real: Any = Journal.before_change) -> None:
+    def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:
         if not any(id(value) in mark.born for mark in self.marks):
             real(self, value)
 
-    Journal.before_change = before_change
+    State.before_change = before_change
 
 
 @bug
@@ -194,12 +194,12 @@ def kinds() -> None:
 @bug
 def looked_at() -> None:
     """A list that was looked at grows again."""
-    from cinductor.capture.control.region import Attempt
+    from cinductor.capture.control.state import Attempt
 
     def end(self: Any, real: Any = Attempt.end) -> None:
-        growing = {**self.growing, **self.regions.dense}
+        growing = {**self.tables["growing"], **self.state.list_buffers}
         real(self)
-        self.regions.set_growing(growing)
+        self.state.put(growing=growing)
 
     Attempt.end = end
 

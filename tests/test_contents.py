@@ -5,7 +5,7 @@ import pytest
 from test_regions import check, nodes
 
 import cinductor
-from cinductor.capture.value import state
+from cinductor.capture.control import state
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 CASES = []

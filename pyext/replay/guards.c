@@ -71,6 +71,14 @@ cx_guards_set_words(CxGuards *g, PyObject *names, PyObject *where)
 
 /* ---- checking ---- */
 
+/* Of most calls this is all: an argument, compared where it stands. */
+static inline int
+test(CxLookup *l, CxCheck *c)
+{
+    PyObject *value = c->kind == CHECK_array ? cx_lookup_value(l, c->source) : NULL;
+    return value != NULL ? cx_check_test_array(c, value, l->table) : cx_check_test(l, c);
+}
+
 static bool
 relation_holds(const CxRelation *r, const int64_t *table)
 {
@@ -87,6 +95,28 @@ relation_holds(const CxRelation *r, const int64_t *table)
     }
 }
 
+/* What waited for the symbols, of an array or an int. */
+static inline int
+test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
+{
+    PyArrayObject *a = (PyArrayObject *)value;
+
+    if (c->kind == CHECK_size) {
+        bool fits =
+            c->sizes[0].is_definition || table[c->sizes[0].number] == PyLong_AsLongLong(value);
+        return fits ? AGREES : OTHER_VALUE;
+    }
+    for (int k = 0; k < c->rank; k++)
+        if (c->sizes[k].expr != NULL && !c->sizes[k].is_definition &&
+            table[c->sizes[k].number] != PyArray_DIM(a, k))
+            return OTHER_SIZE + k;
+    for (int k = 0; c->looks_at_strides && k < c->rank; k++)
+        if (c->strides[k].expr != NULL && table[c->strides[k].number] != PyArray_STRIDE(a, k) &&
+            PyArray_DIM(a, k) > 1 && PyArray_SIZE(a) != 0)
+            return OTHER_LAYOUT;
+    return AGREES;
+}
+
 /* 1, 0 or CX_GUARDS_UNUSUAL with *why. */
 static int
 check_sizes(CxLookup *l, PyObject **why)
@@ -98,7 +128,7 @@ check_sizes(CxLookup *l, PyObject **why)
         const CxCheck *c = &g->checks[k];
         if (c->rank == 0 || c->count >= 0)
             continue;
-        int where = cx_check_test_computed(c, l->values[c->source], l->table);
+        int where = test_computed(c, l->values[c->source], l->table);
         if (where == AGREES)
             continue;
         if (why != NULL)
@@ -126,7 +156,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
         memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
     for (int k = 0; k < g->nchecks; k++) {
         CxCheck *c = &g->checks[k];
-        int where = cx_check_test(&lookup, c);
+        int where = test(&lookup, c);
         if (where == AGREES)
             continue;
         PyErr_Clear();
@@ -137,7 +167,7 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     if (g->ctx != NULL && (fits = check_sizes(&lookup, why)) != 1)
         return why != NULL && *why == NULL ? -1 : fits;
     for (int k = 0; k < g->nsources; k++)
-        if (cx_lookup_value(&lookup, k) == NULL) {
+        if (values[k] == NULL && cx_lookup_find(&lookup, k) == NULL) {
             if (why != NULL)
                 *why = cx_text_missing(g, k);
             return why != NULL && *why == NULL ? -1 : 0;

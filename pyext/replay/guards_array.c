@@ -72,27 +72,6 @@ cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table)
     return test_strides(c, dims, PyArray_STRIDES(a), table);
 }
 
-int
-cx_check_test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
-{
-    PyArrayObject *a = (PyArrayObject *)value;
-
-    if (c->kind == CHECK_size) {
-        bool fits =
-            c->sizes[0].is_definition || table[c->sizes[0].number] == PyLong_AsLongLong(value);
-        return fits ? AGREES : OTHER_VALUE;
-    }
-    for (int k = 0; k < c->rank; k++)
-        if (c->sizes[k].expr != NULL && !c->sizes[k].is_definition &&
-            table[c->sizes[k].number] != PyArray_DIM(a, k))
-            return OTHER_SIZE + k;
-    for (int k = 0; c->looks_at_strides && k < c->rank; k++)
-        if (c->strides[k].expr != NULL && table[c->strides[k].number] != PyArray_STRIDE(a, k) &&
-            PyArray_DIM(a, k) > 1 && PyArray_SIZE(a) != 0)
-            return OTHER_LAYOUT;
-    return AGREES;
-}
-
 PyObject *
 cx_text_extent(const CxGuards *g, const CxExtent *extent, const char *defined)
 {

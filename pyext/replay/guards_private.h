@@ -145,8 +145,6 @@ typedef enum CxWhere {
 
 /* Where an array differs, or an int: extents that wait for the symbols do not. */
 int cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table);
-/* What waited for the symbols, of an array or an int. */
-int cx_check_test_computed(const CxCheck *c, PyObject *value, const int64_t *table);
 /* Constants are compared and symbols taken; what is computed waits. */
 bool cx_extent_fits(const CxExtent *extent, int64_t found, int64_t *table);
 /* defined: of one that a symbol is taken from. */

@@ -5,6 +5,7 @@ A function without source is run as it is, where nothing in it could go unseen.
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +20,9 @@ from .calls.calls import dispatch
 from .calls.follow import bind
 from .failure import Abandon
 from .stage import Stage
-from .syntax.octets import LOOKED_AT, names_of_octets
+from .syntax.names import MEASURES, Names
 from .syntax.rewrite import NOT_FOUND, NotRewritable, rewrite
+from .syntax.source import find_function
 from .value.items import Octets, octets_in
 from .value.objects import OPAQUE
 
@@ -140,13 +142,21 @@ def enter_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) ->
     """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
-    has_builtins = LOOKED_AT.isdisjoint(fn.__globals__)
-    is_taken_apart = has_builtins and name in names_of_octets(fn.__code__, fn.__qualname__)
+    has_builtins = MEASURES.isdisjoint(fn.__globals__)
+    is_taken_apart = has_builtins and name in octets_of(fn.__code__, fn.__qualname__)
     if not is_taken_apart or not stage.symbols.are_data(value, stage.place(source)):
         return stage.lift_guarded(value, source)
     stage.check(source, "type", bytes)
     array = stage.make(octets_in, source, value)
     return Octets(value, stage.lift_guarded(array, stage.source_of(array)))
+
+
+@functools.lru_cache(maxsize=256)
+def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
+    """The parameters of a function that it only takes items of."""
+    node = find_function(code, qualname)
+    is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))
+    return Names(node).octets() if node is not None and is_free else frozenset()
 
 
 def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:

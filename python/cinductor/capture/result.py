@@ -111,10 +111,10 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effect("returns a method of an array")
         return stage.materialise(value)
-    if id(value) in stage.regions.growing:
-        return DeferredCall(stage.regions.growing[id(value)].recipe())
-    if id(value) in stage.regions.sized_lists:
-        return returnable(stage, stage.regions.sized_lists[id(value)].recipe(), reached, seen)
+    if id(value) in stage.state.growing:
+        return DeferredCall(stage.state.growing[id(value)].recipe())
+    if id(value) in stage.state.sized_lists:
+        return returnable(stage, stage.state.sized_lists[id(value)].recipe(), reached, seen)
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:

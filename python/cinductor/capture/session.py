@@ -535,7 +535,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     """The exception that is leaving the function: effects so far happen first."""
     stage.tracer.needs_python = True
     try:
-        stage.regions.unwind(0)
+        stage.state.unwind(0)
         stage.tracer.flush()
         stage.stores.flush()
     except (_core.CinductorError, _core.RegionBreak):

@@ -26,6 +26,7 @@ from ..numpy import surface
 from ..numpy.random import set_state
 from .arrays import Arrays
 from .control.region import Regions
+from .control.state import State
 from .failure import Abandon, Suspect
 from .materialise import Materialiser
 from .stores import Stores
@@ -111,6 +112,7 @@ class Stage:
         self.stores = Stores(self)
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
+        self.state = State(self)
         self.regions = Regions(self)
         self.handed = Handed(self)
         self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
@@ -235,7 +237,7 @@ class Stage:
         if found is None:
             return None
         if found[1] == GROWING:
-            self.regions.growing[id(value)].look()
+            self.state.growing[id(value)].look()
             return self.source_of(value)
         return found[1]
 
@@ -369,13 +371,13 @@ class Stage:
 
     def begin_effects(self, reason: str) -> None:
         """What could still be looked at behind an effect, when the call cannot be begun anew."""
-        for opened in [*self.regions.sized_lists.values()]:
+        for opened in [*self.state.sized_lists.values()]:
             opened.look(self, reason)
 
     @property
     def done(self) -> tuple[int, int, int]:
         """How much has happened that is not done twice: effects first."""
-        return self.effects, self.followed, self.regions.journal.changes
+        return self.effects, self.followed, self.state.changes
 
     def stop(self, reason: str) -> None:
         """A break: what is pending is run first."""
@@ -543,8 +545,8 @@ class Stage:
         if cls is np.ndarray:
             return self.arrays.lift_guarded(value, OPAQUE)
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if id(value) in self.regions.growing:
-                return self.regions.growing[id(value)].array
+            if id(value) in self.state.growing:
+                return self.state.growing[id(value)].array
             inside = self.lift_items(value)
             if is_a(inside, dict):
                 return {k: self.lift_nested(v) for k, v in inside.items()}

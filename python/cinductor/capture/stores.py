@@ -63,19 +63,19 @@ class Stores:
         """Sets an attribute or item at the end of the call, and of later ones. A loop carries what
         it was before, so that is read when nothing has been stored yet.
         """
-        stage, regions = self.stage, self.stage.regions
+        stage = self.stage
         stage.sees_objects = True  # what is read of another would have changed, too
         if type(value) is list:
             stage.guard_length(value, stage.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)
         waiting = self.objects.setdefault(id(value), (value, {}))[1]
         now = value if holds_items(value) else attributes_of(value)
-        if regions.journal.marks and place not in waiting and (type(now) is list or place in now):
+        if stage.state.marks and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
             source = stage.source(kind, stage.source_of(value), place)
             waiting[place] = stage.lift_guarded(now[place], source)
-            regions.journal.amend(waiting, place)
-        regions.journal.before_change(waiting)
+            stage.state.amend(waiting, place)
+        stage.state.before_change(waiting)
         waiting[place] = item
 
     def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:

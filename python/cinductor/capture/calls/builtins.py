@@ -30,6 +30,7 @@ from ..value.items import (
     Octets,
     Range,
 )
+from ..value.kinds import is_int
 from ..value.objects import (
     HOLDERS,
     PURE_TYPES,
@@ -41,7 +42,6 @@ from ..value.objects import (
     is_numpys,
     is_standard,
 )
-from ..value.state import is_int
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from . import iterables as iterables  # and this its own
 from .calls import dispatch, enter_families, enter_row, understands, understands_family
@@ -112,8 +112,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
         if is_a(value, HOLDERS) and is_native(type(value), "__len__"):
-            if id(value) in stage.regions.growing:
-                return stage.regions.growing[id(value)].length
+            if id(value) in stage.state.growing:
+                return stage.state.growing[id(value)].length
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -249,7 +249,7 @@ def _frames(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """Counts the levels of the stack in the user's frames."""
     stage = scope.stage
-    active = stage.regions.active
+    active = stage.state.active
     if active and active[-1].levels and stage.may_check():
         raise Raising("warning")  # the program checks that this arm is not taken
     stage.stop("calls warnings.warn")

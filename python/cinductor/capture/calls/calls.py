@@ -229,9 +229,9 @@ def call_container(
 ) -> Any:
     """A method of a list, tuple, dict or set."""
     stage, name = scope.stage, f.__name__
-    if id(owner) in stage.regions.sized_lists:
-        stage.regions.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
-    growth = stage.regions.growing.get(id(owner))
+    if id(owner) in stage.state.sized_lists:
+        stage.state.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
+    growth = stage.state.growing.get(id(owner))
     if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(growth, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
@@ -283,7 +283,7 @@ def call_new_container(
             return call_unknown(scope, f, args, kwargs)
     args = tuple(scope.use(a) if is_looked_at(name, k) else a for k, a in enumerate(args))
     if name not in READERS[kind] and not is_a(owner, tuple):
-        journal = stage.regions.journal
+        journal = stage.state
         (journal.before_pop if name == "pop" else journal.before_change)(owner)
     return stage.lift_array(f(*args, **kwargs))
 

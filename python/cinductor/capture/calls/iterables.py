@@ -23,6 +23,7 @@ from ..value.items import (
     numbered,
     zipped,
 )
+from ..value.kinds import is_int
 from ..value.objects import (
     MISSING,
     Traced,
@@ -30,7 +31,6 @@ from ..value.objects import (
     has_hooks,
     is_ours,
 )
-from ..value.state import is_int
 from .calls import called_by, dispatch, understands
 from .unknown import call_pure, call_unknown
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..control.region import is_condition, truth
+from ..value.kinds import is_int, kind_of
 from ..value.objects import Traced, holds_traced, hooked_in
-from ..value.state import is_int, kind_of
 
 if TYPE_CHECKING:
     from ..value.hooks import Hooks

@@ -90,8 +90,8 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """A function of NumPy's that the surface has."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if id(args[0]) in stage.regions.growing:
-            return stage.regions.growing[id(args[0])].array
+        if id(args[0]) in stage.state.growing:
+            return stage.state.growing[id(args[0])].array
         rows = stage.regions.backing_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")

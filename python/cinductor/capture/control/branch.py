@@ -12,15 +12,13 @@ from typing import Any
 from ... import _core
 from ...interrupt import is_interrupt
 from ...signals import Signal
+from ..value.kinds import UNBOUND
 from ..value.objects import Traced
-from ..value.state import UNBOUND
 from . import list_buffer
-from .contents import Contents, is_unchanged, keeps_places, value_of
 from .ends import End
-from .list_columns import is_longer, owner_of
+from .list_columns import owner_of
 from .merge import OURS, Merge
 from .region import (
-    Attempt,
     Raising,
     Region,
     RegionBreak,
@@ -29,6 +27,7 @@ from .region import (
     is_condition,
     truth,
 )
+from .state import Attempt, Contents, value_of
 
 
 class Level:
@@ -38,7 +37,7 @@ class Level:
         self.region, self.condition = region, condition
         self.arm, self.head = arm, head
         self.number = region.regions.count_test()
-        self.attempt = Attempt(region)
+        self.attempt = Attempt(region.state)
         self.then_block: Any = None
         self.else_block: Any = None
         self.then_end: End | None = None
@@ -46,8 +45,8 @@ class Level:
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
-        block = self.region.regions.open()
-        self.region.regions.assume(self.condition, is_then)
+        block = self.region.state.open()
+        self.region.state.assume(self.condition, is_then)
         tracer = self.region.tracer
         is_so = tracer.sample_truth(self.condition)
         is_contrary = is_so is not None and is_so is not is_then
@@ -62,7 +61,7 @@ class Level:
         region = self.region
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.look_at_contents(appended)}
-        end = End(region.regions, block, names, region.tracer.written(self.attempt.mark))
+        end = End(region.state, block, names, region.tracer.written(self.attempt.mark))
         for growth, items in appended:
             end.append(block, growth, items)
         self.attempt.undo()
@@ -71,17 +70,15 @@ class Level:
     def look_at_contents(self, appended: list[Any]) -> dict[str, Any]:
         """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
-        for container in self.region.changed_containers(self.attempt):
-            before = self.attempt.changes.before[id(container)][1]
-            if is_unchanged(before, container):
+        for change in self.region.changes(self.attempt):
+            if change.is_nothing:
                 continue
-            if is_longer(before, container):
-                growth = owner_of(self.region, container, container[len(before)])
-                appended.append((growth, container[len(before) :]))
+            if items := change.appended:
+                appended.append((owner_of(self.region, change), items))
                 continue
-            if not keeps_places(before, container):
+            if not change.keeps_places:
                 self.region.fail("a branch adds to a container or takes from it")
-            names[self.contents.name_of(container)] = value_of(container)
+            names[self.contents.name_of(change.container)] = value_of(change.container)
         return names
 
 
@@ -100,7 +97,7 @@ class Branch(Region):
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
         self.asked: list[Any] = []  # lists to be made of buffers, `dense`
-        self.growing = self.regions.growing
+        self.growing = self.state.growing
 
     def begin(self, names: dict[str, Any]) -> None:
         """The names of the frame before the branch."""
@@ -110,8 +107,8 @@ class Branch(Region):
     def open(self) -> None:
         """Nothing of it has been run."""
         self.now = self.entry
-        self.base = Attempt(self)
-        self.regions.active.append(self)
+        self.base = Attempt(self.state)
+        self.state.active.append(self)
         self.pending: Any = truth(self.stage, self.condition)
         self.next_step = self.first + 1
 
@@ -252,7 +249,7 @@ class Branch(Region):
     def fall_back(self, reason: str) -> bool:
         """Python decides."""
         self.drop()
-        self.regions.set_growing(self.regions.still_growing(self.growing))
+        self.state.put(growing=self.state.still_growing(self.growing))
         self.is_plain = True
         self.step = self.first
         self.now = self.entry

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..value.kinds import is_same, leaves
 from ..value.objects import Traced
-from ..value.state import is_same, leaves
 from . import varying
 from .region import Rerun
 

@@ -14,16 +14,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...signals import Replan
+from ..value.kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
 from ..value.objects import MaybeUnbound, Traced
-from ..value.state import UNBOUND, is_array, is_int, is_same, kind_of, leaves, rebuilt
 from . import list_buffer, varying
-from .contents import Contents, is_unchanged, keeps_places, value_of
-from .distinguish import Objects
+from .alias import Flow, Objects
 from .last import Last
-from .list_columns import ListColumns, is_longer
+from .list_columns import ListColumns
 from .phi import Memory, Number, Phi, Value, make_region
 from .region import Peel, truth
-from .sharing import Sharing
+from .state import Change, Contents, value_of
 from .trips import Trips
 from .types import Types
 
@@ -48,6 +47,7 @@ class Carried:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.regions, self.tracer = loop.regions, loop.tracer
+        self.state = loop.state
         self.regions.made.append(self)
         self.entry = dict(loop.entry)
         self.types = Types(self)
@@ -132,7 +132,7 @@ class Carried:
         self.turn = 0
         self.distinct.clear()
         self.trips.open()
-        block = self.regions.open()
+        block = self.state.open()
         if self.is_while:
             self.cond = block
             if is_counted or not self.loop.is_while:
@@ -149,7 +149,7 @@ class Carried:
             self.trip = self.tracer.define(self.counter.head, 0, None)
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
-        self.contents.refill(self.regions, head)
+        self.contents.refill(self.state, head)
         for growth in self.growths.values():
             growth.open()
         self.head = head
@@ -160,9 +160,9 @@ class Carried:
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
         self.values = [
-            Value(self.tracer, block, leaf, kind)
+            Value(self.tracer, block, (name, place), leaf, kind)
             for name, kinds in self.types.of.items()
-            for leaf, kind in zip(leaves(self.entry[name]), kinds, strict=True)
+            for place, (leaf, kind) in enumerate(zip(leaves(self.entry[name]), kinds, strict=True))
             if kind is not None
         ]
         head.update(self.names_of(value.head for value in self.values))
@@ -230,12 +230,12 @@ class Carried:
         if any(self.is_new(h) for h in self.tracer.written(self.loop.attempt.mark)):
             self.loop.fail("the condition writes to an array")
         if test is not None:
-            self.contents.check_condition(self.loop, self.head)
+            self.check_condition()
         self.cond.result(condition)
-        self.regions.close(self.cond, True)
-        self.body = self.regions.open()
+        self.state.close(self.cond, True)
+        self.body = self.state.open()
         if type(test) is Traced:
-            self.regions.assume(test)
+            self.state.assume(test)
         if not self.loop.is_while:
             self.trip = self.tracer.define(self.counter.head, 0, self.extent)
         return True
@@ -253,7 +253,7 @@ class Carried:
 
     def close(self) -> None:
         """The run is over; its blocks are dropped."""
-        self.regions.unwind(self.loop.attempt.nblocks)
+        self.state.unwind(self.loop.attempt.nblocks)
 
     def next_turn(self) -> bool:
         """Whether the body is to run again in this trip."""
@@ -313,7 +313,7 @@ class Carried:
         is_alike = trace == self.first_trace and self.trips.are_known()
         if self.types.joined and not is_alike:
             raise Peel("values are of another type at the loop's entry")
-        self.sharing = Sharing(self, names)
+        self.flow = Flow(self, names)
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
@@ -322,42 +322,52 @@ class Carried:
         """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it
         computed, which classes it asked for, what it appended.
         """
-        seen = self.regions.classes[self.loop.attempt.nclasses :]  # type: ignore[union-attr]
+        seen = self.loop.attempt.since("classes")  # type: ignore[union-attr]
         return self.body.trace, seen, [growth.kinds_now() for growth in self.growths.values()]
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
         loop = self.loop
         self.grows = False
-        for container in loop.changed_containers(loop.attempt):
-            before = loop.attempt.changes.before[id(container)][1]  # type: ignore[union-attr]
+        for change in loop.changes(loop.attempt):
+            container = change.container
             if id(container) in self.growths:
                 self.growths[id(container)].learn()
                 continue
-            if is_longer(before, container):
-                self.grow(container, before)
+            if change.appended:
+                self.grow(change)
                 continue
-            if self.contents.has(container) or is_unchanged(before, container):
+            if self.contents.has(container) or change.is_nothing:
                 continue
-            if not keeps_places(before, container):
+            if not change.keeps_places:
                 loop.fail("the body adds to a container or takes from it")
             name = self.contents.name_of(container)
-            self.entry[name] = self.head[name] = value_of(container, before)
+            self.entry[name] = self.head[name] = value_of(container, change.before)
         for name, container in self.contents.containers.items():
             if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
                 loop.fail("the body adds to a container or takes from it")
         return self.contents.names()
 
-    def grow(self, container: list[Any], before: list[Any]) -> None:
+    def check_condition(self) -> None:
+        """Raises where a while's condition, which runs once more than the body, changed anything."""
+        contents = self.contents
+        for change in self.loop.changes(self.loop.attempt):
+            is_nothing, container = change.is_nothing, change.container
+            if contents.has(container):
+                is_nothing = is_one(self.head[contents.name_of(container)], value_of(container))
+            if not is_nothing:
+                self.loop.fail("the condition changes a container, or a name of a function around")
+
+    def grow(self, change: Change) -> None:
         """Notes that trips append to a list."""
-        loop = self.loop
+        loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
-            list_buffer.ask(loop, container, container[len(before)])
-        growth = ListColumns(self, container, before)
+            list_buffer.ask(loop, container, change.appended[0])
+        growth = ListColumns(self, *change)
         is_of_size = type(self.extent) is not int and not growth.may_open
-        if is_of_size and len(self.regions.active) > 1:
-            list_buffer.ask(loop, container, container[len(before)])
-        if id(container) in self.regions.sized_lists:
+        if is_of_size and len(self.state.active) > 1:
+            list_buffer.ask(loop, container, change.appended[0])
+        if id(container) in self.state.sized_lists:
             if self.tracer.flushes:
                 loop.fail("a list grows behind a loop")
             raise Replan("sized_lists", "a list is appended to by more than one loop")
@@ -458,7 +468,7 @@ class Carried:
         """Makes the region; the values of names behind the loop."""
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
-        self.sharing.check()
+        self.flow.check()
         for growth in self.growths.values():
             growth.check(names)
         if body.work == 0 and not self.written and not self.is_while:
@@ -475,13 +485,12 @@ class Carried:
         for growth in self.growths.values():
             growth.finish(body)
         self.close()
-        tracer.restore(loop.attempt.mark)
-        self.regions.aliases.set_records(loop.attempt.records)
+        loop.attempt.rewind()
         for promise in self.promises:
             promise()
         self.trips.ask()
         exits = self.make_region()
-        self.contents.refill(self.regions, exits)
+        self.contents.refill(self.state, exits)
         return exits
 
     def make_region(self) -> dict[str, Any]:
@@ -509,11 +518,11 @@ class Carried:
         for growth in self.growths.values():
             growth.exits(exits)
         made_arrays = {
-            number: leaves(exits[name])[place]
-            for (name, place), number in self.sharing.numbers.items()
-            if self.is_live_behind(name)
+            number: leaves(exits[array.phi.name])[array.phi.place]
+            for number, array in enumerate(self.flow.arrays)
+            if self.is_live_behind(array.phi.name)
         }
-        needs_trips = max(needs_trips, self.sharing.note(made_arrays))
+        needs_trips = max(needs_trips, self.flow.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.trips.make_sure(needs_trips, counter)

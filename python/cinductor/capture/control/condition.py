@@ -11,9 +11,9 @@ from typing import Any
 from ...signals import Replan
 from ..syntax.matches import PREFIX
 from ..syntax.sites import Site
+from ..value.kinds import lifted, strength
 from ..value.objects import UNBOUND, Traced, holds_traced
-from ..value.state import lifted, strength
-from .aliases import Records
+from .alias import Records
 from .branch import Level
 from .ends import End
 from .lattice import join
@@ -37,7 +37,7 @@ class Condition(Region):
         """Gives this attempt up: in no construct that could do without a region, all of the call."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
-        if self.regions.active or is_known or not self.stage.may_check():
+        if self.state.active or is_known or not self.stage.may_check():
             super().fail(reason)
         raise Replan("decided", reason, place)
 
@@ -122,8 +122,8 @@ class Choice(Condition):
         self.check_names()
         if self.tracer.written(level.attempt.mark):
             self.fail("an operand of a condition writes to an array")
-        self.regions.close(level.then_block)
-        self.regions.forget(level.attempt.nfacts)  # that a is evaluated
+        self.state.close(level.then_block)
+        self.state.forget(level.attempt.nfacts)  # that a is evaluated
         level.open_arm(False)
         return True
 
@@ -132,14 +132,14 @@ class Choice(Condition):
         level = self.level
         self.check_names()
         written = self.tracer.written(level.attempt.mark)
-        second = End(self.regions, level.else_block, {VALUE: b}, written)
-        if second.written or self.changed_containers(level.attempt):
+        second = End(self.state, level.else_block, {VALUE: b}, written)
+        if second.written or self.changes(level.attempt):
             self.fail("an operand of a condition changes something")
-        self.regions.close(level.else_block)  # the first operand sees nothing of the second's
-        self.regions.reopen(level.then_block)
+        self.state.close(level.else_block)  # the first operand sees nothing of the second's
+        self.state.reopen(level.then_block)
         self.tracer.is_infeasible = level.attempt.is_infeasible
-        first = End(self.regions, level.then_block, {VALUE: a}, [])
-        self.regions.close(level.then_block)
+        first = End(self.state, level.then_block, {VALUE: a}, [])
+        self.state.close(level.then_block)
         level.attempt.undo()
         return self.merge(first, second)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..value.kinds import UNBOUND, leaves, rebuilt
 from ..value.objects import Traced
-from ..value.state import UNBOUND, leaves, rebuilt
 from .list_columns import Maybe
 
 
@@ -33,9 +33,9 @@ class ArmValue:
 class End:
     """What an arm ends with: values of names, and memory written to."""
 
-    def __init__(self, regions: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+    def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
-        self.records = regions.aliases.records  # what was known where it ends
+        self.records = state.records  # what was known where it ends
         self.names = {name: held_leaves(block, value) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
@@ -50,11 +50,11 @@ class End:
             held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
         self.appended.append((growth, held))
 
-    def add(self, regions: Any, block: Any, names: dict[str, Any]) -> None:
+    def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
-        regions.reopen(block)
+        state.reopen(block)
         self.names.update({name: held_leaves(block, value) for name, value in names.items()})
-        regions.close(block)
+        state.close(block)
 
 
 def held_leaves(block: Any, value: Any) -> Any:

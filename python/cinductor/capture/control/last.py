@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
+from ..value.kinds import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 from ..value.objects import Traced, attributes_of
-from ..value.state import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
 from . import varying
-from .aliases import is_loose
+from .alias import is_loose
 from .phi import Phi, strength_of
 
 if TYPE_CHECKING:
-    from .aliases import Source
+    from .alias import Source
     from .carry import Carried
 
 OURS = "__ci_"
@@ -140,7 +140,7 @@ class Last:
             return NOWHERE
         held = LastValue(name, place, leaf, sources)
         if is_array:
-            held.is_loose = is_loose(self.carried.sharing.aliases.records, leaf)
+            held.is_loose = is_loose(self.carried.state.records, leaf)
         self.held.append(held)
         return held
 
@@ -159,11 +159,11 @@ class Last:
 
     def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
         """What it may be of before the loop; None where a copy will not do."""
-        sharing = self.carried.sharing
+        flow = self.carried.flow
         found: list[Source] = []
-        for source in sharing.aliases.sources(leaf):
-            number = sharing.number_of(source)
-            if number is None and sharing.is_before(source):
+        for source in flow.aliases.sources(leaf):
+            number = flow.number_of(source)
+            if number is None and flow.is_before(source):
                 if (
                     not (source.array.is_whole or self.carried.is_while)
                     and self.carried.runs_once()
@@ -174,9 +174,9 @@ class Last:
             if not leaf.is_whole or self.is_shared(name, place, source):
                 return None
             if number is not None:
-                if sharing.is_written(sharing.arrays[number]):
+                if flow.is_written(flow.arrays[number]):
                     return None
-                found += sharing.sources(number)
+                found += flow.sources(number)
         return found
 
     def is_shared(self, name: str, place: int, source: Source) -> bool:
@@ -184,7 +184,7 @@ class Last:
         for other in self.loop.site.live_out:
             for number, leaf in enumerate(leaves(self.names.get(other))):
                 if type(leaf) is Traced and (other, number) != (name, place):
-                    for its in self.carried.sharing.aliases.sources(leaf):
+                    for its in self.carried.flow.aliases.sources(leaf):
                         if its.storage == source.storage and not its.excludes(source):
                             return True
         return False
@@ -237,15 +237,15 @@ class Last:
     def exits(self) -> dict[str, Any]:
         """The names' values behind the loop."""
         values: dict[LastValue, Any] = {}
-        sharing = self.carried.sharing
+        flow = self.carried.flow
         for held in self.held:
             value = values[held] = held.behind(self.tracer)
             sources = held.sources
             if held.before is not None and held.value.kind == "array":
-                sources = sources + sharing.of_entry(held.before)
-            sharing.aliases.add(value, sources)
+                sources = sources + flow.of_entry(held.before)
+            flow.aliases.add(value, sources)
             if held.is_loose:
-                sharing.aliases.loosen(value)
+                flow.aliases.loosen(value)
         return {
             name: rebuilt(value, (values[v] if type(v) is LastValue else v for v in leaves(value)))
             for name, value in self.values.items()

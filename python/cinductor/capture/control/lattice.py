@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..value.kinds import UINT64, are_ints, is_number, is_of_class, kind_of, lifted, strength
 from ..value.objects import Traced
-from ..value.state import UINT64, are_ints, is_number, is_of_class, kind_of, lifted, strength
 
 OTHER = "is of another type"
 LARGE = "is no 64-bit number"

@@ -15,8 +15,8 @@ import numpy as np
 from ...instance import is_a
 from ...numpy.surface import require, small_ints
 from ..value.items import Items
+from ..value.kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
 from ..value.objects import Traced, is_ours
-from ..value.state import fill, have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
 from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class ListBuffer:
         other.buffers = [column[key] for column in self.columns()]
         other.room = other.buffers[0].shape[0]
         other.cells = [other.room]
-        regions = self.stage.regions
-        regions.set_growing({**regions.growing, id(other.container): other})
+        self.stage.state.grow(other)
         return other.container
 
     def read(self, place: Any) -> Any:
@@ -124,7 +123,7 @@ class ListBuffer:
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
-        active = self.stage.regions.active
+        active = self.stage.state.active
         if self.loop not in active:
             if self.spare == 0 or any(region.is_loop for region in active):
                 self.fail("several loops append to a list")
@@ -141,21 +140,18 @@ class ListBuffer:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.stage.regions.journal.before_change(self.cells)
-        self.cells[0] = length
+        self.stage.state.refill(self.cells, [length])
 
     def look(self) -> None:
         """The list gets its items, behind a break: somebody does what buffers cannot."""
-        regions = self.stage.regions
         if self.tracer.in_region:
             self.fail("a list that a loop appends to is looked at")
         make, strong, *columns = self.recipe()
         self.stage.stop("a list whose length data decide is looked at")
         items = make(strong, *(self.stage.materialise(column) for column in columns))
-        regions.journal.before_change(self.container)
-        fill(self.container, items)
-        growing = {k: g for k, g in regions.growing.items() if g is not self}
-        regions.set_growing(growing)
+        state = self.stage.state
+        state.refill(self.container, items)
+        state.put(growing={k: g for k, g in state.growing.items() if g is not self})
 
     # --- all of it ---
 
@@ -220,12 +216,12 @@ def tuples(strong: tuple[bool, ...], *columns: Any) -> list[Any]:
 
 def made_of(scope: Any, like: Any, buffer: Any, length: Any) -> list[Any]:
     """A list of numbers that are an array's: nobody may append to it."""
-    other, regions = object.__new__(ListBuffer), scope.stage.regions
+    other = object.__new__(ListBuffer)
     other.loop, other.container, other.like = None, [], like
     other.scope, other.stage, other.tracer = scope, scope.stage, scope.stage.tracer
     other.kinds, other.buffers = [kind_of(like)], [buffer]
     other.room, other.spare, other.cells = length, 0, [length]
-    regions.set_growing({**regions.growing, id(other.container): other})
+    scope.stage.state.grow(other)
     return other.container
 
 
@@ -242,7 +238,7 @@ def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
 
 def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is such a list; None where their items differ."""
-    growing = scope.stage.regions.growing
+    growing = scope.stage.state.growing
     parts = [growing.get(id(value), value) for value in (a, b)]
     found = [part for part in parts if type(part) is ListBuffer]
     if not found or len(found[0].kinds) != 1 or is_a(found[0].like, tuple):
@@ -287,9 +283,9 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
     known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no gap
     if not all(is_alike(other, item, kinds) for other in known):
         loop.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the buffers are made
-    regions, room = loop.regions, 1
+    room = 1
     owner, is_open = None, False
-    for region in regions.active:
+    for region in loop.state.active:
         if owner is None:
             if not region.reached([container]):
                 continue
@@ -310,6 +306,5 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
 def make(loop: Owner) -> None:
     """Makes buffers of the lists that are asked for, outside of the loop or branch."""
     for container, item, room in loop.asked:
-        dense = ListBuffer(loop, container, item, room)
-        loop.regions.set_growing({**loop.regions.growing, id(container): dense})
+        loop.state.grow(ListBuffer(loop, container, item, room))
     loop.asked.clear()

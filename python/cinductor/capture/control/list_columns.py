@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..value.kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..value.objects import Traced
-from ..value.state import ATOMS, fill, is_number, is_one, is_same, leaves, rebuilt
 from . import list_buffer, varying
 from .phi import Phi
 from .region import Peel, Rerun
 from .sized_list import SizedList
+from .state import Change
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -107,9 +108,8 @@ class ListColumns:
 
     def open(self) -> None:
         """The list at the head of a trip."""
-        self.loop.regions.journal.before_change(self.container)
-        fill(self.container, [*self.before, UNKNOWN])
-        self.loop.regions.grow(self)
+        self.loop.state.refill(self.container, [*self.before, UNKNOWN])
+        self.loop.state.grow(self)
 
     # --- as long as there are trips ---
 
@@ -124,7 +124,7 @@ class ListColumns:
         )
         is_older = any(  # than a trip of a loop around
             value is self.container
-            for outer in loop.regions.active[:-1]
+            for outer in loop.state.active[:-1]
             for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
@@ -147,13 +147,11 @@ class ListColumns:
         if holder is not None:
             leaf = leaves(names[holder[0]])[holder[1]]
             last = leaf, leaf.version
-        regions, container = self.loop.regions, self.container
-        regions.journal.before_change(container)
-        fill(container, [])
-        regions.aliases.forget(leaves(item.value))
+        state, container = self.loop.state, self.container
+        state.refill(container, [])
+        self.loop.regions.aliases.forget(leaves(item.value))
         kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
-        opened = SizedList(container, buffer, self.carried.extent, kind, last, sizes)
-        regions.sized_lists[id(container)] = opened
+        state.size_list(SizedList(container, buffer, self.carried.extent, kind, last, sizes))
 
     # --- in a trip ---
 
@@ -178,7 +176,7 @@ class ListColumns:
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
-        self.loop.regions.journal.before_change(self.container)
+        self.loop.state.before_change(self.container)
         self.container.append(item)
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
@@ -343,7 +341,7 @@ class ListColumns:
 
     def exits(self, names: dict[str, Any]) -> None:
         """Fills the list."""
-        self.loop.regions.sized_lists.pop(id(self.container), None)
+        self.loop.state.is_list(self.container)
         if self.is_open:
             self.make_sized(names)
             return
@@ -351,8 +349,7 @@ class ListColumns:
         columns = [self.column(item, trips, names) for item in self.items]
         found = [value for values in zip(*columns, strict=True) for value in values]
         appended = [value for value in found if value is not UNKNOWN]
-        self.loop.regions.journal.before_change(self.container)
-        fill(self.container, [*self.before, *appended])
+        self.loop.state.refill(self.container, [*self.before, *appended])
         self.loop.regions.aliases.forget(
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
@@ -398,22 +395,16 @@ class ListColumns:
         return self.tracer.as_python(row) if leaf.kind == "python" else row
 
 
-def is_longer(before: Any, now: Any) -> bool:
-    """Whether a list has what it had, and more."""
-    if type(now) is not list or type(before) is not list or len(now) <= len(before):
-        return False
-    return all(map(is_one, before, now))
-
-
-def owner_of(region: Region, container: Any, item: Any) -> Any:
+def owner_of(region: Region, change: Change) -> Any:
     """The growth of a list to which an arm of a branch appends, an item at first; raises where there
     is none yet.
     """
-    growth = region.regions.growing.get(id(container))
+    container, state = change.container, region.state
+    growth = state.growing.get(id(container))
     if growth is not None:
         return growth
-    for loop in reversed(region.regions.active):
+    for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(container, loop.attempt.changes.before[id(container)][1])
+            loop.carried.grow(Change(container, loop.attempt.changes.before[id(container)][1]))
             raise Rerun(loop)
-    return list_buffer.ask(region, container, item)
+    return list_buffer.ask(region, container, change.appended[0])

@@ -20,11 +20,12 @@ from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
 from ..value.items import END, UNKNOWN, Items
+from ..value.kinds import UNBOUND, is_same
 from ..value.objects import Traced
-from ..value.state import UNBOUND, is_same
 from . import capacity, list_buffer
 from .carry import Carried
-from .region import Attempt, Peel, Region, RegionBreak, Rerun, between_runs, truth
+from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
+from .state import Attempt
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
@@ -87,7 +88,7 @@ class Loop(Region):
         """The names of the frame before the loop."""
         self.start(names)
         self.first = self.now = self.entry
-        self.base = Attempt(self, is_kept=True)
+        self.base = Attempt(self.state, is_kept=True)
         if self.phase in (PEEL, REGION):
             self.move(UNKNOWN)
 
@@ -236,7 +237,7 @@ class Loop(Region):
         """Back to where the loop began; False when that cannot be."""
         if self.base is None:
             return False
-        self.regions.unwind(self.base.nblocks)
+        self.state.unwind(self.base.nblocks)
         if not self.base.can_undo:
             return False
         self.base.drop()
@@ -315,7 +316,7 @@ class Loop(Region):
             self.may_guess = False
             return True
         if self.growing is not None:
-            self.regions.set_growing(self.regions.still_growing(self.growing))
+            self.state.put(growing=self.state.still_growing(self.growing))
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -348,17 +349,17 @@ class Loop(Region):
         self.runs += 1
         if self.attempt is None:
             if self.asked:
-                self.growing = self.regions.growing if self.growing is None else self.growing
+                self.growing = self.state.growing if self.growing is None else self.growing
                 list_buffer.make(self)
             capacity.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
-            self.attempt = Attempt(self)
+            self.attempt = Attempt(self.state)
             self.carried = Carried(self)
         elif self.carried.turn:  # type: ignore[union-attr]
             return self.now
         if self.runs > MAX_RUNS:
             self.fail("what is carried from trip to trip keeps changing")
-        self.regions.active.append(self)
+        self.state.active.append(self)
         return self.carried.open()  # type: ignore[union-attr]
 
     def close_run(self, names: dict[str, Any]) -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...instance import is_a
 from ..syntax.jumps import RETURN, VALUE
 from ..value.deferred import DeferredCall, choose
-from ..value.objects import CONSTANT_LEAVES, MaybeUnbound, Traced
-from ..value.state import (
+from ..value.kinds import (
     UINT64,
     UNBOUND,
     have_same_structure,
@@ -25,9 +24,9 @@ from ..value.state import (
     rebuilt,
     strength,
 )
+from ..value.objects import CONSTANT_LEAVES, MaybeUnbound, Traced
 from . import varying
-from .aliases import Source, is_loose, sources_in
-from .distinguish import Objects
+from .alias import Objects, Source, is_loose, sources_in
 from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
 from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
@@ -57,7 +56,7 @@ class Merge:
         for end, block in zip(self.ends, self.pairs.blocks, strict=True):
             kept = {n: v for n, v in contents.names().items() if n not in end.names}
             if kept:
-                end.add(self.region.regions, block, kept)
+                end.add(self.region.state, block, kept)
         self.check_objects((*wanted, *contents.containers))
         plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
         appended = self.plan_appended()
@@ -75,7 +74,7 @@ class Merge:
             names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
         for growth, item in appended:
             value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
-            self.region.regions.journal.before_change(growth.container)
+            self.region.state.before_change(growth.container)
             growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
         for is_then, name in self.checks:
@@ -83,7 +82,7 @@ class Merge:
                 level.condition if is_then else self.tracer.apply("logical_not", level.condition)
             )
             self.region.check(bound, f"{name} is bound")
-        contents.refill(self.region.regions, names)
+        contents.refill(self.region.state, names)
         return {name: names[name] for name in wanted}
 
     def check_objects(self, names: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..value.state import UINT64, kind_of, lifted
+from ..value.kinds import UINT64, kind_of, lifted
 from . import varying
 from .ends import ArmValue, Bool, End, InBuffer, Result, Size, Undefined, Unsigned
 from .phi import Memory, Phi, make_region
@@ -124,11 +124,10 @@ class Pairs:
         return lifted(self.tracer, value, kind, dtype)
 
     def make_region(self, handles: list[Any]) -> list[Any]:
-        regions, tracer = self.region.regions, self.tracer
+        state, tracer = self.region.state, self.tracer
         for which, block in enumerate(self.blocks):
             written = {handle.storage: held for handle, held in self.ends[which].written}
-            block.reopen()
-            regions.blocks.append(block)
+            state.reopen(block)
             for pair in self.all:
                 first = pair.parts[0]
                 like = first.node if which and type(first) is ArmValue else None
@@ -136,7 +135,7 @@ class Pairs:
             for handle in handles:
                 held = written.get(handle.storage)
                 block.result(handle if held is None else held.node, handle)
-            regions.close(block)
+            state.close(block)
         memory = [Memory(handle) for handle in handles]
         make_region(tracer, "if", self.blocks, [*self.all, *memory], self.level.condition)
         for phi in memory:

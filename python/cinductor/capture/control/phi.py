@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..value.kinds import is_same, lifted, strength
 from ..value.objects import Traced
-from ..value.state import is_same, lifted, strength
 from . import varying
 
 if TYPE_CHECKING:
@@ -99,9 +99,12 @@ class Value(Phi):
     at the head may be the first elements, and the bool of a tagged number.
     """
 
-    __slots__ = ("entry", "type", "params", "value", "version", "head", "ends")
+    __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
 
-    def __init__(self, tracer: Any, block: Any, entry: Any, kind: Type) -> None:
+    def __init__(
+        self, tracer: Any, block: Any, where: tuple[str, int], entry: Any, kind: Type
+    ) -> None:
+        self.name, self.place = where
         self.entry, self.type = entry, kind
         if kind.like is None:
             param = value = block.param(kind.dtype, kind.kind)

@@ -19,23 +19,18 @@ from ...interrupt import is_interrupt
 from ...numpy.surface import is_large_int
 from ...signals import Signal
 from ..value.items import END, Items, items_of
-from ..value.objects import GROWING, Traced
-from ..value.state import UNBOUND, fill, is_one, reached
-from .aliases import Aliases, Records, count_in
-from .journal import Journal
+from ..value.kinds import UNBOUND, is_one
+from ..value.objects import Traced
+from .alias import Aliases, Peel, Records, count_in
+from .state import Attempt, Change, fill, reached
 
 if TYPE_CHECKING:
     from ..syntax.sites import Site
     from ..value.hooks import Hooks
-    from .sized_list import SizedList
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."
 ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
-
-
-class Peel(Exception):
-    """The trip at a loop's entry is not like those behind it."""
 
 
 class Raising(Signal):
@@ -52,10 +47,7 @@ class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 
     def __init__(self, stage: Any) -> None:
-        self.stage = stage
-        self.active: list[Region] = []
-        self.blocks: list[Any] = []
-        self.journal = Journal()
+        self.stage, self.state = stage, stage.state
         self.made: list[Any] = []  # what is emptied in the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
@@ -63,105 +55,48 @@ class Regions:
         self.tests = 0  # decided so far, by branches
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that are Python's
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line
-        self.facts: list[Any] = []
-        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
-        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
-        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
-        self.sized_lists: dict[int, SizedList] = {}  # lists that loops made, as long as they had trips
         self.may_open = True
-        # Lists that loops made: their items with versions, and the buffer of these.
-        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
 
     def end(self) -> None:
         """The call is over: what constructs know of frames and values is let go of."""
-        let_go([*self.made, self])
-
-    def open(self) -> Any:
-        """A new block; closed by `close` or `unwind`."""
-        block = self.stage.tracer.block()
-        self.blocks.append(block)
-        return block
-
-    def reopen(self, block: Any) -> None:
-        """Opens a block once more."""
-        block.reopen()
-        self.blocks.append(block)
-
-    def close(self, block: Any, keeps: bool = False) -> None:
-        """Closes the innermost block."""
-        if self.blocks.pop() is not block:
-            raise AssertionError("blocks are closed in order")
-        block.close(keeps)
-
-    def unwind(self, count: int) -> None:
-        """Closes all blocks but the first ones."""
-        while len(self.blocks) > count:
-            self.blocks.pop().close()
+        let_go([*self.made, self.state, self])
 
     def count_test(self) -> int:
         """A number of its own for each test."""
         self.tests += 1
         return self.tests
 
-    def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition is known from here to the end of the attempt."""
-        self.facts.append(self.stage.tracer.assume(condition, holds))
-
-    def forget(self, count: int) -> None:
-        """Forgets all facts but the first ones."""
-        while len(self.facts) > count:
-            self.stage.tracer.forget(self.facts.pop())
-
     def is_handed_on(self, value: Any) -> bool:
         """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
-        if value.kind != "array" or value.storage in self.aliases.records:
+        if value.kind != "array" or value.storage in self.state.records:
             return value.kind == "array"
-        loops = (region.carried for region in self.active if region.carried is not None)
+        loops = (region.carried for region in self.state.active if region.carried is not None)
         return any(value.storage == p.value.storage for carried in loops for p in carried.values)
-
-    def grow(self, growth: Any) -> None:
-        """From here on a list has a gap."""
-        self.set_growing({**self.growing, id(growth.container): growth})
-
-    def set_growing(self, growing: dict[int, Any]) -> None:
-        """Which lists have a gap: everybody who asks for their origin hears of it."""
-        if growing is self.growing:
-            return
-        known = self.stage.known
-        for key in self.growing.keys() - growing.keys():
-            del known[key]
-        for key in growing.keys() - self.growing.keys():
-            known[key] = (growing[key].container, GROWING)
-        self.growing = growing
-
-    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
-        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
-        return {key: growth for key, growth in before.items() if key in self.growing}
 
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
         value = self.stage.handed.now(value)
-        growth = self.growing.get(id(value))
+        growth = self.state.growing.get(id(value))
         return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
         """The items of a value for whoever runs over all of them: an iterator moves along."""
         if items is value:
-            self.journal.before_change(items)
+            self.state.before_change(items)
         return items
 
     def step(self, scope: Hooks, items: Items) -> Any:
         """The next item of an iterator of which a trip may say how far it is. Only for the function
         whose construct is being captured: what Python runs might ask until there is none.
         """
-        self.journal.before_change(items)
+        self.state.before_change(items)
         position = items.position
         if type(position) is str:
             return next(items)
         items.check()
         left = items.length - position
         is_left, is_fixed = left > 0, type(left) is int or self.stage.tracer.is_fixed(left)
-        is_own = self.active and self.active[-1].scope is scope
+        is_own = self.state.active and self.state.active[-1].scope is scope
         if not is_fixed and not (is_own and self.stage.may_check()):
             return next(items)
         if type(is_left) is Traced and not self.stage.tracer.is_positive(left):
@@ -175,18 +110,13 @@ class Regions:
         items.move(position + 1)
         return items.get(position)
 
-    @property
-    def list_buffers(self) -> dict[int, Any]:
-        """Of the lists that grow those that are buffers."""
-        return {key: growth for key, growth in self.growing.items() if growth.is_buffer}
-
     def keep_backing(self, made: list[Any], buffer: Any) -> None:
         """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
         of them, but of ints whose values decide what that is."""
         if any(map(is_large_int, made)):
             return
         seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        self.backings[id(made)] = (made, seen, buffer)
+        self.state.put(backings={**self.state.backings, id(made): (made, seen, buffer)})
 
     def list_of(self, row: Any, kind: str) -> list[Any]:
         """The list of the numbers in an array."""
@@ -198,7 +128,7 @@ class Regions:
 
     def backing_of(self, value: Any) -> Any:
         """The array of what a loop appended to a list, where that is what the list holds."""
-        found = self.backings.get(id(value))
+        found = self.state.backings.get(id(value))
         if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
             return None
         for item, (made, version) in zip(value, found[1], strict=True):
@@ -215,69 +145,12 @@ class Regions:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
             self.stage.tracer.resolve_class(value)
-            if self.active:
-                self.classes.append(value.kind if type(value) is Traced else type(value).__name__)
+            if self.state.active:
+                self.state.classes.append(value.kind if type(value) is Traced else type(value).__name__)
 
     def report(self, scope: Hooks, site: Site, how: str) -> None:
         """What became of a construct, for explain."""
         self.reports[(scope.file, site.line, site.kind)] = how
-
-
-class Attempt:
-    """What can be undone: everything since it was made."""
-
-    def __init__(self, region: Region, is_kept: bool = False) -> None:
-        self.regions, self.stage = region.regions, region.stage
-        self.mark = self.stage.tracer.mark()
-        self.nblocks = len(self.regions.blocks)
-        self.nmarks = len(self.regions.journal.marks)
-        self.nactive = len(self.regions.active)
-        self.records = self.regions.aliases.records
-        self.nfacts = len(self.regions.facts)
-        self.nclasses = len(self.regions.classes)
-        self.nconditions = len(self.regions.conditions)
-        self.effects = self.stage.effects
-        self.growing = self.regions.growing
-        self.is_infeasible = self.stage.tracer.is_infeasible
-        self.changes = self.regions.journal.mark(is_kept)
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether nothing has happened since that stays."""
-        is_kept = self.changes.can_undo and self.mark.is_valid
-        return is_kept and self.stage.effects == self.effects
-
-    def drop(self) -> None:
-        """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
-        call is open again.
-        """
-        self.undo()
-        self.stage.tracer.forget_guards(self.mark)
-
-    def undo(self) -> None:
-        """Back to where it was made; it may be undone again."""
-        regions = self.regions
-        regions.unwind(self.nblocks)
-        regions.set_growing(self.growing)
-        regions.journal.cut(self.nmarks + 1)
-        self.changes.undo(regions.journal.cells)
-        del regions.active[self.nactive :]
-        regions.aliases.set_records(self.records)
-        del regions.conditions[self.nconditions :]
-        del regions.classes[self.nclasses :]
-        regions.forget(self.nfacts)
-        self.stage.effects = self.effects
-        self.stage.tracer.restore(self.mark)
-        self.stage.tracer.is_infeasible = self.is_infeasible
-
-    def end(self) -> None:
-        """It is over; what was done stays, and is the outer attempts' to undo."""
-        still = self.regions.still_growing(self.growing)
-        self.regions.set_growing({**still, **self.regions.list_buffers})
-        self.regions.journal.cut(self.nmarks, keeps_born=True)
-        del self.regions.active[self.nactive :]
-        self.regions.forget(self.nfacts)
-        self.stage.tracer.is_infeasible = self.is_infeasible
 
 
 def let_go(values: Iterable[Any]) -> None:
@@ -345,9 +218,10 @@ class Region:
         self.scope, self.site = scope, site
         self.stage = scope.stage
         self.regions: Regions = self.stage.regions
+        self.state = self.stage.state
         self.regions.made.append(self)
         self.tracer = self.stage.tracer
-        outer = self.regions.active[-1].key if self.regions.active else None
+        outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
     def fail(self, reason: str) -> Any:
@@ -382,15 +256,16 @@ class Region:
         if self.restores and not (self.site.state or self.site.raising):
             self.enter()  # rewritten code has no names to set
 
-    def changed_containers(self, attempt: Attempt) -> list[Any]:
-        """The containers of before the attempt that it changed."""
+    def changes(self, attempt: Attempt) -> list[Change]:
+        """What it did to containers of before it."""
         if not attempt.changes.before:
             return []
         now = attempt.changes.swap()
         seen = self.reached(container for container, _ in now)
         for container, items in now:
             fill(container, items)
-        return [container for container, _ in now if id(container) in seen]
+        befores = attempt.changes.before
+        return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that somebody sees, by the names before the construct or by these."""
@@ -405,7 +280,7 @@ class Region:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.stage.stores.objects.values())
-        values.extend(lists.cells for lists in self.regions.list_buffers.values())
+        values.extend(lists.cells for lists in self.state.list_buffers.values())
         return values
 
     def elsewhere(self) -> list[Any] | None:
@@ -417,7 +292,7 @@ class Region:
         if not array.is_fresh:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
-        known = self.regions.aliases.records if records is None else records
+        known = self.state.records if records is None else records
         return count_in(known, seen, array.storage) <= 1
 
     def check_others(self, names: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from ...numpy.surface import small_ints
 from ...signals import Replan
 from ..value.deferred import DeferredCall
 from ..value.objects import Traced
-from ..value.state import fill
 
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
@@ -64,9 +63,8 @@ class SizedList(NamedTuple):
             items = [stage.lift_array(item) for item in items]
         if self.last is not None and items:
             items[-1] = self.last[0]
-        stage.regions.journal.before_change(self.container)
-        fill(self.container, items)
-        del stage.regions.sized_lists[id(self.container)]
+        stage.state.refill(self.container, items)
+        stage.state.is_list(self.container)
 
     def recipe(self) -> DeferredCall:
         """The list, for the user."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..value.state import is_same
+from ..value.kinds import is_same
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -57,7 +57,7 @@ class Trips:
 
     def tell(self, key: Any, extent: Any) -> None:
         """The loop around this one hears of it."""
-        for region in reversed(self.carried.regions.active):
+        for region in reversed(self.carried.state.active):
             outer = region.carried
             if outer is not None and outer is not self.carried:
                 outer.trips.note(key, extent)

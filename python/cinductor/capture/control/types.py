@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..value.objects import Traced
-from ..value.state import (
+from ..value.kinds import (
     UINT64,
     UNBOUND,
     are_ints,
@@ -25,6 +24,7 @@ from ..value.state import (
     lifted,
     rebuilt,
 )
+from ..value.objects import Traced
 from . import capacity, varying
 from .lattice import LARGE, are_unsigned, can_lift, join
 from .region import Peel

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..value.state import is_same
+from ..value.kinds import is_same
 
 
 class Length:

@@ -262,17 +262,17 @@ class Attributes:
 
     def _touch_attributes(self, value: Any) -> None:
         """Called before an attribute of an object made in the call is set or deleted."""
-        regions = self.stage.regions
-        if regions.journal.marks:
+        state = self.stage.state
+        if state.marks:
             own = attributes_of(value)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
-            regions.journal.before_change(own)
+            state.before_change(own)
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
         stage = self.stage
         if name == "shape" and not WARNS_OF_SHAPE and not stage.arrays.is_callers(value):
-            stage.regions.journal.before_change(value)
+            stage.state.before_change(value)
             try:
                 value.shape = item
             except (TypeError, ValueError, AttributeError):

@@ -185,7 +185,7 @@ class TracedControl(PlainControl):
             each = iter(items) if iterator is None else self.iter(iterator)
             return For(each if shape is None else (self.unpack(v, shape) for v in each))
         if iterator is not None:
-            self.stage.regions.journal.before_change(iterator)
+            self.stage.state.before_change(iterator)
         return Loop(self, site, items, WATCH if is_short else REGION, iterator)
 
     def while_(self, number: int) -> Any:
@@ -226,7 +226,7 @@ class TracedControl(PlainControl):
         return stage.captures and is_undoable and not is_refused
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
-        conditions = self.stage.regions.conditions
+        conditions = self.stage.state.conditions
         line = users_frame().f_lineno
         if is_condition(value) and self.is_open(line) and not self.recurses(line):
             value = Operand(self, line, value, is_and)
@@ -238,7 +238,7 @@ class TracedControl(PlainControl):
     def bool_end(self, value: Any) -> Any:
         if self.stage.has_fallen_back:  # since the frame has read this method: Python has begun it
             return super().bool_end(value)
-        conditions = self.stage.regions.conditions
+        conditions = self.stage.state.conditions
         scope, operand = conditions.pop()
         while scope is not self:
             scope, operand = conditions.pop()
@@ -246,14 +246,14 @@ class TracedControl(PlainControl):
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
-        growth = self.stage.regions.growing.get(id(value))
+        growth = self.stage.state.growing.get(id(value))
         value = self.symbolic(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
-        growth = self.stage.regions.growing.get(id(value))
+        growth = self.stage.state.growing.get(id(value))
         value = self.symbolic(value if growth is None else growth.truth)
         if is_condition(value) and self.stage.captures:
             tracer, is_so = self.stage.tracer, self.stage.tracer.sample_truth(value)

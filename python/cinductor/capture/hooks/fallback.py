@@ -53,7 +53,7 @@ def limit(stage: Stage) -> None:
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
-    for growth in [*stage.regions.growing.values()]:
+    for growth in [*stage.state.growing.values()]:
         growth.look()
     stage.stop(f"{why}: the rest of the call runs in NumPy")
     stage.has_fallen_back = stage.tracer.has_fallen_back = True

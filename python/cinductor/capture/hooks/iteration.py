@@ -102,7 +102,7 @@ class Iteration:
         method = self.stage.class_attr(type(value), "__next__")
         if type(method) is types.FunctionType and not is_ours(type(value)):
             return self.call(method, value)
-        self.stage.regions.journal.before_change(value)
+        self.stage.state.before_change(value)
         if type(value) is np.broadcast:
             value = self.stage.filled(value)
         return self.stage.lift_array(next(value))

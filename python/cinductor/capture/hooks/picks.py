@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..value.kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..value.objects import MISSING, Traced
-from ..value.state import have_same_structure, kind_of, leaves, rebuilt
 
 if TYPE_CHECKING:
     from .scope import Scope

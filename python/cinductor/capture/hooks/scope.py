@@ -189,7 +189,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def born(self, value: Any) -> Any:
         """A generator expression, made by Python itself."""
-        return self.stage.regions.journal.note_born(value)
+        return self.stage.state.note_born(value)
 
     generated = staticmethod(generated)
 
@@ -224,7 +224,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""
         items, count = (a, b) if type(a) is list else (b, a)
-        is_plain = type(items) is list and id(items) not in self.stage.regions.growing
+        is_plain = type(items) is list and id(items) not in self.stage.state.growing
         if is_plain and type(count) is Traced and self.may_leave_open():
             made = list_buffer.repeated(self, items, count)
             if made is not None:
@@ -234,7 +234,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def joined(self, a: Any, b: Any) -> Any:
         """a + b, where one is written as a list."""
-        growing = self.stage.regions.growing
+        growing = self.stage.state.growing
         if growing and (id(a) in growing or id(b) in growing):
             made = list_buffer.joined(self, a, b)
             if made is not None:
@@ -262,8 +262,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.ndarray:
             return stage.lift_array(value)
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
-            if id(value) in stage.regions.growing:
-                return stage.regions.growing[id(value)].truth
+            if id(value) in stage.state.growing:
+                return stage.state.growing[id(value)].truth
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -299,7 +299,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             stage.effect(f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in (list, dict, set):
-            stage.regions.journal.before_change(value)
+            stage.state.before_change(value)
         hooked = None if cls is list else whole.hook_of(stage, value)
         if hooked is not None:
             stage.stop(f"an operator of class {hooked.__name__}")
@@ -324,7 +324,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def shares(self, names: types.FunctionType) -> None:
         """First in a function that sets names of one around it: they are in the cells of `names`."""
-        self.stage.regions.journal.share(names.__closure__ or ())
+        self.stage.state.share(names.__closure__ or ())
 
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business,
@@ -386,7 +386,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         limit(self.stage)
         if self.stage.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
-        opened = self.stage.regions.sized_lists
+        opened = self.stage.state.sized_lists
         if opened and len(args) == 2 and id(args[1]) in opened:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:
                 return call_with_sized_list(self.stage, args[0], opened[id(args[1])])

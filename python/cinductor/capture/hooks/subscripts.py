@@ -120,7 +120,7 @@ class Subscripts:
         stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
-            growth = stage.regions.growing.get(id(value))
+            growth = stage.state.growing.get(id(value))
             if growth is not None:
                 return growth.item(key)
             source = stage.source_of(value)
@@ -218,13 +218,13 @@ class Subscripts:
             return flat.write(self, value, key, self.array_of(item))
         if is_a(value, list | dict):
             key = self._place(value, key)
-        if id(value) in stage.regions.growing:
-            stage.regions.growing[id(value)].set_item(key, item)
+        if id(value) in stage.state.growing:
+            stage.state.growing[id(value)].set_item(key, item)
             return
         source = stage.source_of(value)
         method = self.stage.class_attr(cls, "__setitem__")
         if source is None and cls in (list, dict):
-            stage.regions.journal.before_change(value)
+            stage.state.before_change(value)
             value[key] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
@@ -252,5 +252,5 @@ class Subscripts:
         if stage.source_of(value) is not None or cls not in (list, dict):
             stage.effect(f"deletes an item of a {cls.__name__}")
         else:
-            stage.regions.journal.before_change(value)
+            stage.state.before_change(value)
         del value[stage.materialise(key)]

@@ -8,7 +8,6 @@ from typing import Any
 
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
-from .list_uses import ListUses
 from .names import Names
 from .nodes import Transformer, placed
 from .sites import Site
@@ -121,9 +120,8 @@ class Asking(Transformer):
 
     def _body(self, node: FunctionNode) -> None:
         names = Names(node)
-        found, own = ListUses(node), names.bound - names.arguments - names.loads
-        names.gathers = found.names & own
-        names.results = names.gathers if self.scopes else found.results & own
+        if self.scopes:  # what it returns is no result of the call
+            names.results = names.gathers
         self.scopes.append(names)
         around = self.hidden, self.cfg, self.blocks, self.protected, self.bound
         self.hidden, self.cfg, self.blocks, self.protected = [], None, 0, 0

@@ -1,9 +1,11 @@
-"""The names that a function binds: what decides where a name of its body lives."""
+"""The names of a function: which it binds, what decides where a name of its body lives, and what
+they stand for where they stand.
+"""
 
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import Any, NamedTuple
 
 from .nodes import Visitor, walk
 from .source import FunctionNode
@@ -26,6 +28,21 @@ def is_closed(node: FunctionNode) -> bool:
     return getattr(node, "ci_is_closed", False)
 
 
+# What a name is where it stands: bound to `[]`; in front of `.append(...)`; the only argument of a
+# call; the first one of `len` or `enumerate`; what a loop runs over; in front of an index; in what the
+# function returns at its end, where it returns nothing before.
+EMPTY, APPENDED, GIVEN, MEASURED, ITERATED, INDEXED, RETURNED = range(7)
+MEASURES = frozenset({"len", "enumerate"})
+
+
+class Use(NamedTuple):
+    """A place where a name stands, and all that it is there."""
+
+    line: int
+    column: int
+    what: tuple[int, ...]
+
+
 class Names(Visitor):
     """The names a function's body binds, and those it declares global or nonlocal."""
 
@@ -35,8 +52,8 @@ class Names(Visitor):
         self.nonlocals: set[str] = set()
         self.loads: set[str] = set()  # by functions inside
         self.unbound: set[str] = set()  # that some statement deletes
-        self.gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
-        self.results: frozenset[str] = frozenset()  # and those that are returned in the end
+        self.uses: dict[str, list[Use]] = {}
+        self.nested = 0  # functions and comprehensions around
         arguments = node.args
         for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             self.bound.add(arg.arg)
@@ -44,11 +61,105 @@ class Names(Visitor):
             if star is not None:
                 self.bound.add(star.arg)
         self.arguments = frozenset(self.bound)
-        for statement in node.body if isinstance(node.body, list) else [node.body]:
+        body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
+        returned = result_of(body)
+        for statement in body if returned is None else body[:-1]:
             self.visit(statement)
+        for value in returned or ():
+            self.stand(value, RETURNED)
         self.bound -= self.globals | self.nonlocals
+        self.gathers, self.results = self.gathered(), self.gathered(RETURNED)
+
+    # --- what names stand for ---
+
+    def note(self, node: ast.Name, *what: int) -> None:
+        """A name stands there; of one in a function inside, or a comprehension, nobody knows when."""
+        place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # ours may have none
+        use = Use(*place, () if self.nested else what)
+        self.uses.setdefault(node.id, []).append(use)
+
+    def stand(self, node: Any, *what: int) -> None:
+        """A part that is a name is that there; else its names are something else."""
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            self.note(node, *what)
+        elif node is not None:
+            self.visit(node)
+
+    def are_only(self, *what: int) -> frozenset[str]:
+        """The names that are one of these wherever they stand."""
+        is_one = frozenset(what).intersection
+        return frozenset(n for n, uses in self.uses.items() if all(is_one(u.what) for u in uses))
+
+    def gathered(self, *others: int) -> frozenset[str]:
+        """Lists that are made empty, filled by `append` and behind the last only handed to calls,
+        which the stage sees: how such a list holds its items is nobody's business. others: what they
+        may be besides.
+        """
+        found = set()
+        for name in self.are_only(EMPTY, APPENDED, GIVEN, *others):
+            uses = self.uses[name]
+            appends = [u[:2] for u in uses if APPENDED in u.what]
+            reads = [u[:2] for u in uses if GIVEN in u.what]
+            is_made = any(EMPTY in u.what for u in uses)
+            if is_made and appends and not (reads and min(reads) <= max(appends)):
+                found.add(name)
+        return frozenset(found & (self.bound - self.arguments - self.loads))
+
+    def octets(self) -> frozenset[str]:
+        """Parameters that items are taken of, one by one: bytes there may be an array of them, whatever
+        they are in the next call.
+        """
+        unbound = self.arguments - self.loads - self.uses.keys()
+        measures = not MEASURES & self.bound
+        fine = self.are_only(ITERATED, INDEXED, *([MEASURED] if measures else []))
+        return (fine & self.arguments - self.loads) | unbound
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            self._bind(target, node.value)
+        for value in node.value.elts if is_row(node.value) else [node.value]:  # type: ignore[attr-defined]
+            self.visit(value)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Name) and isinstance(value, ast.List) and not value.elts:
+            self.bound.add(target.id)
+            self.note(target, EMPTY)
+        elif is_row(target) and is_row(value) and len(target.elts) == len(value.elts):  # type: ignore[attr-defined]
+            for one, its in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]
+                self._bind(one, its)
+        else:
+            self.visit(target)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        func, args = node.func, node.args
+        is_alone = len(args) == 1 and not node.keywords
+        what = [GIVEN] if is_alone else []
+        if isinstance(func, ast.Name) and func.id in MEASURES and not node.keywords:
+            what.append(MEASURED)
+        if is_alone and isinstance(func, ast.Attribute) and func.attr == "append":
+            self.stand(func.value, APPENDED)
+            self.visit(args[0])
+            return
+        self.visit(func)
+        for k, arg in enumerate(args):
+            self.stand(arg, *(() if k else what))
+        for keyword in node.keywords:
+            self.visit(keyword)
+
+    def visit_For(self, node: ast.For) -> None:
+        self.stand(node.iter, ITERATED)
+        for part in (node.target, *node.body, *node.orelse):
+            self.visit(part)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        is_item = isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice | ast.Tuple)
+        self.stand(node.value, *([INDEXED] if is_item else []))
+        self.visit(node.slice)
+
+    # --- where they live ---
 
     def visit_Name(self, node: ast.Name) -> None:
+        self.note(node)
         if not isinstance(node.ctx, ast.Load):
             self.bound.add(node.id)
         if isinstance(node.ctx, ast.Del):
@@ -75,6 +186,7 @@ class Names(Visitor):
                 self.visit(decorator)
         for child in walk(node):
             if isinstance(child, ast.Name):
+                self.uses.setdefault(child.id, []).append(Use(0, 0, ()))
                 self.loads.add(child.id)
                 if isinstance(child.ctx, ast.Del):
                     self.unbound.add(child.id)
@@ -84,7 +196,9 @@ class Names(Visitor):
     def _comprehension(self, node: Any) -> None:
         targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
         before = set(self.bound)
+        self.nested += 1
         self.generic_visit(node)
+        self.nested -= 1
         walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
         self.bound -= targets - before - walrus
 
@@ -115,3 +229,17 @@ class Names(Visitor):
         self.generic_visit(node)
 
     visit_MatchAs = visit_MatchStar = visit_MatchMapping = _capture
+
+
+def result_of(body: list[Any]) -> list[ast.expr] | None:
+    """What a `return` returns, which is the last statement, and the only one."""
+    last = body[-1]
+    inner = [n for statement in body[:-1] for n in walk(statement) if isinstance(n, ast.Return)]
+    if not isinstance(last, ast.Return) or last.value is None or inner:
+        return None
+    return last.value.elts if is_row(last.value) else [last.value]  # type: ignore[attr-defined]
+
+
+def is_row(node: Any) -> bool:
+    """a, b"""
+    return isinstance(node, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.elts)

@@ -1,15 +1,10 @@
-"""What one run of a branch or loop body starts from and ends with: values of names, versions of
-memory, contents of containers.
-
-Values of the user's frame are compared, described and joined here. A value is a Traced one, a
-number, a tuple of values, or any other object, which is itself alone.
+"""Values of the user's frame, compared and described: a Traced one, a number, a tuple of values, or
+any other object, which is itself alone.
 """
 
 from __future__ import annotations
 
-import functools
-import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +12,7 @@ import numpy as np
 from ... import _core
 from ...float_warnings import quietly
 from ...instance import is_a
-from .items import Items
-from .objects import GROWING, UNBOUND, Traced, attributes_of, is_ours, is_record, remade
+from .objects import UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak
 NUMBERS = frozenset({bool, int, float, complex})
@@ -163,136 +157,6 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
     gives when it is made Python's: `0` is no float.
     """
     return kind is not None and (kind[0] != "python" or kind[1].kind == dtype.kind)
-
-
-# --- containers -----------------------------------------------------------------------------------
-
-
-def held(cell: types.CellType | Items) -> tuple[Any, ...]:
-    """The value of a cell, if it has one; where an iterator is."""
-    if type(cell) is Items:
-        return (cell.position,)
-    try:
-        return (cell.cell_contents,)
-    except ValueError:
-        return ()
-
-
-def fill(container: Any, items: Any) -> None:
-    """Makes a container hold other items."""
-    if is_a(container, list):
-        list.__setitem__(container, slice(None), items)
-    elif type(container) is Items:
-        container.position = items[0]
-    elif type(container) is types.CellType:
-        if items:
-            container.cell_contents = items[0]
-        elif held(container):
-            del container.cell_contents
-    else:
-        container.clear()
-        container.update(items)
-
-
-def references(
-    roots: list[Any],
-    is_meant: Callable[[Any], bool],
-    apart: Iterable[Any] = (),
-    limit: int = 10_000,
-) -> int:
-    """How many traced values among these and in containers that they reach, but for those apart, are
-    meant.
-    """
-    count, seen, stack = 0, {id(container) for container in apart}, list(roots)
-    while stack:
-        value = stack.pop()
-        cls = type(value)
-        if cls is Traced:
-            count += is_meant(value)
-        if cls is Traced or cls in ATOMS or id(value) in seen or is_ours(cls):
-            continue
-        seen.add(id(value))
-        if len(seen) > limit:
-            return limit
-        stack.extend(inside(value))
-    return count
-
-
-def inside(value: Any) -> list[Any]:
-    """What a container or an object of the user's holds."""
-    if is_a(value, dict):
-        return list(value.values())
-    if is_a(value, list | tuple | set | frozenset):
-        return list(value)
-    if is_a(value, types.FunctionType):
-        return [c.cell_contents for c in value.__closure__ or () if not is_empty(c)]
-    if is_a(value, types.MethodType):
-        return [value.__self__]
-    if is_a(value, type | types.ModuleType):
-        return []
-    own = attributes_of(value)
-    return list(own.values()) if type(own) is dict else []
-
-
-def is_empty(cell: types.CellType) -> bool:
-    """Whether the name has no value."""
-    try:
-        return cell.cell_contents is UNBOUND
-    except ValueError:
-        return True
-
-
-def reached(
-    roots: Iterable[Any],
-    wanted: Iterable[Any],
-    known: dict[int, tuple[Any, int]],
-    limit: int = 10_000,
-) -> set[int]:
-    """Ids of those of the wanted containers that can be reached from values; all of them where that is
-    too much to look through.
-
-    known: the objects that outlive the call, with their sources. What was made in the call is in none
-    of them, for whoever puts it there has an effect, or waits for the end of the call.
-    """
-    left = {id(container) for container in wanted}
-    found, seen, stack = set(), set(), list(roots)
-    while stack and left:
-        value = stack.pop()
-        cls, key = type(value), id(value)
-        if cls is Traced or cls in ATOMS or key in seen:
-            continue
-        seen.add(key)
-        if key in left:
-            left.discard(key)
-            found.add(key)
-        if len(seen) > limit:
-            return found | left
-        if key not in known or known[key][1] == GROWING:
-            stack.extend(parts_of(value))
-    return found
-
-
-def parts_of(value: Any) -> Iterable[Any]:
-    """What an object made in the call has got, cells too."""
-    cls = type(value)
-    if is_a(value, dict):
-        return value.values()
-    if is_a(value, list | tuple | set | frozenset):
-        return value
-    if cls is types.FunctionType:
-        return value.__closure__ or ()
-    if cls is types.CellType:
-        return held(value)
-    if cls is Items:
-        return value.over
-    if cls is types.MethodType:
-        return (value.__self__, value.__func__)
-    if cls is functools.partial:
-        return (value.func, value.args, value.keywords)
-    if is_ours(cls) or is_a(value, type | types.ModuleType):
-        return ()
-    own = attributes_of(value)
-    return (own,) if type(own) is dict else ()
 
 
 __all__ = ["UNBOUND"]

@@ -1,0 +1,508 @@
+"""Which memory an array may be, and which object.
+
+Branches and loops hand arrays on by value: in the graph what an `if` merges, or a trip hands to the
+next, is an array of its own; in NumPy it is one of several of before. Nobody can tell as long as
+none of them is written to, nor returned as itself. So for every such array it is known which
+others it may be (`Source`), and whether an other is `alone`: made in the call, and known by no name
+but the one whose value was merged. One that is alone may be written to under the new name, and is
+then noted as overwritten, for the loop whose trips were handed it. The lists are closed: what a value
+may be has in it what those values may be.
+
+At the head of a trip an array carried by value is what it was at the loop's entry, or what the trip
+before ended with: memory of before the loop, another array carried, or what that trip made. From
+this follow, for all trips (`Flow`), which memory of before each may be, which two may be one array,
+and how many trips there must be for an array to be one that trips have made. A write that another
+name would see is no region.
+
+Memory does not say which object an array is: `v = v[...]` leaves the memory that the name stands for
+as it is and binds another one. Two objects of one memory may take each other's place only where nobody
+can tell them apart (`Objects`): not by `is`, nor by what is returned, nor in a container.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ... import _core
+from ..value.kinds import identity, is_array, is_same, leaves
+from ..value.objects import Traced
+from .state import references
+
+if TYPE_CHECKING:
+    from .carry import Carried
+    from .phi import Value
+    from .region import Region
+    from .state import Contents
+
+RegionBreak = _core.RegionBreak
+Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and which way
+MOST_PATHS = 8  # to one array, told apart
+
+
+class Source(NamedTuple):
+    """An array that a value may be; looped: how often a loop runs decides whether it is; loose: it
+    is the value itself, and lies otherwise in NumPy's memory.
+    """
+
+    array: Any
+    alone: bool = False
+    looped: bool = False
+    loose: bool = False
+    path: Path = ()
+
+    @property
+    def storage(self) -> int:
+        return self.array.storage
+
+    def excludes(self, other: Source) -> bool:
+        """Whether no run of the program goes both ways."""
+        ways = dict(self.path)
+        return any(ways.get(test, way) != way for test, way in other.path)
+
+
+Records = dict[int, tuple[Any, list[Source]]]  # by storage: a value, and what it may be
+
+
+def distinct(sources: list[Source]) -> list[Source]:
+    """Each array once in each way, however many paths lead to it: two that only the last test tells
+    apart are one without it, and of many what all have in common stays.
+    """
+    found: dict[Any, tuple[Source, set[Path]]] = {}
+    for source in sources:
+        way = (id(source.array), source.alone, source.looped, source.loose)
+        found.setdefault(way, (source, set()))[1].add(source.path)
+    return [source._replace(path=p) for source, paths in found.values() for p in joined(paths)]
+
+
+def joined(paths: set[Path]) -> list[Path]:
+    """The fewest paths that are known to say the same, in order."""
+    left = set(paths)
+    kept: list[Path] = []
+    while left:
+        path = min(left, key=lambda p: (len(p), p))
+        left.remove(path)
+        if path and (other := ((path[0][0], 1 - path[0][1]), *path[1:])) in left:
+            left.remove(other)
+            left.add(path[1:])
+        elif not any(set(other) <= set(path) for other in kept):
+            kept.append(path)
+    if len(kept) <= MOST_PATHS:
+        return kept
+    return [tuple(test for test in kept[0] if all(test in path for path in kept))]
+
+
+def sources_in(records: Records, value: Any) -> list[Source]:
+    """The arrays that a value may be, itself first."""
+    found = records.get(value.storage)
+    return [Source(value)] if found is None else [Source(value), *found[1]]
+
+
+def is_loose(records: Records, value: Any) -> bool:
+    """Whether memory made in this call has the value with gaps or backwards, where one handed on by
+    value has it densely. What Python's caller has is a source anyway.
+    """
+    if any(source.loose for source in sources_in(records, value)):
+        return True
+    return value.whole.is_fresh and not value.is_dense
+
+
+def count_in(records: Records, roots: list[Any], storage: int) -> int:
+    """How many values among these, and in containers that they reach, may be of that memory."""
+    storages = {storage}
+    for other, (_, sources) in records.items():
+        if any(source.storage == storage for source in sources):
+            storages.add(other)
+    return references(roots, lambda value: value.storage in storages)
+
+
+class Aliases:
+    """What is known of the values of one call."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage, self.state = stage, stage.state
+        self.overwritten: set[int] = set()  # storages that were alone, written to as another value
+
+    def sources(self, value: Any) -> list[Source]:
+        """The arrays that a value may be, itself first."""
+        return sources_in(self.state.records, value)
+
+    def add(self, value: Any, sources: list[Source]) -> None:
+        """The value may be one of several arrays, by value."""
+        if not sources:
+            return
+        sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
+        is_shared = not all(source.alone for source in sources)
+        if is_shared and not (self.stage.may_check() or self.stage.tracer.in_region):
+            raise RegionBreak("an array that may be one of several", "", 0)
+        self.state.put(records={**self.state.records, value.storage: (value, sources)})
+
+    def link(self, a: Any, b: Any) -> None:
+        """Two values may be one array."""
+        self.add(a, [source._replace(alone=False) for source in self.sources(b)])
+
+    def loosen(self, value: Any) -> None:
+        """The value lies otherwise in NumPy's memory."""
+        self.add(value, [Source(value, loose=True)])
+
+    def forget(self, values: list[Any]) -> None:
+        """Values that nobody can reach any more."""
+        gone = {v.storage for v in values if type(v) is Traced and v.kind == "array"}
+        if gone & self.state.records.keys():
+            self.state.put(records={k: v for k, v in self.state.records.items() if k not in gone})
+
+    # --- where it matters ---
+
+    def before_write(self, target: Any) -> None:
+        """A write to an array that may be another, or that another may be."""
+        for storage, (_, sources) in self.state.records.items():
+            is_it = target.storage == storage
+            for source in sources:
+                if not source.alone and (is_it or target.storage == source.storage):
+                    raise RegionBreak("a write to an array that may be one of several", "", 0)
+                if is_it:
+                    self.overwritten.add(source.storage)
+
+    def note_distinct(self, a: Any, b: Any) -> None:
+        """Somebody asked whether two values are one object, and they are not: nor is anything that
+        they may be, now and in each trip of the loops at work.
+        """
+        for source in self.sources(a):
+            for other in self.sources(b):
+                is_itself = source.array is a and other.array is b
+                if source.excludes(other):
+                    continue
+                if source.storage == other.storage and not is_itself:
+                    raise RegionBreak("whether an array is another of several", "", 0)
+                for loop in self.stage.state.active:
+                    if loop.carried is not None:
+                        loop.carried.note_distinct(source.array, other.array)
+
+    def before_return(self, results: list[Any]) -> None:
+        """An array that may be one of several is returned by value, where nobody can tell: it was
+        made in this call, and is returned, if at all, as this one. Where a loop that runs decides, it
+        is another if it has other items; the program checks that.
+        """
+        taken: dict[int, list[Source]] = {}  # by storage
+        shared: list[tuple[Any, Source]] = []
+        for value in {result.storage: result for result in results}.values():
+            sources = self.sources(value.whole)
+            for source in sources:
+                if not all(map(source.excludes, taken.get(source.storage, ()))):
+                    raise RegionBreak("an array that may be one of several is returned", "", 0)
+            for source in sources:
+                taken.setdefault(source.storage, []).append(source)
+            shared += [(value.whole, source) for source in sources[1:] if not source.alone]
+        for value, source in shared:
+            if self.stage.effects or not self.is_like(value, source):
+                self.check_other(value, source)
+
+    def is_like(self, value: Any, source: Source) -> bool:
+        """Whether nobody could tell the value from an array that it may be."""
+        is_fresh = source.array.is_fresh and not source.loose
+        return is_fresh and self.stage.tracer.same_type(value, source.array) == 1
+
+    def check_other(self, value: Any, source: Source) -> None:
+        """Checks that the value is not that array."""
+        array, tracer = source.array, self.stage.tracer
+        if source.loose:
+            raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
+        is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
+        if not (source.looped and is_alike and self.stage.may_check()):
+            raise RegionBreak("an array that may be one of several is returned", "", 0)
+        sizes = [(n, m) for n, m in zip(value.shape, array.shape, strict=True) if not is_same(n, m)]
+        differs = tracer.lift(False)
+        for n, m in sizes:
+            n, m = (tracer.lift(size) if type(size) is int else size for size in (n, m))
+            differs = tracer.apply("logical_or", differs, tracer.apply("not_equal", n, m))
+        if not sizes:
+            others = value != array
+            if value.dtype.kind in "fc":
+                others &= (value == value) | (array == array)  # a NaN is itself
+            differs = others.any()
+        tracer.check(differs, "a trip makes another array")
+
+
+# --- what a loop's trips hand to each other ---
+
+
+class Peel(Exception):
+    """The trip at a loop's entry is not like those behind it."""
+
+
+class Array:
+    """One array carried by value; ends: what it may be at the end of a trip."""
+
+    __slots__ = ("phi", "ends", "kept", "passed", "before", "vague", "is_made", "is_loose")
+
+    def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
+        self.phi, self.ends = phi, ends
+        self.kept: list[Any] = []  # of these, memory of before the loop,
+        self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
+        self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
+        self.vague: set[int] = set()  # that of which it may be one of several views
+        self.is_made = False  # whether it may be another
+        self.is_loose = is_loose  # whether it lies otherwise in NumPy's memory
+
+    def learn(self, other: Array) -> bool:
+        """It may be what another was; whether that is news."""
+        count = len(self.before), len(self.vague), self.is_made, self.is_loose
+        for storage, value in other.before.items():
+            if not is_same(self.before.setdefault(storage, value), value):
+                self.vague.add(storage)
+        self.vague |= other.vague
+        self.is_made |= other.is_made
+        self.is_loose |= other.is_loose
+        return count != (len(self.before), len(self.vague), self.is_made, self.is_loose)
+
+
+class Flow:
+    """The arrays that a loop carries by value; names: what names are at the end of a trip."""
+
+    def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
+        self.carried, self.loop = carried, carried.loop
+        self.aliases, records = carried.regions.aliases, carried.state.records
+        self.arrays: list[Array] = []
+        held = [carried.entry[name] for name in carried.contents.containers]
+        self.roots = [*self.loop.entry.values(), *held]
+        for phi, leaf in zip(carried.values, carried.leaves_of(names), strict=True):
+            if phi.type.kind == "array":
+                loose = any(is_loose(records, value) for value in (leaf, phi.entry))
+                self.arrays.append(Array(phi, self.aliases.sources(leaf), loose))
+        self.find_memory()
+        self.pairs = self.find_pairs()
+
+    def number_of(self, source: Source) -> int | None:
+        """Which of the arrays carried has that memory at the head of a trip."""
+        for number, array in enumerate(self.arrays):
+            if array.phi.value.storage == source.storage:
+                return number
+        return None
+
+    def is_before(self, source: Source) -> bool:
+        """Whether it is memory of before the loop."""
+        return self.carried.tracer.is_before(source.array.whole, self.loop.attempt.mark)
+
+    def find_memory(self) -> None:
+        """What each may be of before, after any number of trips."""
+        for array in self.arrays:
+            numbers = {self.number_of(end) for end in array.ends}
+            array.passed = [number for number in numbers if number is not None]
+            array.kept = [end.array for end in array.ends if self.is_before(end)]
+            entry = [source.array for source in self.aliases.sources(array.phi.entry)]
+            for value in (*entry, *array.kept):
+                known = array.before.setdefault(value.storage, value)
+                is_part = not value.is_whole and not is_same(value, array.phi.entry)
+                if is_part or not is_same(value, known):
+                    array.vague.add(value.storage)
+            array.is_made = len(array.ends) > len(array.kept) + len(array.passed)
+        grows = True
+        while grows:
+            grows = False
+            for array in self.arrays:
+                for number in array.passed:
+                    grows |= array.learn(self.arrays[number])
+
+    def find_pairs(self) -> set[tuple[int, int]]:
+        """Which two may be one array at the head of a trip."""
+        numbers = range(len(self.arrays))
+        entries = [self.aliases.sources(array.phi.entry) for array in self.arrays]
+        pairs = {(j, k) for j in numbers for k in numbers if j == k}
+        pairs |= {(j, k) for j in numbers for k in numbers if meet(entries[j], entries[k])}
+        while True:
+            more = {(j, k) for j in numbers for k in numbers if self.may_end_as_one(j, k, pairs)}
+            if more <= pairs:
+                return pairs
+            pairs |= more
+
+    def may_end_as_one(self, j: int, k: int, pairs: set[tuple[int, int]]) -> bool:
+        """Whether a trip may end with one array in two places."""
+        for a in self.arrays[j].ends:
+            for b in self.arrays[k].ends:
+                if a.excludes(b):
+                    continue
+                m, n = self.number_of(a), self.number_of(b)
+                if m is not None and n is not None:
+                    is_one = (m, n) in pairs
+                elif m is not None or n is not None:
+                    number, other = (m, b) if n is None else (n, a)
+                    is_one = other.storage in self.arrays[number].before  # type: ignore[index]
+                else:
+                    is_one = a.storage == b.storage
+                if is_one:
+                    return True
+        return False
+
+    # --- writes ---
+
+    def check(self) -> None:
+        """Raises where a trip writes to memory that another name has, too."""
+        bound = self.carried.bound
+        written = {h.storage for h in self.carried.written if h.version != bound[h.storage]}
+        for number, array in enumerate(self.arrays):
+            if any(value.storage in written for value in array.kept):
+                self.loop.fail(f"{array.phi.name} shares memory that is written to")
+            if written & array.before.keys():
+                raise Peel(f"{array.phi.name} shares memory that is written to")
+            if self.is_written(array):
+                self.check_written(number, array)
+        for a, b in self.carried.distinct:
+            self.check_distinct(a, b)
+
+    def check_distinct(self, a: Any, b: Any) -> None:
+        """Two objects of one trip, of which one is carried, are two in every trip."""
+        j, k = self.number_of(Source(a)), self.number_of(Source(b))
+        firsts = [a] if j is None else list(self.arrays[j].before.values())
+        seconds = [b] if k is None else list(self.arrays[k].before.values())
+        if j is not None and k is not None and j != k and (j, k) in self.pairs:
+            raise Peel("whether an array is another differs from trip to trip")
+        for first in firsts:
+            for second in seconds:
+                if first is a and second is b:
+                    continue
+                if first.storage == second.storage:
+                    raise Peel("whether an array is another differs from trip to trip")
+                self.aliases.note_distinct(first, second)
+
+    def is_written(self, array: Array) -> bool:
+        """Whether a trip writes to it."""
+        is_overwritten = array.phi.value.storage in self.aliases.overwritten
+        return array.phi.value.version != array.phi.version or is_overwritten
+
+    def check_written(self, number: int, array: Array) -> None:
+        """It was made in the call, and has one name, at the entry and behind every trip."""
+        if array.is_loose:
+            self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
+        if array.kept or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
+            self.loop.fail(f"{array.phi.name} shares memory that is written to")
+        for value in array.before.values():
+            if not value.is_fresh:
+                raise Peel("an array that is carried by value is written to")
+            if not self.is_alone(value):
+                raise Peel("names share memory that is written to")
+
+    def is_alone(self, value: Any) -> bool:
+        """Memory of the call's own that one name has."""
+        return self.loop.is_alone(value, self.roots)
+
+    # --- behind the loop ---
+
+    def sources(self, number: int) -> list[Source]:
+        """What one may be behind the loop, of what there was before it."""
+        array = self.arrays[number]
+        return [
+            self.of_before(value)._replace(looped=array.is_made and storage not in array.vague)
+            for storage, value in array.before.items()
+        ]
+
+    def of_entry(self, value: Any) -> list[Source]:
+        """What a value of before the loop is behind it if no trip runs."""
+        return [self.of_before(source.array) for source in self.aliases.sources(value)]
+
+    def of_before(self, value: Any) -> Source:
+        return Source(value, self.is_alone(value), True)
+
+    def trips_needed(self) -> list[int | None]:
+        """For each array, how many trips rule out that it is one of before which others know; 0:
+        nobody would see it, None: any number of trips may leave it so.
+        """
+        count = len(self.arrays)
+        known = [
+            not all(self.is_alone(source.array) for source in self.aliases.sources(array.phi.entry))
+            for array in self.arrays
+        ]
+        needed: list[int | None] = [int(is_known) for is_known in known]
+        for trip in range(1, 2 * count + 1):
+            known = [
+                any(known[number] for number in array.passed)
+                or not all(map(self.is_alone, array.kept))
+                for array in self.arrays
+            ]
+            for number, is_known in enumerate(known):
+                if is_known:  # a way through more arrays than there are goes round in a circle
+                    needed[number] = trip + 1 if trip < count else None
+        return needed
+
+    def note(self, made: dict[int, Any]) -> int:
+        """Notes what the values behind the loop, by number, may be; how many trips there must be."""
+        most = 0
+        trips_needed = self.trips_needed()
+        for number, value in made.items():
+            needed, sources = trips_needed[number], self.sources(number)
+            if needed is not None:
+                sources = [source for source in sources if source.alone]
+                most = max(most, needed)
+            self.aliases.add(value, sources)
+            if self.arrays[number].is_loose:
+                self.aliases.loosen(value)
+        for j, k in self.pairs:
+            if j < k and j in made and k in made:
+                self.aliases.link(made[j], made[k])
+        return most
+
+
+def meet(a: list[Source], b: list[Source]) -> bool:
+    """Whether two values may be one array."""
+    return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)
+
+
+# --- which object ---
+
+Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on the other
+
+
+class Objects:
+    """What all places have, on two ways; others: what both have, or one alone."""
+
+    def __init__(self, region: Region, contents: Contents) -> None:
+        self.pairs: list[Pair] = []
+        self.others: list[Any] = []
+        self.region = region
+        self.containers = contents.containers  # what they hold is added
+
+    def add(self, name: str, a: Any, b: Any) -> None:
+        """A name, or the items of a container."""
+        firsts, seconds = leaves(a), leaves(b)
+        if len(firsts) != len(seconds):
+            self.others += firsts + seconds
+            return
+        for x, y in zip(firsts, seconds, strict=True):
+            if is_array(x) and is_array(y):
+                self.pairs.append((name, x, y))
+            else:
+                self.others += (x, y)
+
+    def distinguishable_in(
+        self, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
+    ) -> str | None:
+        """A name carried that somebody could tell apart at the head of a trip and at its end."""
+        for name in (*carried, *self.containers):
+            self.add(name, head[name], end.get(name))
+        self.others += [end.get(n) for n in self.region.site.live_out if n not in carried]
+        return self.distinguishable()
+
+    def distinguishable(self) -> str | None:
+        """A place that has two objects of one memory which somebody could tell apart."""
+        names: dict[int, str] = {}  # of those objects
+        for name, a, b in self.pairs:
+            if identity(a) != identity(b) and is_same(a, b):
+                names.setdefault(identity(a), name)
+                names.setdefault(identity(b), name)
+                if any(x.is_whole and not x.is_fresh for x in (a, b)):
+                    return name  # the caller has one of them
+        elsewhere = self.region.elsewhere() if names else []
+        if not names or elsewhere is None:
+            return next(iter(names.values()), None)
+        twins: tuple[dict[int, int], ...] = ({}, {})
+        for name, a, b in self.pairs:
+            key, other = identity(a), identity(b)
+            is_so = twins[0].setdefault(key, other) == other
+            is_so &= twins[1].setdefault(other, key) == key
+            if not is_so and (key in names or other in names):
+                return name
+
+        def is_meant(value: Any) -> bool:
+            return is_array(value) and identity(value) in names
+
+        others = [*self.others, *elsewhere]
+        is_known = references(others, is_meant, self.containers.values()) > 0
+        return next(iter(names.values())) if is_known else None

@@ -1,0 +1,496 @@
+"""The state of a captured call: all that a run of a body may change, marks in it, and the way back.
+
+Bodies of loops and branches are run several times. Whatever changes passes a door: a call, a slot (an
+attribute, an item, a shape), a step of an iterator, an augmented assignment. Each door tells the state
+before the change. It keeps what the object holds, or, where it has no row for the object's class,
+refuses: RegionBreak. An object that was made behind a mark needs no row: it dies with the run that
+made it. What is known rather than held is in tables, which are replaced, never changed, and in
+stacks, of which a mark has the depth. The graph and its memory have marks of their own (pyext/region).
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ... import _core
+from ...instance import is_a
+from ..value.items import Items
+from ..value.kinds import ATOMS, is_one
+from ..value.objects import GROWING, Traced, attributes_of, hooked_in, is_ours
+
+RegionBreak = _core.RegionBreak
+
+TABLES = ("records", "growing", "sized_lists", "backings")
+STACKS = ("active", "conditions", "classes")  # besides blocks and facts, which the tracer has, too
+
+
+def held(cell: types.CellType | Items) -> tuple[Any, ...]:
+    """The value of a cell, if it has one; where an iterator is."""
+    if type(cell) is Items:
+        return (cell.position,)
+    try:
+        return (cell.cell_contents,)
+    except ValueError:
+        return ()
+
+
+def fill(container: Any, items: Any) -> None:
+    """Makes a container hold other items."""
+    if is_a(container, list):
+        list.__setitem__(container, slice(None), items)
+    elif type(container) is Items:
+        container.position = items[0]
+    elif type(container) is types.CellType:
+        if items:
+            container.cell_contents = items[0]
+        elif held(container):
+            del container.cell_contents
+    else:
+        container.clear()
+        container.update(items)
+
+
+# What can be put back: exact classes, with what copies the contents; `fill` puts them back.
+ROWS: dict[type, Callable[[Any], Any]] = {
+    list: list.copy,
+    dict: dict.copy,
+    set: set.copy,
+    types.CellType: held,
+    Items: held,
+}
+
+
+def why_not_put_back(value: Any) -> str | None:
+    """Why what a value holds could not be put back as it was; None where it can."""
+    cls = type(value)
+    if cls not in ROWS:
+        return f"a {cls.__name__} changes"
+    if cls in (dict, set) and hooked_in(value) is not None:
+        return f"a {cls.__name__} changes whose keys have methods of their own"
+    if cls is set:
+        again: set[Any] = set()
+        again.update(value.copy())  # as `fill` does
+        if not _core.are_placed_alike(again, value):
+            return "a set changes whose order comes from what it held before"
+    return None
+
+
+class Changes:
+    """What objects held at a place. is_kept: what ran since then stays unless it can be undone as a
+    whole, so a change that nobody can undo is allowed.
+    """
+
+    def __init__(self, cells: Iterable[types.CellType], is_kept: bool = False) -> None:
+        self.before: dict[int, tuple[Any, Any]] = {}
+        self.born: dict[int, Any] = {}
+        self.is_kept, self.can_undo = is_kept, True
+        self.begin(cells)
+
+    def begin(self, cells: Iterable[types.CellType]) -> None:
+        """Nothing has changed yet; of a change of these cells nobody will tell."""
+        self.before.clear()
+        self.born.clear()
+        for cell in cells:
+            self.note(cell)
+
+    def note(self, value: Any) -> None:
+        """Keeps what a value holds that has a row."""
+        if id(value) not in self.before:
+            self.before[id(value)] = (value, ROWS[type(value)](value))
+
+    def swap(self) -> list[tuple[Any, Any]]:
+        """Puts back what the containers held; returns what they hold now, but for cells that nobody
+        has set.
+        """
+        now = []
+        for container, before in self.before.values():
+            items = ROWS[type(container)](container)
+            if type(container) is types.CellType and all(map(is_one, before, items)):
+                if len(before) == len(items):
+                    continue
+            now.append((container, items))
+            fill(container, before)
+        return now
+
+    def undo(self, cells: Iterable[types.CellType]) -> None:
+        """Puts back what the containers held, and begins anew."""
+        self.swap()
+        self.begin(cells)
+
+
+class State:
+    """All of it, for one call; marks: those to which it may go back, the innermost last."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage, self.tracer = stage, stage.tracer
+        self.marks: list[Changes] = []
+        self.cells: list[types.CellType] = []  # of names that functions inside of others set
+        self.changes = 0
+        self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
+        self.records: dict[int, Any] = {}  # which memory arrays may be: `alias`
+        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
+        self.sized_lists: dict[int, Any] = {}  # lists that loops made, as long as they had trips
+        # Lists that loops made: their items with versions, and the buffer of these.
+        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+        self.active: list[Any] = []  # the constructs at work, the innermost last
+        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
+        self.blocks: list[Any] = []
+        self.facts: list[Any] = []
+
+    # --- doors ---
+
+    def before_change(self, value: Any) -> None:
+        """Called before an object changes; raises RegionBreak where that could not be undone."""
+        self.changes += 1
+        if type(value) is Items:
+            for part in value.over:
+                self.before_change(part)
+        known = id(value) in self.unlike
+        for mark in reversed(self.marks):
+            if id(value) in mark.born:
+                break
+            if id(value) in mark.before and not known:
+                continue
+            why_not = why_not_put_back(value) if not known else "a set changes that was popped"
+            if why_not is None:
+                mark.note(value)
+            elif mark.is_kept:
+                mark.can_undo = False
+            else:
+                raise RegionBreak(why_not, "", 0)
+
+    def before_pop(self, value: Any) -> None:
+        """The same for what `pop` takes from a set: which item is next depends on those before."""
+        if type(value) is set:
+            self.unlike[id(value)] = value
+        self.before_change(value)
+
+    def refill(self, container: Any, items: Any) -> None:
+        """A container gets other items."""
+        self.before_change(container)
+        fill(container, items)
+
+    def note_born(self, value: Any) -> Any:
+        """The value, an object that has just been made."""
+        if self.marks:
+            self.marks[-1].born[id(value)] = value
+        return value
+
+    def share(self, cells: Iterable[types.CellType]) -> None:
+        """Cells that may be set from here on, unseen."""
+        for cell in cells:
+            if not any(cell is known for known in self.cells):
+                self.cells.append(cell)
+                self.before_change(cell)
+
+    def amend(self, container: dict[str, Any], key: str) -> None:
+        """The dict had this item all along: nobody had looked."""
+        for mark in self.marks:
+            if id(container) in mark.before:
+                mark.before[id(container)][1][key] = container[key]
+
+    # --- tables ---
+
+    def put(self, **tables: dict[int, Any]) -> None:
+        """What is known from here on. Whoever asks for a list's origin hears that it grows."""
+        growing = tables.get("growing", self.growing)
+        for key in self.growing.keys() - growing.keys():
+            del self.stage.known[key]
+        for key in growing.keys() - self.growing.keys():
+            self.stage.known[key] = (growing[key].container, GROWING)
+        self.__dict__.update(tables)
+        if "records" in tables:
+            self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
+
+    def is_shared(self, storage: int) -> bool:
+        """Whether it may be an array that another name has."""
+        return not all(source.alone for source in self.records[storage][1])
+
+    def grow(self, growth: Any) -> None:
+        """From here on a list has a gap, or is buffers."""
+        self.put(growing={**self.growing, id(growth.container): growth})
+
+    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
+        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
+        return {key: growth for key, growth in before.items() if key in self.growing}
+
+    def size_list(self, made: Any) -> None:
+        """A list is as long as a loop had trips."""
+        self.put(sized_lists={**self.sized_lists, id(made.container): made})
+
+    def is_list(self, container: Any) -> None:
+        """It is one like any other again."""
+        self.put(sized_lists={k: v for k, v in self.sized_lists.items() if k != id(container)})
+
+    @property
+    def list_buffers(self) -> dict[int, Any]:
+        """Of the lists that grow those that are buffers."""
+        return {key: growth for key, growth in self.growing.items() if growth.is_buffer}
+
+    # --- blocks, and what is known in them ---
+
+    def open(self) -> Any:
+        """A new block; closed by `close` or `unwind`."""
+        block = self.tracer.block()
+        self.blocks.append(block)
+        return block
+
+    def reopen(self, block: Any) -> None:
+        """Opens a block once more."""
+        block.reopen()
+        self.blocks.append(block)
+
+    def close(self, block: Any, keeps: bool = False) -> None:
+        """Closes the innermost block."""
+        if self.blocks.pop() is not block:
+            raise AssertionError("blocks are closed in order")
+        block.close(keeps)
+
+    def unwind(self, count: int) -> None:
+        """Closes all blocks but the first ones."""
+        while len(self.blocks) > count:
+            self.blocks.pop().close()
+
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """A condition is known from here to the end of the attempt."""
+        self.facts.append(self.tracer.assume(condition, holds))
+
+    def forget(self, count: int) -> None:
+        """Forgets all facts but the first ones."""
+        while len(self.facts) > count:
+            self.tracer.forget(self.facts.pop())
+
+
+class Attempt:
+    """A mark: what can be undone is everything since it was made."""
+
+    def __init__(self, state: State, is_kept: bool = False) -> None:
+        self.state = state
+        self.mark = state.tracer.mark()
+        self.tables = {name: getattr(state, name) for name in TABLES}
+        self.depths = {name: len(getattr(state, name)) for name in STACKS}
+        self.nblocks, self.nfacts = len(state.blocks), len(state.facts)
+        self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
+        self.changes = Changes(state.cells, is_kept)
+        state.marks.append(self.changes)
+        self.nmarks = len(state.marks)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether nothing has happened since that stays."""
+        is_kept = self.changes.can_undo and self.mark.is_valid
+        return is_kept and self.state.stage.effects == self.effects
+
+    def since(self, stack: str) -> list[Any]:
+        """What has come to a stack."""
+        return getattr(self.state, stack)[self.depths[stack] :]
+
+    def drop(self) -> None:
+        """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
+        call is open again.
+        """
+        self.undo()
+        self.state.tracer.forget_guards(self.mark)
+
+    def undo(self) -> None:
+        """Back to where it was made; it may be undone again."""
+        state = self.state
+        state.unwind(self.nblocks)
+        del state.marks[self.nmarks :]
+        self.changes.undo(state.cells)
+        for name, depth in self.depths.items():
+            del getattr(state, name)[depth:]
+        state.forget(self.nfacts)
+        state.stage.effects = self.effects
+        self.rewind()
+        state.tracer.is_infeasible = self.is_infeasible
+
+    def rewind(self) -> None:
+        """The graph and what is known are as they were, whatever names and containers have now."""
+        self.state.put(**self.tables)
+        self.state.tracer.restore(self.mark)
+
+    def end(self) -> None:
+        """It is over; what was done stays, and is the outer attempts' to undo."""
+        state = self.state
+        still = state.still_growing(self.tables["growing"])
+        state.put(growing={**still, **state.list_buffers})
+        born: dict[int, Any] = {}
+        while len(state.marks) >= self.nmarks:
+            born.update(state.marks.pop().born)
+        if state.marks:
+            state.marks[-1].born.update(born)
+        del state.active[self.depths["active"] :]
+        state.forget(self.nfacts)
+        state.tracer.is_infeasible = self.is_infeasible
+
+
+# --- what changed ---
+
+
+class Change(NamedTuple):
+    """A container that a run has changed, and what it held."""
+
+    container: Any
+    before: Any
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether it still has the same keys, or as many items."""
+        now, before = self.container, self.before
+        if is_a(now, dict):
+            return list(before) == list(now)
+        is_known = is_a(now, list | types.CellType | Items)
+        return is_known and len(before) == len(items_in(now))
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it holds what it held."""
+        pairs = map(is_one, items_in(self.before), items_in(self.container))
+        return self.keeps_places and all(pairs)
+
+    @property
+    def appended(self) -> list[Any]:
+        """What a list has besides what it had."""
+        before, now = self.before, self.container
+        if type(now) is not list or type(before) is not list or len(now) <= len(before):
+            return []
+        return now[len(before) :] if all(map(is_one, before, now)) else []
+
+
+class Contents:
+    """The containers that the runs of one construct change, by name: what they hold is carried from
+    trip to trip and merged like the values of names, which no name of the user's can be.
+    """
+
+    def __init__(self) -> None:
+        self.containers: dict[str, Any] = {}
+
+    def name_of(self, container: Any) -> str:
+        """Its name; a new one for a container that has none."""
+        for name, known in self.containers.items():
+            if known is container:
+                return name
+        kind = "dict" if is_a(container, dict) else type(container).__name__
+        name = f"an item of {kind} {len(self.containers) + 1}"
+        self.containers[name] = container
+        return name
+
+    def has(self, container: Any) -> bool:
+        """Whether it has a name."""
+        return any(known is container for known in self.containers.values())
+
+    def names(self) -> dict[str, Any]:
+        """What they hold now."""
+        return {name: value_of(container) for name, container in self.containers.items()}
+
+    def refill(self, state: State, names: dict[str, Any]) -> None:
+        """Makes them hold what their names have."""
+        for name, container in self.containers.items():
+            items = (names[name],) if type(container) is Items else names[name]
+            is_dict = is_a(container, dict)
+            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
+            state.refill(container, items)
+
+
+def items_in(container: Any) -> tuple[Any, ...]:
+    """What a list or dict holds, in order."""
+    if type(container) in (types.CellType, Items):
+        return held(container)
+    return tuple(container.values() if is_a(container, dict) else container)
+
+
+def value_of(container: Any, before: Any = None) -> Any:
+    """What the name of a container has, or had, given what it held: its items; an iterator's
+    position.
+    """
+    items = items_in(container if before is None else before)
+    return items[0] if type(container) is Items else items
+
+
+# --- who holds what ---
+
+MOST = 10_000  # objects that are looked through
+
+
+def met(roots: Iterable[Any], is_closed: Callable[[int], bool]) -> Iterable[Any]:
+    """Each value among these and in what they hold, but for what is closed, by id; a traced one as
+    often as it is met. None behind the last where there are more than can be looked through.
+    """
+    seen, stack = set(), list(roots)
+    while stack:
+        value = stack.pop()
+        cls, key = type(value), id(value)
+        if cls is Traced:
+            yield value
+        if cls is Traced or cls in ATOMS or key in seen:
+            continue
+        seen.add(key)
+        if len(seen) > MOST:
+            yield None
+            return
+        yield value
+        if not is_closed(key):
+            stack.extend(parts_of(value))
+
+
+def references(
+    roots: Iterable[Any], is_meant: Callable[[Any], bool], apart: Iterable[Any] = ()
+) -> int:
+    """How many traced values among these and in containers that they reach, but for those apart, are
+    meant.
+    """
+    count, closed = 0, {id(container) for container in apart}
+    for value in met(roots, closed.__contains__):
+        if value is None:
+            return MOST
+        count += type(value) is Traced and is_meant(value)
+    return count
+
+
+def reached(
+    roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]]
+) -> set[int]:
+    """Ids of those of the wanted containers that can be reached from values; all of them where that is
+    too much to look through.
+
+    known: the objects that outlive the call, with their sources. What was made in the call is in none
+    of them, for whoever puts it there has an effect, or waits for the end of the call.
+    """
+    left = {id(container) for container in wanted}
+    found: set[int] = set()
+    is_closed = lambda key: key in known and known[key][1] != GROWING  # noqa: E731
+    for value in met(roots, is_closed) if left else ():
+        if value is None:
+            return found | left
+        if id(value) in left:
+            left.discard(id(value))
+            found.add(id(value))
+        if not left:
+            break
+    return found
+
+
+def parts_of(value: Any) -> Iterable[Any]:
+    """What an object made in the call has got, cells too."""
+    cls = type(value)
+    if is_a(value, dict):
+        return value.values()
+    if is_a(value, list | tuple | set | frozenset):
+        return value
+    if cls is types.FunctionType:
+        return value.__closure__ or ()
+    if cls is types.CellType or cls is Items:
+        return held(value) if cls is types.CellType else value.over
+    if cls is types.MethodType:
+        return (value.__self__, value.__func__)
+    if cls is functools.partial:
+        return (value.func, value.args, value.keywords)
+    if is_ours(cls) or is_a(value, type | types.ModuleType):
+        return ()
+    own = attributes_of(value)
+    return (own,) if type(own) is dict else ()
