@@ -148,6 +148,7 @@ ci_cuda_emit_source(CiText *out, const CiKernels *kernels, const CiCudaForm *for
         ci_text_add(out, "%s", arg_helpers);
     if (ci_emit_mentions(body.data, "ci_nan_max") || ci_emit_mentions(body.data, "ci_nan_min"))
         ci_text_add(out, "%s", extremum_helpers);
+    ci_cuda_add_functions(out, body.data);
     ci_cuda_emit_vector_types(c, out);
     if (ci_emit_mentions(body.data, "ci_lanes"))
         ci_text_add(out, "%s", ci_cuda_lanes_helper);

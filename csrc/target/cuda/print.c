@@ -135,7 +135,7 @@ static const char *
 math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
 {
     (void)lanes;
-    return ci_format(p->ctx, "%s%s", ci_op_function(op), dtype == CI_DTYPE_f64 ? "" : "f");
+    return ci_cuda_function(p->ctx, op, dtype);
 }
 
 static const char *

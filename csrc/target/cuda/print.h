@@ -26,6 +26,10 @@ bool ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
 /* The text of C++, in front of kernels, that these need. */
 extern const char ci_cuda_lanes_helper[];
 
+/* function.c. The name of what is within 2 ULP; and the text of C++ that the kernels ask for. */
+const char *ci_cuda_function(CiContext *ctx, CiOp op, CiDtype dtype);
+void ci_cuda_add_functions(CiText *out, const char *kernels);
+
 /* meet.c: parts that threads hold become one that all hold. */
 void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
 
