@@ -526,8 +526,7 @@ class Carried:
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
         self.trips.make_sure(needs_trips, counter)
-        is_known = counter is not None and self.period == 1
-        self.trips_made = tracer.as_python(counter) if is_known else None
+        self.trips_made = counter if self.period == 1 else None
         for phi in phis:  # what is alive at a break is returned
             phi.made.clear()
         return exits

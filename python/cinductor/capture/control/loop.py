@@ -376,8 +376,9 @@ class Loop(Region):
         self.attempt.end()
         self.attempt = self.growing = None
         carried.remember(self.memory)
-        if self.site.flag is not None and carried.trips_made is not None:
-            self.move(self.offset + carried.trips_made)
+        made = carried.trips_made
+        if self.iterator is not None and self.site.flag is not None and made is not None:
+            self.move(self.offset + self.tracer.as_python(made))
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE
