@@ -177,6 +177,35 @@ def test_a_mistake_behind_an_effect(place, program, error, monkeypatch):
         assert is_same(again[:3], (result, arguments, effects)) and not again[3]
 
 
+def handled(x, y):
+    try:
+        s = 0.0
+        for i in range(x.shape[0]):
+            s += x[i] * y[i] if x[i] > 0.5 else 1.0
+    except Exception as error:
+        return repr(error)
+    return s
+
+
+@pytest.mark.parametrize("error", [TypeError, AttributeError, ValueError])
+@pytest.mark.parametrize("owner, name", [(loop.Loop, "close_run"), (loop.Loop, "open_run"), (branch.Branch, "finish"), (branch.Level, "open_arm")])
+def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch):
+    """Before any effect: the function itself answers."""
+    space = {"error": error}
+    code = compile("def raising(*args):\n    raise error('planted')", loop.__file__, "exec")
+    exec(code, space)
+    monkeypatch.setattr(owner, name, space["raising"])
+    assert told(cinductor.compile(handled, backend="interp"))[0] == told(handled)[0]
+
+
+def test_methods_of_ours_raise_what_no_handler_waits_for():
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    x = tracer.array(np.ones(3), 0)
+    for misuse in (lambda: tracer.as_python(1), lambda: tracer.layout(1), lambda: tracer.detached(x), lambda: tracer.select(x, 1, 2, "scalar")):
+        with pytest.raises(_core.InternalError):
+            misuse()
+
+
 def test_a_mistake_is_told_of(monkeypatch):
     planted = plant(monkeypatch, "calls", KeyError, 2)
     f = cinductor.compile(with_handlers, backend="interp")

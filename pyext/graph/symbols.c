@@ -149,7 +149,7 @@ cx_method_layout(PyObject *self, PyObject *traced)
 
     CX_ENTRY();
     if (!cx_is_traced(traced) || ((CxTraced *)traced)->view != NULL)
-        return PyErr_Format(PyExc_TypeError, "a traced array that is no view is expected");
+        return cx_misuse(t->state, "a traced array that is no view is expected");
     const CxStorage *s = ((CxTraced *)traced)->storage;
     PyObject *sizes = exprs_tuple(t, s->rank, s->sizes);
     PyObject *strides = sizes ? exprs_tuple(t, s->rank, s->strides) : NULL;

@@ -74,7 +74,7 @@ take_indices(Indirect *job, PyObject *axes, PyObject *indices)
     if (fast == NULL)
         return -1;
     if (n == 0 || PySequence_Fast_GET_SIZE(fast) != n) {
-        PyErr_SetString(PyExc_ValueError, "one index for each axis is expected");
+        cx_misuse(job->tracer->state, "one index for each axis is expected");
         Py_DECREF(fast);
         return -1;
     }
@@ -91,7 +91,7 @@ take_indices(Indirect *job, PyObject *axes, PyObject *indices)
     for (int k = 0; k < n; k++)
         if (job->axes[k] < 0 || job->axes[k] >= cx_rank(job->target) ||
             (k > 0 && job->axes[k] <= job->axes[k - 1])) {
-            PyErr_SetString(PyExc_ValueError, "axes ascend, and are axes of the array");
+            cx_misuse(job->tracer->state, "axes ascend, and are axes of the array");
             return -1;
         }
     return 0;
@@ -212,12 +212,12 @@ cx_method_scatter(PyObject *self, PyObject *args, PyObject *kwargs)
                                      &indices, &value, &combine, &distinct, &inside))
         return NULL;
     if (!cx_is_traced(target))
-        return PyErr_Format(PyExc_TypeError, "scatter() writes to a Traced array");
+        return cx_misuse(t->state, "scatter() writes to a Traced array");
     job.target = (CxTraced *)Py_NewRef(target);
     job.is_distinct = distinct != 0;
     job.is_inside = inside != 0;
     if (combine != NULL && (job.combine = ci_op_find(combine)) == CI_OP_none) {
-        PyErr_Format(PyExc_ValueError, "no operation '%s'", combine);
+        cx_misuse(t->state, "no operation '%s'", combine);
         goto done;
     }
     int status = cx_write_prepare(job.target, CX_ASSIGNED_READONLY);
@@ -335,7 +335,7 @@ cx_method_compress(PyObject *self, PyObject *args)
     if (job.value == NULL)
         goto done;
     if (cx_rank(job.value) != 1 || cx_dtype(job.value) != CI_DTYPE_bool) {
-        PyErr_SetString(PyExc_ValueError, "a mask of one axis is expected");
+        cx_misuse(t->state, "a mask of one axis is expected");
         goto done;
     }
     result = cx_traced_from_node(t, build(&job, body_compress), CI_KIND_array);

@@ -106,8 +106,8 @@ is_of_sizes(const CxStorage *s, int depth)
            (s->parents[1] == NULL || is_of_sizes(s->parents[1], depth + 1));
 }
 
-/* sample_truth(number): its truth in this call where sizes alone decide that, and they are known; it is
- * not guarded. Else None. */
+/* sample_truth(number): its truth in this call where sizes alone decide that, and they are known;
+ * it is not guarded. Else None. */
 PyObject *
 cx_method_sample_truth(PyObject *self, PyObject *value)
 {
@@ -122,8 +122,8 @@ cx_method_sample_truth(PyObject *self, PyObject *value)
     return is_so < 0 ? NULL : PyBool_FromLong(is_so);
 }
 
-/* note_sample(number, condition, chosen): notes of a number of Python's, which the graph makes where a
- * condition on sizes chooses, what it is in this call; whoever demands it has the condition
+/* note_sample(number, condition, chosen): notes of a number of Python's, which the graph makes
+ * where a condition on sizes chooses, what it is in this call; whoever demands it has the condition
  * guarded. */
 PyObject *
 cx_method_note_sample(PyObject *self, PyObject *args)
@@ -135,7 +135,8 @@ cx_method_note_sample(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO:note_sample", &value, &condition, &chosen))
         return NULL;
     if (!cx_is_traced(value) || !cx_is_traced(condition))
-        return PyErr_Format(PyExc_TypeError, "note_sample() takes a Traced number and condition");
+        return cx_misuse(((CxTracer *)self)->state,
+                         "note_sample() takes a Traced number and condition");
     PyObject *known = cx_is_python_number(chosen) ? cx_python_value(chosen) : NULL;
     CxStorage *s = ((CxTraced *)value)->storage, *of[2] = {((CxTraced *)condition)->storage, NULL};
     if (known == NULL || s->value != NULL || s->kind != CI_KIND_python)

@@ -139,7 +139,7 @@ block_reopen(PyObject *self, PyObject *unused)
 
     CX_ENTRY();
     if (b->is_open || !cx_block_is_usable(b) || t->graph->at != b->outer)
-        return PyErr_Format(PyExc_ValueError, "a block is opened again in the block around it");
+        return cx_misuse(t->state, "a block is opened again in the block around it");
     b->nopen = t->nopen;
     if (cx_dominance_again(t, b->stretches, b->nstretches) < 0 || cx_dominance_begin(t) < 0)
         return NULL;
@@ -169,7 +169,7 @@ block_splice(PyObject *self, PyObject *unused)
 
     CX_ENTRY();
     if (!cx_block_is_usable(b) || b->is_open || b->tracer->graph->at != b->outer)
-        return PyErr_Format(PyExc_ValueError, "a closed block is spliced into the block around it");
+        return cx_misuse(b->tracer->state, "a closed block is spliced into the block around it");
     if (run(b->tracer, body_splice, &build) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -183,7 +183,7 @@ block_hold(PyObject *self, PyObject *value)
 
     CX_ENTRY();
     if (!cx_is_traced(value) || !b->is_open)
-        return PyErr_Format(PyExc_TypeError, "an open block holds Traced values");
+        return cx_misuse(b->tracer->state, "an open block holds Traced values");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     if (b->nheld == b->capheld) {
@@ -211,7 +211,7 @@ cx_region_node(CxTracer *t, PyObject *value)
             return b->held[k];
     }
     if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_TypeError, "a Traced value or (block, number) is expected");
+        cx_misuse(t->state, "a Traced value or (block, number) is expected");
     return NULL;
 }
 
@@ -249,8 +249,8 @@ body_blank(CiContext *ctx, void *arg)
         b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
 }
 
-/* undefined(k): some value of the held value's type, which nobody looks at. None: its sizes are known
- * only inside. */
+/* undefined(k): some value of the held value's type, which nobody looks at. None: its sizes are
+ * known only inside. */
 static PyObject *
 block_undefined(PyObject *self, PyObject *number)
 {
@@ -373,7 +373,7 @@ block_bind(PyObject *self, PyObject *value)
 
     CX_ENTRY();
     if (!cx_is_traced(value) || ((CxTraced *)value)->view != NULL || !cx_block_is_usable(b))
-        return PyErr_Format(PyExc_TypeError, "bind() takes a whole Traced array");
+        return cx_misuse(b->tracer->state, "bind() takes a whole Traced array");
     CxTraced *x = (CxTraced *)value;
     if (cx_traced_prepare(x) < 0)
         return NULL;

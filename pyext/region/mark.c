@@ -100,7 +100,7 @@ cx_mark_forget_guards(CxTracer *t, PyObject *mark)
     const CxMark *m = (CxMark *)mark;
 
     if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type)) {
-        PyErr_SetString(PyExc_TypeError, "a Mark is expected");
+        cx_misuse(t->state, "a Mark is expected");
         return -1;
     }
     if (m->nguards < t->env->nguards)
@@ -118,10 +118,10 @@ cx_method_restore(PyObject *self, PyObject *mark)
 
     CX_ENTRY();
     if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return PyErr_Format(PyExc_TypeError, "restore() takes a Mark");
+        return cx_misuse(t->state, "restore() takes a Mark");
     CxMark *m = (CxMark *)mark;
     if (m->tracer != t || !mark_is_valid(m)) {
-        PyErr_SetString(PyExc_ValueError, "the graph has been run since, or is in another block");
+        cx_misuse(t->state, "the graph has been run since, or is in another block");
         return NULL;
     }
     t->graph->at->nnodes = m->nnodes;
@@ -181,7 +181,7 @@ cx_method_is_before(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO!:is_before", &value, t->state->mark_type, &mark) ||
         !cx_is_traced(value)) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "is_before() takes a Traced value");
+            cx_misuse(t->state, "is_before() takes a Traced value");
         return NULL;
     }
     const CxStorage *s = ((CxTraced *)value)->storage;
@@ -215,7 +215,7 @@ cx_method_work_since(PyObject *self, PyObject *mark)
     int count = 0;
 
     if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return PyErr_Format(PyExc_TypeError, "work_since() takes a Mark");
+        return cx_misuse(t->state, "work_since() takes a Mark");
     const CxMark *m = (const CxMark *)mark;
     for (int k = m->nnodes; mark_is_valid(m) && k < t->graph->at->nnodes; k++)
         count += cx_node_works(t->graph->at->nodes[k]);
@@ -248,7 +248,7 @@ cx_method_check(PyObject *self, PyObject *args)
         return NULL;
     if (!cx_is_traced(condition) || cx_dtype((CxTraced *)condition) != CI_DTYPE_bool ||
         cx_rank((CxTraced *)condition) != 0)
-        return PyErr_Format(PyExc_TypeError, "check() takes a Traced bool");
+        return cx_misuse(((CxTracer *)self)->state, "check() takes a Traced bool");
     if (cx_traced_prepare((CxTraced *)condition) < 0)
         return NULL;
     check.condition = cx_node((CxTraced *)condition);

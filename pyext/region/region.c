@@ -73,7 +73,7 @@ fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
 {
     b->nblocks = (int)PyTuple_GET_SIZE(blocks);
     if (b->nblocks < 1 || b->nblocks > MAX_BLOCKS) {
-        PyErr_SetString(PyExc_ValueError, "a region has one block or two");
+        cx_misuse(t->state, "a region has one block or two");
         return -1;
     }
     for (int k = 0; k < b->nblocks; k++) {
@@ -81,7 +81,7 @@ fill_blocks(Build *b, CxTracer *t, PyObject *blocks)
         if (!Py_IS_TYPE((PyObject *)block, (PyTypeObject *)t->state->block_type) ||
             block->is_open || !cx_block_is_usable(block)) {
             if (!PyErr_Occurred())
-                PyErr_SetString(PyExc_TypeError, "a region is made of closed blocks");
+                cx_misuse(t->state, "a region is made of closed blocks");
             return -1;
         }
         b->blocks[k] = block->block;
@@ -104,14 +104,14 @@ cx_method_region(PyObject *self, PyObject *args)
         return NULL;
     b.op = ci_op_find(name);
     if (b.op != CI_OP_for && b.op != CI_OP_while && b.op != CI_OP_if)
-        return PyErr_Format(PyExc_ValueError, "no region is called '%s'", name);
+        return cx_misuse(t->state, "no region is called '%s'", name);
     if (fill_blocks(&b, t, tuple) < 0)
         return NULL;
     const CxBlock *body = (const CxBlock *)PyTuple_GET_ITEM(tuple, 0);
     b.extent = body->extent;
     b.index = body->index;
     if ((b.op == CI_OP_for) != (b.index != NULL))
-        return PyErr_Format(PyExc_ValueError, "the body of a for has an index");
+        return cx_misuse(t->state, "the body of a for has an index");
     b.nargs = (int)PyTuple_GET_SIZE(entries);
     b.args = PyMem_Calloc((size_t)b.nargs + 1, sizeof *b.args);
     if (b.args == NULL)
@@ -119,7 +119,7 @@ cx_method_region(PyObject *self, PyObject *args)
     for (int k = 0; k < b.nargs; k++) {
         PyObject *entry = PyTuple_GET_ITEM(entries, k);
         if (!cx_is_traced(entry)) {
-            PyErr_SetString(PyExc_TypeError, "entries are Traced values");
+            cx_misuse(t->state, "entries are Traced values");
             goto done;
         }
         if (cx_traced_prepare((CxTraced *)entry) < 0)
@@ -127,7 +127,7 @@ cx_method_region(PyObject *self, PyObject *args)
         b.args[k] = cx_node((CxTraced *)entry);
     }
     if (PyTuple_GET_SIZE(kinds) != b.blocks[b.nblocks - 1]->nresults)
-        PyErr_SetString(PyExc_ValueError, "a region has as many kinds as results");
+        cx_misuse(t->state, "a region has as many kinds as results");
     else if (cx_build_run(t, body_region, &b.at) == 0)
         result = results_of(t, &b, kinds);
 done:
@@ -146,7 +146,7 @@ cx_method_set_version(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO:set_version", &target, &value))
         return NULL;
     if (!cx_is_traced(target) || !cx_is_traced(value) || ((CxTraced *)target)->view != NULL)
-        return PyErr_Format(PyExc_TypeError, "set_version() takes a whole Traced array");
+        return cx_misuse(((CxTracer *)self)->state, "set_version() takes a whole Traced array");
     if (cx_traced_prepare((CxTraced *)target) < 0 || cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     if (cx_storage_set_version(((CxTraced *)target)->storage, cx_node((CxTraced *)value)) < 0)
@@ -185,7 +185,7 @@ cx_method_select(PyObject *self, PyObject *args)
         return NULL;
     for (int k = 0; k < 3; k++)
         if (!cx_is_traced(items[k]) || cx_rank((CxTraced *)items[k]) != 0)
-            return PyErr_Format(PyExc_TypeError, "select() takes Traced numbers");
+            return cx_misuse(t->state, "select() takes Traced numbers");
         else if (cx_traced_prepare((CxTraced *)items[k]) < 0)
             return NULL;
     for (int k = 0; k < 3; k++)

@@ -9,7 +9,7 @@ cx_method_prepare(PyObject *self, PyObject *value)
     (void)self;
     CX_ENTRY();
     if (!cx_is_traced(value))
-        return PyErr_Format(PyExc_TypeError, "prepare() takes a Traced value");
+        return cx_misuse(((CxTracer *)self)->state, "prepare() takes a Traced value");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     Py_RETURN_NONE;
@@ -21,7 +21,7 @@ cx_method_offset(PyObject *self, PyObject *value)
 {
     CX_ENTRY();
     if (!cx_is_traced(value))
-        return PyErr_Format(PyExc_TypeError, "offset() takes a Traced value");
+        return cx_misuse(((CxTracer *)self)->state, "offset() takes a Traced value");
     const CxView *view = ((CxTraced *)value)->view;
     return view ? cx_size_object((CxTracer *)self, view->offset) : PyLong_FromLong(0);
 }
@@ -144,7 +144,7 @@ cx_method_define(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOO:define", &value, &low, &limit))
         return NULL;
     if (!cx_is_traced(value) || cx_dtype((CxTraced *)value) != CI_DTYPE_i64)
-        return PyErr_Format(PyExc_TypeError, "define() takes a Traced int");
+        return cx_misuse(t->state, "define() takes a Traced int");
     if (low != Py_None && (d.low = PyLong_AsLongLong(low)) == -1 && PyErr_Occurred())
         return NULL;
     if (limit != Py_None && (d.limit = cx_size_from(t, limit)) == NULL)
@@ -218,7 +218,7 @@ cx_method_fitted(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO:fitted", &value, &like))
         return NULL;
     if (!cx_is_traced(value) || !cx_is_traced(like))
-        return PyErr_Format(PyExc_TypeError, "fitted() takes Traced values");
+        return cx_misuse(t->state, "fitted() takes Traced values");
     CxTraced *x = (CxTraced *)value, *y = (CxTraced *)like;
     if (cx_rank(x) != cx_rank(y) || cx_dtype(x) != cx_dtype(y))
         Py_RETURN_NONE;

@@ -252,7 +252,7 @@ cx_method_detached(PyObject *self, PyObject *value)
 
     CX_ENTRY();
     if (!cx_is_traced(value) || ((CxTraced *)value)->view == NULL)
-        return PyErr_Format(PyExc_TypeError, "detached() takes a view");
+        return cx_misuse(t->state, "detached() takes a view");
     CxTraced *x = (CxTraced *)value;
     if (cx_traced_prepare(x) < 0)
         return NULL;

@@ -81,6 +81,17 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
     return -1;
 }
 
+PyObject *
+cx_misuse(CxState *state, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    (void)PyErr_FormatV(cx_exception(state, "InternalError"), format, args);
+    va_end(args);
+    return NULL;
+}
+
 /* A warning at the user's line; the package knows which frames are the user's. */
 int
 cx_warn(const char *format, ...)

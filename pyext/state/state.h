@@ -68,6 +68,9 @@ CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of i
 int cx_errors_init(CxState *state, PyObject *module);
 PyObject *cx_exception(CxState *state, const char *name); /* borrowed */
 int cx_raise_status(CxState *state, CiStatus status, const char *message);
+/* NULL, with an InternalError: a method of ours was given what it does not take. Code of the user's
+ * that handles TypeErrors must not take it for one of its own. */
+PyObject *cx_misuse(CxState *state, const char *format, ...);
 int cx_warn(const char *format, ...); /* at the user's line */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 

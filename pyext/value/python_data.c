@@ -32,8 +32,8 @@ check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
     cx_number_check(n, is_real, "a power that may be complex");
 }
 
-/* a ** b: real and in range, or the check fails. Inside of loops a square is a product, which may be a
- * vector's; the C library's is another number once in a thousand times. */
+/* a ** b: real and in range, or the check fails. Inside of loops a square is a product, which may
+ * be a vector's; the C library's is another number once in a thousand times. */
 static CiNode *
 float_power(CxNumber *n, CiNode *a, CiNode *b)
 {
@@ -378,7 +378,7 @@ as_int(PyObject *self, PyObject *value, CiDtype want)
     CxNumber n = {.ufunc = CI_OP_positive, .cast = want};
 
     if (!cx_is_python_kind(value) || !cx_is_int_dtype(cx_dtype((CxTraced *)value)))
-        return PyErr_Format(PyExc_TypeError, "a Traced int of Python's is expected");
+        return cx_misuse(((CxTracer *)self)->state, "a Traced int of Python's is expected");
     PyObject *made = number_data((CxTracer *)self, &n, value, NULL, cx_python_value(value));
     if (made == Py_NotImplemented)
         Py_SETREF(made, Py_NewRef(Py_None));

@@ -227,8 +227,8 @@ forced_op(PyObject *a, PyObject *b, PyObject *(*unary)(PyObject *), binaryfunc b
     PyObject *x =
         cx_is_traced(a) ? cx_traced_force((CxTraced *)a, "an operator of Python's") : Py_NewRef(a);
     PyObject *y = x == NULL || b == NULL ? NULL
-                  : cx_is_traced(b) ? cx_traced_force((CxTraced *)b, "an operator of Python's")
-                                    : Py_NewRef(b);
+                  : cx_is_traced(b)      ? cx_traced_force((CxTraced *)b, "an operator of Python's")
+                                         : Py_NewRef(b);
     PyObject *result = NULL;
     if (x != NULL && (b == NULL || y != NULL))
         result = b == NULL ? unary(x) : binary(x, y);
@@ -276,7 +276,7 @@ cx_method_as_python(PyObject *self, PyObject *value)
     CiDtype dtype = cx_is_traced(value) ? cx_dtype((CxTraced *)value) : CI_DTYPE_none;
     bool is_pythons = cx_is_int_dtype(dtype) || dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
     if (!is_pythons || cx_rank((CxTraced *)value) != 0)
-        return PyErr_Format(PyExc_TypeError, "as_python() takes a Traced number");
+        return cx_misuse(((CxTracer *)self)->state, "as_python() takes a Traced number");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     return cx_traced_from_node((CxTracer *)self, cx_node((CxTraced *)value), CI_KIND_python);

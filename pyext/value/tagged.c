@@ -100,7 +100,7 @@ cx_method_tagged(PyObject *self, PyObject *args)
     bool has_bool = cx_is_traced(strong) && ((CxTraced *)strong)->view == NULL &&
                     cx_dtype((CxTraced *)strong) == CI_DTYPE_bool;
     if (!cx_is_traced(value) || cx_rank((CxTraced *)value) != 0 || (strong != Py_None && !has_bool))
-        return PyErr_Format(PyExc_TypeError, "tagged() takes a Traced number and a Traced bool");
+        return cx_misuse(t->state, "tagged() takes a Traced number and a Traced bool");
     if (cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
     CxTraced *made = (CxTraced *)cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_scalar);

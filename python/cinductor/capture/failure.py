@@ -10,6 +10,7 @@ import re
 
 from ..instance import is_a
 from ..signals import Signal
+from ..user import PACKAGE
 
 # What stands for the function in a call, and for an array or its method in it.
 OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
@@ -38,6 +39,20 @@ class Suspect(Abandon):
 
 class OverBudget(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
+
+
+# What only arranges the capture, and runs no operation for the user.
+MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syntax/", "value/"))
+
+
+def comes_from_within(error: BaseException) -> bool:
+    """Whether code has raised it that does nothing in the user's stead: most likely a mistake of ours,
+    which no handler of the user's waits for.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_filename.startswith(MACHINERY)
 
 
 def names_traced(error: BaseException | None) -> bool:

@@ -25,7 +25,7 @@ from ..calls.patterns import PATTERNS
 from ..calls.unknown import DEBUGGERS
 from ..control import list_buffer
 from ..control.sized_list import call_with_sized_list
-from ..failure import Raised, names_traced, reword
+from ..failure import Raised, comes_from_within, names_traced, reword
 from ..stage import Stage
 from ..syntax.sites import Site
 from ..value.objects import (
@@ -327,17 +327,17 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         self.stage.state.share(names.__closure__ or ())
 
     def caught(self) -> None:
-        """First in every except clause: what is the library's own is none of the user's business,
-        and a message that names a traced value is not the one that NumPy gives.
+        """First in every except clause: what is the library's own is none of the user's business, nor
+        is a mistake, and a message that names a traced value is not the one that NumPy gives.
         """
         error = sys.exc_info()[1]
         if is_a(error, OWN_ERRORS):
             raise  # noqa: PLE0704  (this is called by the handler)
-        stage = self.stage
-        if error is not None and names_traced(error):
-            if stage.begins_anew():
-                raise Raised(error) from None
-            reword(error)
+        if error is None or not (names_traced(error) or comes_from_within(error)):
+            return
+        if self.stage.begins_anew():
+            raise Raised(error) from None
+        reword(error)
 
     def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
         """What a pattern of a match statement looks at in a value; None where it is no such
