@@ -293,6 +293,8 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     stage.regions.look_at_class(args)
+    if args and type(args[0]) in (*STAND_INS, map):
+        args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import types
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import _core
 from ...instance import is_a, offered
 from ..control.condition import select
 from ..control.region import is_condition
 from ..value.handed import Asked
 from ..value.items import (
+    END,
+    ENDLESS,
     Items,
     Range,
-    are_equally_long,
     backwards,
     enumerated,
     numbered,
     zipped,
 )
-from ..value.kinds import is_int
+from ..value.kinds import is_int, is_one
 from ..value.objects import (
     MISSING,
+    OPAQUE,
+    VIEWS_OF_DICTS,
     Traced,
     asks_length,
     has_hooks,
@@ -36,6 +41,73 @@ from .unknown import call_pure, call_unknown
 
 if TYPE_CHECKING:
     from ..value.hooks import Hooks
+
+RegionBreak = _core.RegionBreak
+
+
+def numbered_of(scope: Hooks, value: Any) -> Items | None:
+    """What is gone over, by number: as loops do, and lists, tuples and views of dicts, whose items are
+    read when they are taken. None where Python has to.
+    """
+    stage = scope.stage
+    if not stage.captures:
+        return None
+    items = stage.regions.items_of(value)
+    if items is not None:
+        return stage.regions.taken(value, items)
+    cls, source = type(value), stage.source_of(value)
+    if cls in (list, tuple) and source != OPAQUE:
+        if source is not None:
+            stage.guard_length(value, source)
+        made = lambda c, f=iter: f(c.of(value))  # noqa: E731
+        return Items(lambda: length_of(stage, value), lambda i: scope.item(value, i), made)
+    if cls in VIEWS_OF_DICTS and source is None:
+        return items_of_view(scope, value)
+    return None
+
+
+def length_of(stage: Any, value: Any) -> int:
+    """That of a list that is gone over."""
+    if id(value) in stage.state.growing:
+        raise RegionBreak("a list grows that an iterator goes over", "", 0)
+    return len(value)
+
+
+def items_of_view(scope: Hooks, view: Any) -> Items:
+    """What a view of a dict gives, which stays as long."""
+    length = len(view)
+
+    def item(number: Any) -> Any:
+        if len(view) != length:
+            raise RuntimeError("dictionary changed size during iteration")
+        return scope.item([*view], number)
+
+    return Items(length, item, lambda c, f=iter: f(c.of(view)))
+
+
+def is_held(value: Any) -> bool:
+    """Whether somebody may step what is gone over."""
+    return hasattr(type(value), "__next__")
+
+
+def all_numbered(scope: Hooks, values: tuple[Any, ...]) -> list[Items] | None:
+    """All of several by number; one that is given twice is stepped by both."""
+    ours = [v for v in values if type(v) is Items]
+    if len({*map(id, ours)}) != len(ours):
+        return None
+    parts = []
+    for value in values:
+        if (items := numbered_of(scope, value)) is None:
+            return None
+        parts.append(items)
+    return parts
+
+
+def least_of(scope: Hooks, values: tuple[Any, ...]) -> Any:
+    """The least of lengths, where nobody else goes over the values: else it could be seen which of them
+    has been asked last.
+    """
+    return None if any(map(is_held, values)) else scope.stage.tracer.size_min
 
 
 @understands(range)
@@ -109,10 +181,10 @@ def _ndenumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(enumerate)
 def _enumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
+    items = numbered_of(scope, args[0]) if args else None
     if items is not None and not kwargs.keys() - {"start"}:
         start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-        return scope.born(enumerated(scope.stage.regions.taken(args[0], items), start))
+        return scope.born(enumerated(items, start))
     if not args:
         return call_unknown(scope, f, args, kwargs)
     return scope.born(enumerate(scope.iter(args[0]), *args[1:], **kwargs))
@@ -145,7 +217,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return dispatch(scope, method, args, {}) if is_users else value
     if asks_length(value) or hasattr(type(value), "__next__"):
         return call_unknown(scope, f, args, kwargs)
-    items = scope.stage.regions.items_of(value) if scope.stage.captures else None
+    items = numbered_of(scope, value)
     if items is not None:
         return scope.born(items)
     made = iter(scope.iter(value))
@@ -183,12 +255,9 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(zip)
 def _zip(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    regions = scope.stage.regions
-    parts = [part for part in map(regions.items_of, args) if part is not None]
-    each = {id(part) for part in parts}  # one that is given twice is stepped by both
-    if parts and len(args) == len(each) and not kwargs and scope.stage.captures:
-        if are_equally_long(parts):
-            return scope.born(zipped([*map(regions.taken, args, parts)]))
+    parts = all_numbered(scope, args) if args and not kwargs else None
+    if parts is not None and (items := zipped(parts, least_of(scope, args))) is not None:
+        return scope.born(items)
     return scope.born(zip(*(scope.iter(a) for a in args), **kwargs))  # noqa: B905
 
 
@@ -197,6 +266,11 @@ def _map(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) < 2:
         return call_unknown(scope, f, args, kwargs)
     function = called_by(scope, bool if args[0] is None and f is filter else args[0])
+    parts = all_numbered(scope, args[1:]) if f is map and not kwargs else None
+    if parts is not None:
+        items = zipped(parts, least_of(scope, args[1:]), function, map)
+        if items is not None:
+            return scope.born(items)
     return scope.born(f(function, *(scope.iter(a) for a in args[1:]), **kwargs))
 
 
@@ -276,6 +350,144 @@ def _reduce(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:], **kwargs)
 
 
+# --- itertools by number; None where Python has to ---
+
+
+def count_items(scope: Hooks, start: Any = 0, step: Any = 1, *rest: Any) -> Items | None:
+    """itertools.count of ints: floats are added up."""
+    if rest or not all(is_int(n) and (type(n) is Traced or abs(n) < ENDLESS) for n in (start, step)):
+        return None
+    made = lambda c, f=iter: f(itertools.count(c.of(start), c.of(step)))  # noqa: E731
+    return Items(ENDLESS, lambda i: start + i * step, made)
+
+
+def repeated_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.repeat"""
+    if len(args) not in (1, 2) or not is_int(args[-1] if args[1:] else 0):
+        return None
+    times = ENDLESS if len(args) == 1 else scope.stage.tracer.at_least(bound_of(scope.stage, args[1]), 0)
+    made = lambda c, f=iter: f(itertools.repeat(*map(c.of, args)))  # noqa: E731
+    return Items(times, lambda i: args[0], made)
+
+
+def cycled_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.cycle: of what may change before it is seen the first time, Python keeps what it was."""
+    value = args[0] if len(args) == 1 else None
+    if type(value) not in (tuple, range, list) or not len(value):
+        return None
+    items = numbered_of(scope, value)
+    if items is None or type(value) is list:
+        return None if items is None else CycledList(scope, value).items
+    length = items.length
+    made = lambda c, f=iter: f(itertools.cycle(c.of(value)))  # noqa: E731
+    return Items(ENDLESS, lambda i: items.get(i % length), made)
+
+
+class CycledList:
+    """itertools.cycle(list), which keeps what it has seen until the list ends: a captured loop may see
+    it while it stays what it was.
+    """
+
+    def __init__(self, scope: Hooks, value: list[Any]) -> None:
+        self.scope, self.value = scope, value
+        self.was = [*scope.stage.lift_items(value)]
+        self.kept: list[Any] = []
+        self.ended = False  # what is kept is all
+        made = lambda c, f=iter: f(itertools.cycle(c.of(value)))  # noqa: E731
+        self.items = Items(ENDLESS, self.item, made)
+
+    def item(self, number: Any) -> Any:
+        """The item of that number; whoever knows it has asked for all before, or a loop has."""
+        length, now = length_of(self.scope.stage, self.value), self.scope.stage.lift_items(self.value)
+        if type(number) is Traced:
+            if len(now) != len(self.was) or not all(map(is_one, self.was, now)):
+                raise RegionBreak("a list has changed that itertools.cycle goes over", "", 0)
+            return self.scope.item(self.was, number % len(self.was))
+        if number < len(self.kept):
+            self.ended &= number >= length  # else it has been undone
+        elif number > len(self.kept) and not self.ended:
+            self.kept, self.ended = self.was[:number], number > len(self.was)
+        if not self.ended and number < length:
+            self.kept[number:] = [now[number]]
+            return now[number]
+        self.ended = True
+        return self.kept[number % len(self.kept)]
+
+
+def sliced_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.islice; of what somebody else steps, too, only the first ones."""
+    if not 2 <= len(args) <= 4 or not all(n is None or is_int(n) for n in args[1:]):
+        return None
+    start, stop, step = (0, args[1], 1) if len(args) == 2 else (*args[1:], None)[:3]
+    start, step = (start or 0), (1 if step is None else step)
+    known = [n for n in (start, stop, step) if n is not None]
+    if any(type(n) is not Traced and n < 0 for n in known) or type(step) is Traced or step < 1:
+        return None
+    is_free = not is_held(args[0])
+    tracer = scope.stage.tracer
+    if not all(type(n) is not Traced or tracer.is_positive(n + 1) for n in known):
+        return None
+    if not is_free and (start != 0 or step != 1 or not all(type(n) is int for n in known)):
+        return None
+    items = numbered_of(scope, args[0])
+    if items is None or (items.is_endless and stop is None):
+        return None
+    length = stop if items.is_endless else items.length if stop is None else None
+    if length is None:
+        length = tracer.size_min(stop, items.length)
+    if not is_free and (type(length) is not int or callable(items.size)):
+        return None
+    count = length - start
+    count = tracer.at_least(count if step == 1 else (count + (step - 1)) // step, 0)
+    made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
+    over = () if is_free else (items,)
+    is_end = not items.is_endless and type(stop) is int and stop > items.length
+    ends = () if is_free else (END if is_end else length,)
+    return Items(count, lambda i: items.get(start + i * step), items.made and made, over, ends)
+
+
+def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.pairwise of what nobody else steps."""
+    items = None if len(args) != 1 or is_held(args[0]) else numbered_of(scope, args[0])
+    if items is None or callable(items.size):
+        return None
+    count = scope.stage.tracer.at_least(items.length - 1, 0)
+    made = lambda c, f=iter: f(itertools.pairwise(items.made(c)))  # noqa: E731
+    return Items(count, lambda i: (items.get(i), items.get(i + 1)), items.made and made)
+
+
+def product_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.product of what cannot change: Python keeps what it was."""
+    if not args or not all(type(a) in (range, Range, tuple) for a in args):
+        return None
+    parts = all_numbered(scope, args)
+    if parts is None:
+        return None
+    made = lambda c, f=iter: f(itertools.product(*(part.made(c) for part in parts)))  # noqa: E731
+    get = lambda places: tuple(p.get(i) for p, i in zip(parts, places, strict=True))  # noqa: E731
+    return numbered(tuple(part.length for part in parts), get, made)
+
+
+def starred_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.starmap"""
+    items = numbered_of(scope, args[1]) if len(args) == 2 else None
+    if items is None:
+        return None
+    function = called_by(scope, args[0])
+    get = lambda i: function(*scope.iter(items.get(i)))  # noqa: E731
+    made = lambda c, f=iter: f(itertools.starmap(c.of(function), items.made(c)))  # noqa: E731
+    return Items(items.size, get, items.made and made, (items,))
+
+
+NUMBERED = {
+    itertools.count: count_items,
+    itertools.repeat: repeated_items,
+    itertools.cycle: cycled_items,
+    itertools.islice: sliced_items,
+    itertools.pairwise: pairwise_items,
+    itertools.product: product_items,
+    itertools.starmap: starred_items,
+}
 TAKES_FUNCTION = frozenset(
     {itertools.starmap, itertools.takewhile, itertools.dropwhile, itertools.filterfalse}
 )
@@ -289,8 +501,15 @@ TAKES_ONE = frozenset(
 
 @understands(*(f for f in offered(itertools) if is_a(f, type)))
 def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    row = NUMBERED.get(f)
+    items = row(scope, *args) if row is not None and scope.stage.captures and not kwargs else None
+    if items is not None:
+        return scope.born(items)
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))
+    if f is itertools.accumulate and args:
+        function = called_by(scope, args[1]) if args[1:] and args[1] is not None else operator.add
+        return scope.born(f(scope.iter(args[0]), function, **kwargs))
     if f in (itertools.accumulate, itertools.groupby, itertools.tee):
         return call_unknown(scope, f, args, kwargs)
     if f in TAKES_FUNCTION and len(args) == 2:

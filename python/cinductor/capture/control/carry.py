@@ -340,7 +340,7 @@ class Carried:
             if self.contents.has(container) or change.is_nothing:
                 continue
             if not change.keeps_places:
-                loop.fail("the body adds to a container or takes from it")
+                raise Peel("the body adds to a container or takes from it")
             name = self.contents.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)
         for name, container in self.contents.containers.items():

@@ -36,6 +36,10 @@ MAX_PEELED = 2
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
 
+class Ended(Signal):
+    """A loop ends in the middle of taking its next item."""
+
+
 class Learnt:
     """What was learnt of a loop at one place of one call path."""
 
@@ -161,7 +165,12 @@ class Loop(Region):
             index = self.items.length - self.tail
         elif self.phase == REGION and self.offset:
             index = index + self.offset
-        value = self.items.get(index)
+        try:
+            value = self.items.get(index)
+        except StopIteration:  # of a function that map calls
+            if self.phase == REGION:
+                raise
+            raise Ended(self) from None
         if self.scope.stage.has_fallen_back:
             value = self.scope.stage.materialise(value)
         shape = self.site.target
@@ -204,6 +213,9 @@ class Loop(Region):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
         if kind is None:
             return False
+        if kind is Ended and error.args[0] is self:
+            self.goes_on = False
+            return True
         is_rerun = kind is Rerun and error.args[0] is self
         if self.phase != REGION:
             return is_rerun and self.again(REGION)  # it was being watched

@@ -94,6 +94,9 @@ class Regions:
         if type(position) is str:
             return next(items)
         items.check()
+        if items.is_endless:
+            items.move(position + 1)
+            return items.get(position)
         left = items.length - position
         is_left, is_fixed = left > 0, type(left) is int or self.stage.tracer.is_fixed(left)
         is_own = self.state.active and self.state.active[-1].scope is scope

@@ -178,6 +178,9 @@ class TracedControl(PlainControl):
         if items is None and iterator is not None and type(iterator.position) is not str:
             items = iterator.rest(self.stage.tracer)
         if items is None:
+            if self.stage.captures and iterator is None and hasattr(type(value), "__next__"):
+                how = f"runs trip by trip: a {type(value).__name__} has no items by number"
+                self.stage.regions.report(self, site, how)
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
         if is_short and (site.flag is None or items.length == 0):

@@ -99,9 +99,10 @@ class Iteration:
     def step(self, value: Any) -> Any:
         """next(value), of an iterator made in the call."""
         value = self.stage.handed.now(value)
-        method = self.stage.class_attr(type(value), "__next__")
-        if type(method) is types.FunctionType and not is_ours(type(value)):
-            return self.call(method, value)
+        if not is_ours(type(value)):
+            method = self.stage.class_attr(type(value), "__next__")
+            if type(method) is types.FunctionType:
+                return self.call(method, value)
         self.stage.state.before_change(value)
         if type(value) is np.broadcast:
             value = self.stage.filled(value)

@@ -21,30 +21,44 @@ Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what m
 
 
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
+ENDLESS = 1 << 62  # items of what never ends
 
 
 class Items:
     """A number of items, each found by its index. An iterator, too: its position says how many are
-    gone. One that is made of others moves them along.
+    gone. One that is made of others moves them along. size: how many there are, or what says that, for
+    a list may change; ends: where the others are at the end of this one.
     """
 
-    __slots__ = ("length", "get", "made", "position", "over")
+    __slots__ = ("size", "get", "made", "position", "over", "ends")
 
     def __init__(
         self,
-        length: Any,
+        size: Any,
         get: Callable[[Any], Any] | None,
         made: Made | None = None,
         over: tuple[Items, ...] = (),
+        ends: tuple[Any, ...] | None = None,
     ) -> None:
-        self.length, self.get, self.made, self.over = length, get, made, over
+        self.size, self.get, self.made, self.over = size, get, made, over
+        self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
+
+    @property
+    def length(self) -> Any:
+        """How many items there are."""
+        return self.size() if callable(self.size) else self.size
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether there is always another item."""
+        return type(self.size) is int and self.size == ENDLESS
 
     def move(self, position: Any) -> None:
         """So many items are gone; or END, or UNKNOWN."""
         self.position = position
-        for items in self.over:
-            items.move(position)
+        for items, end in zip(self.over, self.ends, strict=True):
+            items.move(end if position is END else position)
 
     def rest(self, tracer: Any) -> Items:
         """What is left, for a loop."""
@@ -61,8 +75,8 @@ class Items:
 
     @property
     def is_in_step(self) -> bool:
-        """Whether those that it is made of stand where it does."""
-        return all(
+        """Whether those that it is made of stand where it does; nobody asks them behind its end."""
+        return self.position is END or all(
             items.is_in_step and _are_equal(items.position, self.position) for items in self.over
         )
 
@@ -154,13 +168,13 @@ def enumerated(items: Items, start: Any) -> Items:
     def made(concrete: Any) -> Iterator[Any]:
         return enumerate(items.made(concrete), concrete.of(start))  # type: ignore[misc]
 
-    return Items(items.length, lambda i: (i + start, items.get(i)), items.made and made, (items,))
+    return Items(items.size, lambda i: (i + start, items.get(i)), items.made and made, (items,))
 
 
 def backwards(items: Items) -> Items:
     """reversed(items)"""
     made = items.made and functools.partial(items.made, f=reversed)
-    return Items(items.length, lambda i: items.get(items.length - 1 - i), made, (items,))
+    return Items(items.size, lambda i: items.get(items.length - 1 - i), made, (items,))
 
 
 def numbered(
@@ -239,22 +253,34 @@ def octets_in(value: bytes) -> np.ndarray:
     return np.frombuffer(value, np.uint8)
 
 
-def are_equally_long(parts: list[Items]) -> bool:
-    """Whether all have as many items as the first, surely."""
-    first = parts[0].length
-    return all(part.length is first or _are_equal(part.length, first) for part in parts)
+def row(*items: Any) -> tuple[Any, ...]:
+    """An item of zip."""
+    return items
 
 
-def zipped(parts: list[Items]) -> Items:
-    """zip(*parts) of parts that are equally long."""
+def zipped(
+    parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any = row, function: Any = zip
+) -> Items | None:
+    """zip(*parts), or function(f, *parts), which gives f of what zip gives: as many as the shortest has.
+    least: of two lengths, where nobody has the parts; without it they have to be equally long.
+    """
+    limited = [part for part in parts if not part.is_endless]
+    first = limited[0] if limited else parts[0]
+    size = first.size
+    if not all(part is first or _are_equal(part.length, first.length) for part in limited):
+        if least is None:
+            return None
+        size = functools.reduce(least, (part.length for part in limited))
+    at = next(k for k, part in enumerate(parts) if part is first)
+    ends = [END if not part.is_endless else first.length + (k < at) for k, part in enumerate(parts)]
 
     def made(concrete: Any) -> Iterator[Any]:
-        return zip(*(part.made(concrete) for part in parts))  # type: ignore[misc]  # noqa: B905
+        real = [part.made(concrete) for part in parts]  # type: ignore[misc]
+        return zip(*real) if function is zip else function(concrete.of(f), *real)  # noqa: B905
 
-    get = lambda i: tuple(part.get(i) for part in parts)  # noqa: E731
-    return Items(
-        parts[0].length, get, made if all(part.made for part in parts) else None, tuple(parts)
-    )
+    is_real = all(part.made for part in parts)
+    get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends))
 
 
 def _are_equal(a: Any, b: Any) -> bool:
