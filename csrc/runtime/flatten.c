@@ -258,17 +258,12 @@ add_step(Flatten *flat, CiStepKind kind)
 static void
 flatten_memory(Flatten *flat, const CiLine *line)
 {
-    static const CiStepKind KINDS[] = {
-        [CI_LINE_alloc] = CI_STEP_alloc,     [CI_LINE_alloc_result] = CI_STEP_alloc_result,
-        [CI_LINE_reuse] = CI_STEP_reuse,     [CI_LINE_free] = CI_STEP_free,
-        [CI_LINE_copy_in] = CI_STEP_copy_in, [CI_LINE_copy_out] = CI_STEP_copy_out};
-    bool is_birth = line->kind == CI_LINE_alloc || line->kind == CI_LINE_alloc_result ||
-                    line->kind == CI_LINE_reuse;
+    bool is_birth = ci_line_row(line->kind)->buffer == CI_USE_born;
     int slot = slot_for(flat, line->buffer, is_birth ? line : NULL);
     int other = line->other ? slot_for(flat, line->other, NULL) : -1;
     int bytes = number_of(flat, line->bytes);
     int number = line->kind == CI_LINE_alloc_result ? flatten_result(flat, line->buffer) : -1;
-    CiStep *step = add_step(flat, KINDS[line->kind]);
+    CiStep *step = add_step(flat, (CiStepKind)line->kind);
     step->slot = slot;
     step->other = other;
     step->value = bytes;

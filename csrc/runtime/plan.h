@@ -13,23 +13,18 @@
 #include "runtime/program.h"
 #include "runtime/values.h"
 
+/* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
+ * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
+ *   swap: slot, other · launch, extern: number · check: slot, number (of the text)
+ *   for, next: number (the loop's segment), value (extent), variable
+ *   define: slot, number (segment), value (limit), other (value number of the least), variable
+ *   unless: jumps when the bool in slot is false */
 typedef enum CiStepKind {
-    CI_STEP_alloc,
-    CI_STEP_alloc_result,
-    CI_STEP_reuse, /* slot takes over other's pointer */
-    CI_STEP_swap,  /* slot and other exchange their pointers */
-    CI_STEP_free,
-    CI_STEP_copy_in,
-    CI_STEP_copy_out,
-    CI_STEP_launch,
-    CI_STEP_extern,
-    CI_STEP_for, /* number: the loop's segment; value: extent */
+#define LINE(kind, buffer, other, block, python, c) CI_STEP_##kind,
+#include "wrapper/lines.def"
     CI_STEP_next,
-    CI_STEP_define, /* number: segment; value: limit; other: value number of the least value */
-    CI_STEP_check,  /* number: which text */
-    CI_STEP_unless, /* jumps when the bool in slot is false */
-    CI_STEP_jump,
-    CI_STEP_return
+    CI_STEP_unless,
+    CI_STEP_jump
 } CiStepKind;
 
 typedef struct CiStep {

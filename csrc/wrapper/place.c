@@ -45,14 +45,13 @@ find_blocks(Place *place)
     for (int i = 0; i < w->nlines; i++) {
         const CiLine *line = &w->lines[i];
         Block block = {current, i, -1, false};
-        if (line->kind == CI_LINE_end || line->kind == CI_LINE_else) {
+        if (ci_line_closes(line)) {
             place->blocks[current].close = i;
             block.open = place->blocks[current].open;
             block.parent = current = place->blocks[current].parent;
         }
         place->block_of[i] = current;
-        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
-            line->kind == CI_LINE_else) {
+        if (ci_line_opens(line)) {
             block.is_loop = line->kind == CI_LINE_for || line->kind == CI_LINE_while;
             CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks, block);
             current = place->nblocks - 1;
@@ -214,8 +213,8 @@ add_birth(Place *place, const CiBuffer *buffer)
     CiLine *born = &place->lines[place->nlines - 1];
     for (int i = place->nlines - 2; i >= 0; i--) {
         CiLine *line = &place->lines[i];
-        if (line->kind != CI_LINE_free && line->kind != CI_LINE_alloc &&
-            line->kind != CI_LINE_alloc_result && line->kind != CI_LINE_reuse)
+        CiLineUse use = ci_line_row(line->kind)->buffer;
+        if (use != CI_USE_born && use != CI_USE_dies)
             return;
         if (line->kind == CI_LINE_free && line->bytes == bytes && line->on_host == born->on_host &&
             line->buffer->dtype == buffer->dtype) {
@@ -301,14 +300,13 @@ find_frees(CiWrapper *wrapper, int position)
     int capacity = 0, depth = 0;
     for (int i = test->open + 1; i < position; i++) {
         const CiLine *line = &wrapper->lines[i];
-        depth +=
-            line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if;
-        depth -= line->kind == CI_LINE_end;
+        const CiLineRow *row = ci_line_row(line->kind);
+        depth += ci_line_opens(line) - ci_line_closes(line);
         if (depth)
             continue;
-        if (line->kind == CI_LINE_free || line->kind == CI_LINE_reuse)
-            drop_buffer(test, line->kind == CI_LINE_free ? line->buffer : line->other);
-        if (line->kind == CI_LINE_alloc || line->kind == CI_LINE_reuse)
+        if (row->buffer == CI_USE_dies || row->other == CI_USE_dies)
+            drop_buffer(test, row->buffer == CI_USE_dies ? line->buffer : line->other);
+        if (row->buffer == CI_USE_born && line->kind != CI_LINE_alloc_result)
             CI_PUSH(wrapper->ctx, test->frees, test->nfrees, capacity, line->buffer);
     }
 }
@@ -320,7 +318,7 @@ ci_wrapper_match(CiWrapper *wrapper)
     int depth = 0;
     for (int i = 0; i < wrapper->nlines; i++) {
         CiLine *line = &wrapper->lines[i];
-        if (line->kind == CI_LINE_else || line->kind == CI_LINE_end) {
+        if (ci_line_closes(line)) {
             CI_REQUIRE(wrapper->ctx, depth > 0);
             int start = open[--depth];
             wrapper->lines[start].match = i;
@@ -331,8 +329,7 @@ ci_wrapper_match(CiWrapper *wrapper)
             line->open = open[depth - 1];
             find_frees(wrapper, i);
         }
-        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
-            line->kind == CI_LINE_else)
+        if (ci_line_opens(line))
             open[depth++] = i;
     }
     CI_REQUIRE(wrapper->ctx, depth == 0);

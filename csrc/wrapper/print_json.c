@@ -127,7 +127,7 @@ print_locs(CiText *out, int nlocs, const CiLoc *locs)
 static void
 print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
-    if (line->kind == CI_LINE_launch) {
+    if (line->kernel) {
         ci_text_add(out, ", \"kernel\": %d", line->kernel->id);
         print_names(out, wrapper, CI_SIDE_device, line->kernel->nbuffers, line->kernel->buffers);
         print_exprs(out, "sizes", line->kernel->nsize_args, line->kernel->size_args);
@@ -155,29 +155,8 @@ print_range(CiText *out, const CiLine *line)
 static void
 print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
-    static const char *const KINDS[] = {[CI_LINE_comment] = "comment",
-                                        [CI_LINE_symbol] = "symbol",
-                                        [CI_LINE_assert_size] = "assert_size",
-                                        [CI_LINE_alloc] = "alloc",
-                                        [CI_LINE_alloc_result] = "alloc_result",
-                                        [CI_LINE_reuse] = "reuse",
-                                        [CI_LINE_free] = "free",
-                                        [CI_LINE_swap] = "swap",
-                                        [CI_LINE_copy_in] = "copy_in",
-                                        [CI_LINE_copy_out] = "copy_out",
-                                        [CI_LINE_launch] = "launch",
-                                        [CI_LINE_extern] = "extern",
-                                        [CI_LINE_define] = "define",
-                                        [CI_LINE_check] = "check",
-                                        [CI_LINE_for] = "for",
-                                        [CI_LINE_while] = "while",
-                                        [CI_LINE_test] = "test",
-                                        [CI_LINE_if] = "if",
-                                        [CI_LINE_else] = "else",
-                                        [CI_LINE_end] = "end",
-                                        [CI_LINE_return] = "return"};
-    ci_text_add(out, "    {\"line\": \"%s\"", KINDS[line->kind]);
-    if (line->kind == CI_LINE_launch || line->kind == CI_LINE_extern)
+    ci_text_add(out, "    {\"line\": \"%s\"", ci_line_row(line->kind)->name);
+    if (line->kernel || line->ext)
         print_run_line(out, wrapper, line);
     if (line->buffer)
         print_field(out, "buffer", line->buffer->name);

@@ -204,31 +204,13 @@ print_return(Printer *printer)
     ci_text_add(printer->out, loops->nresults == 1 ? ",)\n" : ")\n");
 }
 
+/* A block that holds nothing passes. */
 static void
-print_region(Printer *printer, const CiLine *line)
+close_block(CiText *out, const CiLine *line)
 {
-    CiText *out = printer->out;
-    if (line->kind == CI_LINE_end || line->kind == CI_LINE_else) {
-        if (line[-1].kind == CI_LINE_for || line[-1].kind == CI_LINE_while ||
-            line[-1].kind == CI_LINE_if || line[-1].kind == CI_LINE_else)
-            ci_text_line(out, "pass");
-        out->indent -= 4;
-        if (line->kind == CI_LINE_end)
-            return;
-    }
-    ci_text_indent(printer->out);
-    if (line->kind == CI_LINE_for) {
-        ci_text_add(out, "for %s in range(", line->symbol->name);
-        ci_expr_print(out, line->value, CI_STYLE_python);
-        ci_text_add(out, "):\n");
-    } else if (line->kind == CI_LINE_else) {
-        ci_text_add(out, "else:\n");
-    } else if (line->kind == CI_LINE_while) {
-        ci_text_add(out, "while True:\n");
-    } else {
-        ci_text_add(out, "if item(%s):\n", line->buffer->name);
-    }
-    out->indent += 4;
+    if (ci_line_opens(&line[-1]))
+        ci_text_line(out, "pass");
+    out->indent -= 4;
 }
 
 static void
@@ -241,67 +223,49 @@ print_test(CiText *out, const CiLine *line)
     out->indent -= 4;
 }
 
+/* u0 = item(buf3) and what its range asks. */
 static void
-print_text(CiText *out, const char *text)
-{
-    ci_text_add(out, "'");
-    for (const char *c = text; *c; c++)
-        ci_text_add(out,
-                    *c == '\'' || *c == '\\' ? "\\%c"
-                    : *c >= ' ' && *c < 127  ? "%c"
-                                             : "\\x%02x",
-                    *(const unsigned char *)c);
-    ci_text_add(out, "'");
-}
-
-/* u0 = item(buf3) and what its range asks; or the check alone. */
-static void
-print_check(Printer *printer, const CiLine *line)
+print_define(Printer *printer, const CiLine *line)
 {
     CiText *out = printer->out;
-    if (line->kind == CI_LINE_check) {
-        ci_text_indent(printer->out);
-        ci_text_add(out, "check(item(%s), ", line->buffer->name);
-        print_text(out, line->text);
-    } else {
-        const char *name = line->symbol->name;
-        bool has_low = line->symbol->low != CI_MINUS_INFINITY,
-             has_limit = !ci_expr_equals_const(line->value, CI_INFINITY);
-        ci_text_line(out, line->buffer->kind == CI_BUFFER_scalar ? "%s = %s" : "%s = item(%s)",
-                     name, line->buffer->name);
-        if (!has_low && !has_limit)
-            return;
-        ci_text_indent(printer->out);
-        ci_text_add(out, "check(");
-        if (has_low)
-            ci_text_add(out, "%" PRId64 " <= ", line->symbol->low);
-        ci_text_add(out, "%s", name);
-        if (has_limit) {
-            ci_text_add(out, " < ");
-            ci_expr_print(out, line->value, CI_STYLE_python);
-        }
-        ci_text_add(out, ", '%s is out of range'", name);
+    const char *name = line->symbol->name;
+    bool has_low = line->symbol->low != CI_MINUS_INFINITY,
+         has_limit = !ci_expr_equals_const(line->value, CI_INFINITY);
+    ci_text_line(out, line->buffer->kind == CI_BUFFER_scalar ? "%s = %s" : "%s = item(%s)", name,
+                 line->buffer->name);
+    if (!has_low && !has_limit)
+        return;
+    ci_text_indent(printer->out);
+    ci_text_add(out, "check(");
+    if (has_low)
+        ci_text_add(out, "%" PRId64 " <= ", line->symbol->low);
+    ci_text_add(out, "%s", name);
+    if (has_limit) {
+        ci_text_add(out, " < ");
+        ci_expr_print(out, line->value, CI_STYLE_python);
     }
-    ci_text_add(out, ")");
+    ci_text_add(out, ", '%s is out of range')", name);
     print_locs(out, 1, &line->loc);
     ci_text_add(out, "\n");
 }
 
 static void
-print_line(Printer *printer, const CiLine *line)
+print_symbol(CiText *out, const CiLine *line)
 {
-    CiText *out = printer->out;
+    if (line->number < 0)
+        ci_text_line(out, "%s = %s", line->symbol->name, line->buffer->name);
+    else
+        ci_text_line(out, "%s = %s.shape[%d]", line->symbol->name, line->buffer->name,
+                     line->number);
+}
+
+/* Those whose row has no pattern. */
+static void
+print_other(Printer *printer, const CiLine *line)
+{
     switch (line->kind) {
-    case CI_LINE_comment:
-        ci_text_indent(printer->out);
-        ci_text_add(out, "# %s\n", line->text);
-        break;
     case CI_LINE_symbol:
-        if (line->number < 0)
-            ci_text_line(out, "%s = %s", line->symbol->name, line->buffer->name);
-        else
-            ci_text_line(out, "%s = %s.shape[%d]", line->symbol->name, line->buffer->name,
-                         line->number);
+        print_symbol(printer->out, line);
         break;
     case CI_LINE_assert_size:
         print_assert(printer, line->buffer);
@@ -313,38 +277,43 @@ print_line(Printer *printer, const CiLine *line)
     case CI_LINE_reuse:
         print_reuse(printer, line);
         break;
-    case CI_LINE_free:
-        ci_text_line(out, "del %s", line->buffer->name);
-        break;
-    case CI_LINE_copy_in:
-        ci_text_line(out, "to_device(%s, %s)", line->other->name, line->buffer->name);
-        break;
-    case CI_LINE_swap:
-        ci_text_line(out, "%s, %s = %s, %s", line->buffer->name, line->other->name,
-                     line->other->name, line->buffer->name);
-        break;
-    case CI_LINE_copy_out:
-        ci_text_line(out, "to_host(%s, %s)", line->other->name, line->buffer->name);
-        break;
     case CI_LINE_launch:
         print_launch(printer, line);
         break;
     case CI_LINE_extern:
         print_extern(printer, line);
         break;
+    case CI_LINE_define:
+        print_define(printer, line);
+        break;
+    case CI_LINE_test:
+        print_test(printer->out, line);
+        break;
     case CI_LINE_return:
         print_return(printer);
         break;
-    case CI_LINE_define:
-    case CI_LINE_check:
-        print_check(printer, line);
+    default: /* the end of a block is where the text is indented less */
         break;
-    case CI_LINE_test:
-        print_test(out, line);
-        break;
-    default:
-        print_region(printer, line);
     }
+}
+
+static void
+print_line(Printer *printer, const CiLine *line)
+{
+    CiText *out = printer->out;
+    const char *pattern = ci_line_row(line->kind)->python;
+    if (ci_line_closes(line))
+        close_block(out, line);
+    if (pattern) {
+        ci_text_indent(out);
+        ci_line_print(out, line, pattern, CI_STYLE_python);
+        print_locs(out, 1, &line->loc);
+        ci_text_add(out, "\n");
+    } else {
+        print_other(printer, line);
+    }
+    if (ci_line_opens(line))
+        out->indent += 4;
 }
 
 /* Loop variables, and what data define, are among the symbols a kernel is given, so each has a

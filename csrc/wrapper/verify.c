@@ -63,7 +63,6 @@ check_birth(Verify *verify, const CiLine *line)
         refuse(verify, "is allocated by the wrong side", buffer->name);
     if (buffer->is_result && verify->open >= 0)
         refuse(verify, "is a result, but allocated inside a region", buffer->name);
-    check_expr(verify, line->bytes);
     for (int axis = 0; axis < buffer->rank; axis++)
         check_expr(verify, buffer->strides[axis]);
     verify->states[buffer->id] = STATE_live;
@@ -83,7 +82,7 @@ check_death(Verify *verify, const CiBuffer *buffer)
 }
 
 static void
-check_reuse(Verify *verify, const CiLine *line)
+check_takeover(Verify *verify, const CiLine *line)
 {
     CiSym *sym = verify->wrapper->kernels->loops->sym;
     const CiBuffer *buffer = line->buffer, *other = line->other;
@@ -96,8 +95,6 @@ check_reuse(Verify *verify, const CiLine *line)
     if (ci_wrapper_is_on_host(verify->wrapper, buffer) !=
         ci_wrapper_is_on_host(verify->wrapper, other))
         refuse(verify, "takes over memory of another side", buffer->name);
-    check_death(verify, other);
-    check_birth(verify, line);
 }
 
 static void
@@ -152,8 +149,7 @@ static void
 check_region(Verify *verify, const CiLine *line)
 {
     const CiWrapper *w = verify->wrapper;
-    bool closes = line->kind == CI_LINE_end || line->kind == CI_LINE_else;
-    if (closes) {
+    if (ci_line_closes(line)) {
         if (verify->open < 0 || line->open != verify->open ||
             w->lines[verify->open].match != verify->line)
             refuse(verify, "does not match its region", "end");
@@ -184,8 +180,9 @@ check_exit(const Verify *verify, const CiLine *line)
         refuse(verify, "leaves memory behind", "test");
 }
 
+/* What its kind asks beside what its row says. */
 static void
-check_line(Verify *verify, const CiLine *line)
+check_kind(Verify *verify, const CiLine *line)
 {
     switch (line->kind) {
     case CI_LINE_symbol:
@@ -194,33 +191,13 @@ check_line(Verify *verify, const CiLine *line)
                 : line->buffer->kind != CI_BUFFER_input || line->number >= line->buffer->rank ||
                       line->buffer->sizes[line->number] != line->symbol)
             refuse(verify, "is not what its line says", line->symbol->name);
-        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
-        break;
-    case CI_LINE_alloc:
-    case CI_LINE_alloc_result:
-        check_birth(verify, line);
         break;
     case CI_LINE_reuse:
-        check_reuse(verify, line);
-        break;
-    case CI_LINE_free:
-        check_death(verify, line->buffer);
-        break;
-    case CI_LINE_launch:
-        check_launch(verify, line->kernel);
-        break;
-    case CI_LINE_extern:
-        check_extern(verify, line->ext);
-        break;
-    case CI_LINE_for:
-        check_expr(verify, line->value);
-        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
+        check_takeover(verify, line);
         break;
     case CI_LINE_define:
-        check_expr(verify, line->value);
         if (line->buffer->dtype != CI_DTYPE_i64 || line->buffer->rank)
             refuse(verify, "is a symbol's value, but no i64", line->buffer->name);
-        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
         break;
     case CI_LINE_test:
         check_exit(verify, line);
@@ -236,6 +213,30 @@ check_line(Verify *verify, const CiLine *line)
     default:
         break;
     }
+}
+
+static void
+check_line(Verify *verify, const CiLine *line)
+{
+    const CiLineRow *row = ci_line_row(line->kind);
+    if ((row->buffer != CI_USE_none) != (line->buffer != NULL) ||
+        (row->other != CI_USE_none) != (line->other != NULL))
+        refuse(verify, "has operands that its row has not", row->name);
+    check_kind(verify, line);
+    check_expr(verify, line->value);
+    check_expr(verify, line->bytes);
+    if (line->kernel)
+        check_launch(verify, line->kernel);
+    if (line->ext)
+        check_extern(verify, line->ext);
+    if (line->symbol)
+        ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
+    if (row->other == CI_USE_dies)
+        check_death(verify, line->other);
+    if (row->buffer == CI_USE_dies)
+        check_death(verify, line->buffer);
+    if (row->buffer == CI_USE_born)
+        check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
 }
 
@@ -257,8 +258,7 @@ ci_wrapper_verify(const CiWrapper *wrapper)
         check_region(&verify, line);
         check_line(&verify, line);
         verify.outer[i] = verify.open;
-        if (line->kind == CI_LINE_for || line->kind == CI_LINE_while || line->kind == CI_LINE_if ||
-            line->kind == CI_LINE_else)
+        if (ci_line_opens(line))
             verify.open = i;
     }
     if (verify.open >= 0 || wrapper->nlines == 0 ||

@@ -10,45 +10,33 @@ visit_results(const CiWrapper *wrapper, void (*visit)(void *arg, const CiBuffer 
             visit(arg, loops->results[i].buffer, false);
 }
 
+static void
+visit_operand(CiLineUse use, const CiBuffer *buffer,
+              void (*visit)(void *arg, const CiBuffer *, bool), void *arg)
+{
+    bool is_stored = use == CI_USE_stores;
+    if ((is_stored || use == CI_USE_loads) && buffer->kind != CI_BUFFER_scalar)
+        visit(arg, buffer, is_stored);
+}
+
 void
 ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
               void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg)
 {
     const CiBuffer **device = wrapper->sides[CI_SIDE_device], **own = wrapper->sides[line->side];
-    switch (line->kind) {
-    case CI_LINE_launch:
-        for (int k = 0; k < line->kernel->nbuffers; k++)
-            if (line->kernel->buffers[k]->kind != CI_BUFFER_scalar)
-                visit(arg, device[line->kernel->buffers[k]->id], line->kernel->is_stored[k]);
-        break;
-    case CI_LINE_extern:
-        for (int k = 0; k < line->ext->noperands; k++)
-            if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
-                visit(arg, own[line->ext->operands[k]->id], false);
+    const CiLineRow *row = ci_line_row(line->kind);
+    for (int k = 0; line->kernel && k < line->kernel->nbuffers; k++)
+        if (line->kernel->buffers[k]->kind != CI_BUFFER_scalar)
+            visit(arg, device[line->kernel->buffers[k]->id], line->kernel->is_stored[k]);
+    for (int k = 0; line->ext && k < line->ext->noperands; k++)
+        if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
+            visit(arg, own[line->ext->operands[k]->id], false);
+    if (line->ext)
         visit(arg, own[line->ext->result->id], true);
-        break;
-    case CI_LINE_swap:
-        visit(arg, line->buffer, true);
-        visit(arg, line->other, true);
-        break;
-    case CI_LINE_copy_in:
-    case CI_LINE_copy_out:
-        visit(arg, line->other, false);
-        visit(arg, line->buffer, true);
-        break;
-    case CI_LINE_define:
-    case CI_LINE_check:
-    case CI_LINE_test:
-    case CI_LINE_if:
-        if (line->buffer->kind != CI_BUFFER_scalar)
-            visit(arg, line->buffer, false);
-        break;
-    case CI_LINE_return:
+    visit_operand(row->other, line->other, visit, arg);
+    visit_operand(row->buffer, line->buffer, visit, arg);
+    if (row->block == CI_BLOCK_last)
         visit_results(wrapper, visit, arg);
-        break;
-    default:
-        break;
-    }
 }
 
 typedef struct Reading {

@@ -32,31 +32,37 @@
 #include "ir/kernel.h"
 
 typedef enum CiLineKind {
-    CI_LINE_comment,
-    CI_LINE_symbol,       /* symbol = size of axis `number` of input `buffer`; -1: its value */
-    CI_LINE_assert_size,  /* an input's sizes and strides: guards check them, readers see them */
-    CI_LINE_alloc,        /* buffer: intermediate, from the device's allocator, or the host's */
-    CI_LINE_alloc_result, /* buffer: leaves the program, from the caller */
-    CI_LINE_reuse,        /* buffer takes over the memory of `other`, dead from here */
-    CI_LINE_free,
-    CI_LINE_swap,     /* buffer and `other` exchange their memory */
-    CI_LINE_copy_in,  /* host to device: `other` -> buffer */
-    CI_LINE_copy_out, /* device to host: `other` -> buffer */
-    CI_LINE_launch,
-    CI_LINE_extern,
-    CI_LINE_define, /* symbol = the element of `buffer`, in host memory; fails outside of
-                       [symbol->low, value) */
-    CI_LINE_check,  /* the bool in `buffer`, in host memory, is true; text: what else is not so */
-    CI_LINE_for,
-    CI_LINE_while, /* for ever, but for the test in it */
-    CI_LINE_test,  /* leaves the loop, freeing `frees`, when the bool in `buffer` is false */
-    CI_LINE_if,
-    CI_LINE_else,
-    CI_LINE_end,
-    CI_LINE_return
+#define LINE(kind, buffer, other, block, python, c) CI_LINE_##kind,
+#include "wrapper/lines.def"
+    CI_LINE_COUNT
 } CiLineKind;
 
 typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
+
+/* What becomes of what a line's buffers hold, and how it stands among blocks (lines.def). */
+typedef enum CiLineUse {
+    CI_USE_none,
+    CI_USE_named,
+    CI_USE_loads,
+    CI_USE_stores,
+    CI_USE_born,
+    CI_USE_dies
+} CiLineUse;
+
+typedef enum CiLineBlock {
+    CI_BLOCK_inside,
+    CI_BLOCK_opens,
+    CI_BLOCK_turns,
+    CI_BLOCK_closes,
+    CI_BLOCK_last
+} CiLineBlock;
+
+typedef struct CiLineRow {
+    const char *name;
+    CiLineUse buffer, other;
+    CiLineBlock block;
+    const char *python, *c;
+} CiLineRow;
 
 typedef struct CiLine {
     CiLineKind kind;
@@ -102,6 +108,11 @@ CiWrapper *ci_wrap(const CiKernels *kernels);
 CiWrapper *ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options);
 /* Without device memory everything is. */
 bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
+const CiLineRow *ci_line_row(CiLineKind kind);
+bool ci_line_opens(const CiLine *line);
+bool ci_line_closes(const CiLine *line);
+/* The pattern of a row, filled in; expressions and texts in that style. */
+void ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle style);
 /* Calls visit for each buffer whose memory a line reads or writes (scalars are none). */
 void ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
                    void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg);

@@ -207,8 +207,8 @@ fresh(CiContext *ctx)
 static void
 drop(CiWrapper *w, int line)
 {
-    w->lines[line].kind = CI_LINE_comment;
-    w->lines[line].text = "";
+    w->lines[line] = (CiLine){
+        .kind = CI_LINE_comment, .text = "", .match = -1, .open = -1, .loc = {.file = ""}};
 }
 
 static void
