@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "device/cpu/compiler.h"
 #include "ir/range.h"
 #include "lower/lower.h"
 #include "passes/pass.h"
@@ -82,7 +83,7 @@ ci_compile_levels(void)
 #define PASS(name, doc) #name "|"
 #include "passes/passes.def"
 #undef PASS
-        "graph|ranges|loops|kernels|wrapper|json|procs|source|all";
+        "graph|ranges|loops|kernels|wrapper|json|c|procs|source|all";
 }
 
 static bool
@@ -215,6 +216,42 @@ check_device_pays(Job *job, const CiKernels *kernels)
         ci_fail(job->ctx, CI_ERR_OFFLOAD, "%s", why);
 }
 
+/* What the C backend's kernels are compiled with. */
+static const char *
+flags_of(const Job *job)
+{
+    const CiOptions *options = job->request->options;
+    return ci_compiler_flags_text(job->ctx, ci_cpu_level(options),
+                                  !strcmp(options->numerics, "fast"));
+}
+
+static void
+print_json(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
+{
+    const CiBackend *backend = job->request->backend;
+    CiText source = ci_text_new(job->ctx);
+    bool is_c = !strcmp(backend->name, "c") && job->request->info.kernels > 0;
+    if (is_c)
+        backend->emit(&source, kernels, job->request->options);
+    ci_wrapper_print_json(text, wrapper, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL);
+}
+
+/* The whole program as one file; one that says why it is none where C alone cannot do it. */
+static void
+print_c(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
+{
+    const CiRequest *request = job->request;
+    const char *why = strcmp(request->backend->name, "c") ? "kernels are C with backend='c'"
+                                                          : ci_wrapper_why_no_c(wrapper);
+    if (why) {
+        ci_text_add(text, "#error %s\n", why);
+        return;
+    }
+    ci_text_add(text, "/* cc %s FILE.c -o FILE.so -lmvec -lm -lc */\n", flags_of(job));
+    request->backend->emit(text, kernels, request->options);
+    ci_wrapper_print_c(text, wrapper);
+}
+
 static CiWrapper *
 wrap(Job *job, CiKernels *kernels)
 {
@@ -229,7 +266,8 @@ wrap(Job *job, CiKernels *kernels)
     if (request->options->verify)
         ci_wrapper_verify(wrapper);
     SHOW(job, "wrapper", ci_wrapper_print_python(&text, wrapper));
-    SHOW(job, "json", ci_wrapper_print_json(&text, wrapper));
+    SHOW(job, "json", print_json(job, &text, kernels, wrapper));
+    SHOW(job, "c", print_c(job, &text, kernels, wrapper));
     return wrapper;
 }
 

@@ -137,7 +137,14 @@ bool ci_sym_attempt(CiSym *sym, void (*body)(CiContext *ctx, void *arg), void *a
 
 /* Printers. Text parses back: `64*i0 + r0`, `(s0 + 3)//4`, `s0 % 8`, `min(s0, 4)`. C uses helper
  * functions ci_floordiv and ci_mod only where the operands may be negative. */
-typedef enum CiExprStyle { CI_STYLE_text, CI_STYLE_c, CI_STYLE_cuda, CI_STYLE_python } CiExprStyle;
+/* program: C outside of kernels, where quotients are calls that take a divisor of zero. */
+typedef enum CiExprStyle {
+    CI_STYLE_text,
+    CI_STYLE_c,
+    CI_STYLE_program,
+    CI_STYLE_cuda,
+    CI_STYLE_python
+} CiExprStyle;
 void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);
 /* As ci_expr_print, with each symbol printed by the callback (kernel size arguments). */
 void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,

@@ -110,7 +110,7 @@ static void print_sum(Printer *p, const CiExpr *e);
 static bool
 is_c(const Printer *p)
 {
-    return p->style == CI_STYLE_c || p->style == CI_STYLE_cuda;
+    return p->style == CI_STYLE_c || p->style == CI_STYLE_program || p->style == CI_STYLE_cuda;
 }
 
 static void
@@ -156,9 +156,9 @@ print_c_extremum(Printer *p, const CiExpr *e, const int *order)
 
 /* C's / and % round to zero: the same as Python's where both sides cannot be negative. */
 static bool
-is_plain_in_c(const CiExpr *e)
+is_plain_in_c(const Printer *p, const CiExpr *e)
 {
-    return e->args[0]->low >= 0 && e->args[1]->low >= 0;
+    return p->style != CI_STYLE_program && e->args[0]->low >= 0 && e->args[1]->low >= 0;
 }
 
 static bool
@@ -173,7 +173,7 @@ is_primary(const Printer *p, const CiExpr *e)
         return e->value >= 0;
     case CI_EXPR_floordiv:
     case CI_EXPR_mod:
-        return is_c(p) && !is_plain_in_c(e);
+        return is_c(p) && !is_plain_in_c(p, e);
     case CI_EXPR_linear:
     case CI_EXPR_product:
         break;
@@ -195,8 +195,12 @@ static void
 print_division(Printer *p, const CiExpr *e)
 {
     bool quotient = e->kind == CI_EXPR_floordiv;
-    if (is_c(p) && !is_plain_in_c(e)) {
-        print_call(p, quotient ? "ci_floordiv" : "ci_mod", e, NULL);
+    if (is_c(p) && !is_plain_in_c(p, e)) {
+        bool is_program = p->style == CI_STYLE_program;
+        print_call(p,
+                   quotient ? (is_program ? "ci_quotient" : "ci_floordiv")
+                            : (is_program ? "ci_remainder" : "ci_mod"),
+                   e, NULL);
         return;
     }
     print_operand(p, e->args[0]);

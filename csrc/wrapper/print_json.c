@@ -125,12 +125,41 @@ print_locs(CiText *out, int nlocs, const CiLoc *locs)
 }
 
 static void
+print_reasons(CiText *out, const CiKernel *kernel)
+{
+    ci_text_add(out, ", \"reasons\": [");
+    for (int k = 0; k < kernel->nchecks; k++) {
+        const CiCheckItem *check = kernel->checks[k];
+        ci_text_add(out, k ? ", " : "");
+        print_string(out, check->symbol
+                              ? ci_format(out->ctx, "%s is out of range", check->symbol->name)
+                              : check->why);
+    }
+    ci_text_add(out, "]");
+}
+
+/* Units of work, and the memory for them; finish_units: of a split kernel. */
+static void
+print_amounts(CiText *out, const CiKernel *kernel)
+{
+    if (kernel->units)
+        print_expr_field(out, "units", kernel->units);
+    if (kernel->finish_units)
+        print_expr_field(out, "finish_units", kernel->finish_units);
+    if (kernel->scratch_bytes)
+        print_expr_field(out, "scratch_bytes", kernel->scratch_bytes);
+    if (kernel->nchecks)
+        print_reasons(out, kernel);
+}
+
+static void
 print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
     if (line->kernel) {
         ci_text_add(out, ", \"kernel\": %d", line->kernel->id);
         print_names(out, wrapper, CI_SIDE_device, line->kernel->nbuffers, line->kernel->buffers);
         print_exprs(out, "sizes", line->kernel->nsize_args, line->kernel->size_args);
+        print_amounts(out, line->kernel);
         print_locs(out, line->kernel->nlocs, line->kernel->locs);
         return;
     }
@@ -185,7 +214,7 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 }
 
 void
-ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper)
+ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source, const char *flags)
 {
     const CiLoops *loops = wrapper->kernels->loops;
     ci_text_add(out, "{\n  \"name\": ");
@@ -198,6 +227,15 @@ ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper)
         ci_text_add(out, i + 1 < wrapper->nlines ? ",\n" : "\n");
     }
     ci_text_add(out, "  ],\n");
+    if (source) {
+        if (strstr(source, "run->apply"))
+            ci_text_add(out, "  \"asks_numpy\": true,\n");
+        ci_text_add(out, "  \"flags\": ");
+        print_string(out, flags);
+        ci_text_add(out, ",\n  \"source\": ");
+        print_string(out, source);
+        ci_text_add(out, ",\n");
+    }
     print_results(out, loops);
     ci_text_add(out, "}\n");
 }

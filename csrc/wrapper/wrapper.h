@@ -125,6 +125,11 @@ const char *ci_extern_print_name(const CiExtern *ext);
 /* Buffers are allocated before use, freed once, not used after; symbols defined before use. */
 void ci_wrapper_verify(const CiWrapper *wrapper);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
-void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper);
+/* Behind the source of its kernels. NULL, or why the program cannot be one of C alone. */
+const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
+void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
+/* source, flags: of its kernels, and what a compiler is given with it; NULL: left out. */
+void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
+                           const char *flags);
 
 #endif

@@ -51,6 +51,7 @@ __all__ = [
     "config",
     "disable",
     "explain",
+    "export",
     "fori_loop",
     "is_compiling",
     "list_backends",
@@ -81,6 +82,24 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     from .explanation import explain as run
 
     return run(fn, *args, **kwargs)
+
+
+def export(
+    fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
+) -> str:
+    """The program that fn is for arguments like these, to be used without Python.
+
+    fn: a function or a compiled one, whose settings hold. It is called once, on copies of the arguments.
+    form: "c" gives one C file, whose first line says how it is compiled and whose `call` takes and gives
+    arrays (`ci_array`); it makes no threads. "json" gives buffers, lines and results, with the kernels' C
+    beside them; `examples/run_json.py` runs it. Results are the arrays and numbers that the program makes,
+    in their order; a view that the function returns (`y.T`, a part of an argument) is left to the caller.
+    Raises `Unsupported` for what the program asks of Python
+    (breaks, library calls, loops of NumPy's functions: options={"numerics": "close"} has none).
+    """
+    from .exporting import export as run
+
+    return run(fn, *args, form=form, options=options, **kwargs)
 
 
 def print_rewritten(fn: Any) -> str:

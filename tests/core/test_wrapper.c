@@ -139,7 +139,7 @@ TEST(json_has_every_line)
 {
     CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
     CiText text = ci_text_new(ctx);
-    ci_wrapper_print_json(&text, w);
+    ci_wrapper_print_json(&text, w, NULL, NULL);
     int count = 0;
     for (const char *at = text.data; (at = strstr(at, "{\"line\": ")); at++)
         count++;
@@ -410,7 +410,7 @@ wrap_body(CiContext *ctx, void *arg)
     ci_wrapper_verify(w);
     CiText text = ci_text_new(ctx);
     ci_wrapper_print_python(&text, w);
-    ci_wrapper_print_json(&text, w);
+    ci_wrapper_print_json(&text, w, NULL, NULL);
 }
 
 TEST(failing_allocations)

@@ -72,6 +72,9 @@ add_kernel(Source *s, const CiKernel *kernel)
     CiText own = ci_text_new(s->ctx);
     if (!ci_name_is_safe(kernel->name))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "kernel %d has no safe name", kernel->id);
+    if (kernel->finish_units)
+        ci_text_add(&own, "\nconst int64_t %s_partial_bytes = %lld;\n", kernel->name,
+                    (long long)partial_bytes(s, kernel));
     print_procs(s, &own, kernel);
     if (s->unit) {
         const CiKernel *same = ci_cpu_find_same(s->known, kernel, &own);

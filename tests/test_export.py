@@ -1,0 +1,201 @@
+"""Programs without Python: as one C file that is built and called, and as JSON that an interpreter runs."""
+
+import ctypes
+import importlib.util
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+import cinductor
+
+OPTIONS = {"numerics": "close"}
+RANK = 32
+
+
+class Array(ctypes.Structure):
+    """ci_array of the exported C."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("offset", ctypes.c_int64),
+        ("owner", ctypes.c_int),
+        ("sizes", ctypes.c_int64 * RANK),
+        ("strides", ctypes.c_int64 * RANK),
+    ]
+
+
+def rows(x, k):
+    y = x * k + 1
+    return y.sum(axis=1), float(k) + 1, (y > 3).sum(), np.exp(x)
+
+
+def columns(x, y):
+    s = x.mean(axis=0)
+    return (x - s) / np.sqrt(x.var(axis=0) + 1), y[::-1].cumsum(), np.abs(x * 2j - 1)
+
+
+def chosen(x, limit):
+    kept = x[x > limit]
+    return kept * 2, kept.size, np.flatnonzero(x[0] < limit)
+
+
+def halved(x):
+    y, k = x.copy(), 0
+    while y.max() > 1e-3:
+        y = y * 0.5 - y / 8
+        k += 1
+    return y, k
+
+
+def relaxed(u):
+    for k in range(u.shape[0]):
+        if u[k, 0] > 0:
+            u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1]) * 0.5
+        u = np.roll(u, k, axis=1)
+    return u
+
+
+def written(x, y):
+    x += y
+    y[0] = x.max()
+    return x * y
+
+
+def narrow(x):
+    return x.astype(np.float32) * np.float32(3), (x * 7).astype(np.int8), (x * 2).astype(np.float16).sum(axis=0)
+
+
+def numbers(*shape):
+    return np.random.default_rng(1).standard_normal(shape)
+
+
+PROGRAMS = {
+    "rows": (rows, (numbers(300, 700), 3.0)),
+    "columns": (columns, (numbers(60, 45), np.arange(1000))),
+    "chosen": (chosen, (numbers(40, 50), 0.25)),
+    "halved": (halved, (np.abs(numbers(100)),)),
+    "relaxed": (relaxed, (numbers(9, 12),)),
+    "written": (written, (numbers(64), numbers(64))),
+    "narrow": (narrow, (numbers(33, 17),)),
+}
+
+
+@pytest.fixture(scope="module")
+def run_json():
+    spec = importlib.util.spec_from_file_location("run_json", ROOT / "examples" / "run_json.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def build(text, folder):
+    """The library that the first line of the file says how to make."""
+    source, library = folder / "FILE.c", folder / "FILE.so"
+    source.write_text(text)
+    words = text.split("\n", 1)[0].removeprefix("/* ").removesuffix(" */").split()
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library))
+
+
+def as_array(value):
+    """An argument; what it points to lives as long as the second of the pair."""
+    kept = value if isinstance(value, np.ndarray) else np.array(value)
+    made = Array(kept.ctypes.data)
+    for axis in range(kept.ndim):
+        made.sizes[axis], made.strides[axis] = kept.shape[axis], kept.strides[axis] // kept.itemsize
+    return made, kept
+
+
+def call_c(library, arguments, wanted):
+    """Results of `call`, in arrays like those wanted."""
+    pairs = [as_array(a) for a in arguments]
+    given, out, reason = (Array * 8)(*(a for a, _ in pairs)), (Array * 8)(), ctypes.c_char_p()
+    status = library.call(given, out, ctypes.byref(reason))
+    if status:
+        return status, reason.value
+    free, found = ctypes.CDLL(None).free, []
+    free.argtypes = [ctypes.c_void_p]
+    for r, like in zip(out, wanted):
+        a = np.empty(np.shape(like), np.asarray(like).dtype)
+        steps = [r.strides[k] for k in range(a.ndim)]
+        for place in np.ndindex(a.shape):
+            at = r.offset + sum(i * s for i, s in zip(place, steps))
+            a[place] = np.frombuffer(ctypes.string_at(r.data + at * a.itemsize, a.itemsize), a.dtype)[0]
+        assert [r.sizes[k] for k in range(a.ndim)] == list(a.shape)
+        found.append(a)
+    for r in out[: len(wanted)]:
+        if r.owner == -1:
+            free(r.data)
+    return found
+
+
+def copies(arguments):
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def answer(fn, arguments, dynamic):
+    compiled = cinductor.compile(fn, backend="c", options=OPTIONS, dynamic=dynamic, fullgraph=True)
+    found = compiled(*arguments)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def same(got, want):
+    assert len(got) >= len(want)
+    for g, w in zip(got, want):
+        assert np.asarray(g).dtype == np.asarray(w).dtype or np.isscalar(w)
+        np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_c_and_json(name, dynamic, tmp_path, run_json):
+    """Both have the very bits of the compiled function, in results and written arguments."""
+    fn, arguments = PROGRAMS[name]
+    ours, first, second = (copies(arguments) for _ in range(3))
+    want = answer(fn, ours, dynamic)
+    asked = cinductor.compile(fn, options=OPTIONS, dynamic=dynamic)
+    library = build(cinductor.export(asked, *copies(arguments)), tmp_path)
+    same(call_c(library, first, want), want)
+    same(first, ours)
+    program = run_json.Program(cinductor.export(asked, *copies(arguments), form="json"))
+    same(program(*second), want)
+    same(second, ours)
+
+
+def test_another_layout_is_told(tmp_path):
+    library = build(cinductor.export(rows, numbers(30, 70), 3.0, options=OPTIONS), tmp_path)
+    assert call_c(library, (numbers(30, 71), 3.0), ()) == (3, b"size 1 of in0")
+    assert call_c(library, (numbers(70, 30).T, 3.0), ()) == (3, b"stride 0 of in0")
+
+
+def test_a_failed_check_is_told(tmp_path):
+    def picked(x, i):
+        return x[i] * 2
+
+    x, i = numbers(30), np.array([1, 2, 29])
+    library = build(cinductor.export(picked, x, i, options=OPTIONS), tmp_path)
+    same(call_c(library, (x, i), (x[i] * 2,)), (x[i] * 2,))
+    status, reason = call_c(library, (x, np.array([1, 30, 2])), ())
+    assert status == 2 and reason == b"an index is out of bounds"
+
+
+def test_what_c_cannot_do_is_named():
+    x = numbers(4, 4)
+    with pytest.raises(cinductor.Unsupported, match="C cannot call sort, a function of NumPy's"):
+        cinductor.export(lambda x: np.sort(x) + 1, x)
+    with pytest.raises(cinductor.Unsupported, match="loop of NumPy's: numerics='close'"):
+        cinductor.export(lambda x: np.exp(x), x)
+    with pytest.raises(cinductor.Unsupported):
+        cinductor.export(lambda x: print(x.sum()), x)
+    with pytest.raises(ValueError, match="no form 'rust'"):
+        cinductor.export(rows, x, 1.0, form="rust")
+    with pytest.raises(TypeError, match="fn"):
+        cinductor.export(3, x)
+
+
+def test_kernels_that_ask_numpy_are_refused(run_json):
+    with pytest.raises(NotImplementedError, match="numerics='close'"):
+        run_json.Program(cinductor.export(lambda x: np.exp(x), numbers(5), form="json"))
