@@ -646,3 +646,29 @@ def test_a_list_that_was_looked_at_is_a_list(f):
     for n in (4, 5, 3, 5):
         x = X[:n].copy()
         same(outcome(compiled, (x,)), outcome(f, (x,)))
+
+
+def of_two_types_behind_a_break(x, log):
+    out = []
+    if x[0] > 0:
+        out.append(x[0] > 1)
+    log.append(1)
+    out.append(x[1])
+    return out
+
+
+def of_two_types_at_a_place(x, log):
+    out = of_numpys_numbers(x)
+    log.append(1)
+    if out:
+        out[0] = "first"
+    return out
+
+
+@pytest.mark.parametrize("f", [of_two_types_behind_a_break, of_two_types_at_a_place])
+def test_a_list_that_gets_another_type_behind_an_effect_is_a_list(f):
+    compiled = cinductor.compile(f, backend="interp")
+    for n in (4, 5, 3, 5):
+        x, ours, theirs = X[-n:].copy(), [], []
+        same(outcome(compiled, (x, ours)), outcome(f, (x, theirs)))
+        assert ours == theirs

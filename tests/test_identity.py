@@ -731,3 +731,13 @@ def test_two_names_of_a_loop_that_may_be_one_are_asked_of_a_tuple():
         return h, a, v
 
     alike(program, *(lambda k=k: (numbers(12), numbers(12), k) for k in (1, 2, 1)))
+
+
+def test_the_base_of_a_copy_behind_an_effect():
+    def f(x):
+        print(end="")
+        return np.repeat(x, 2).base is None, x.flatten().base is None, np.repeat(x, 2)[1:].base is None
+
+    compiled = cinductor.compile(f, backend="interp")
+    for _ in range(3):
+        assert compiled(np.arange(4.0)) == f(np.arange(4.0))

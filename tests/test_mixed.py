@@ -235,3 +235,24 @@ def test_inner_loops_of_no_trips_of_an_argument(dynamic):
     for n in (5, 6, 2, 0, 4, 1, 7):
         got, want = compiled(np.arange(20.0), n), set_in_an_inner_loop(np.arange(20.0), n)
         assert type(got) is type(want) and got == want
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_a_number_of_either_class_is_stored_where_it_fits(dynamic):
+    """Python's int raises where NumPy's wraps."""
+
+    def f(u, s):
+        u[s > 2] = min((s > 1).sum(), int(s[0]))
+        return u
+
+    compiled = cinductor.compile(f, backend="interp", dynamic=dynamic)
+    for first in (1, -128, 5, -3, 2):
+        s = np.array([first, 3, 4, -5])
+        results = []
+        for fn in (compiled, f):
+            u = np.arange(4).astype(np.uint64)
+            try:
+                results.append(fn(u, s).tolist())
+            except OverflowError as error:
+                results.append((str(error), u.tolist()))
+        assert results[0] == results[1]

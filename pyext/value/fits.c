@@ -2,6 +2,7 @@
  * hold, the number is known to fit, or the running program checks that it does. */
 #include "value/build.h"
 #include "value/index.h"
+#include "value/tagged.h"
 
 /* The integers of a dtype, as floats: a float in (below, above) is one of them when it is cut; for
  * 64 bits below is one of them, too. */
@@ -123,5 +124,7 @@ cx_numbers_fit(CxTraced *x, CiDtype want)
 int
 cx_python_number_fits(CxTraced *x, CiDtype want)
 {
-    return cx_kind(x) == CI_KIND_python ? cx_numbers_fit(x, want) : 1;
+    /* one that may be NumPy's, which wraps, has the function itself run where it does */
+    bool may_be = cx_kind(x) == CI_KIND_python || cx_tagged((PyObject *)x) != NULL;
+    return may_be ? cx_numbers_fit(x, want) : 1;
 }

@@ -117,12 +117,30 @@ class ListBuffer:
             parts.append(self.tracer.as_python(value) if kind[0] == "python" else value)  # type: ignore[index]
         return rebuilt(self.like, iter(parts))
 
+    def is_list_for(self, item: Any) -> bool:
+        """Whether it becomes a list like any other for an item that buffers cannot have: in the open, where
+        the call cannot be captured in another way.
+        """
+        if self.tracer.in_region or self.stage.may_check():
+            return False
+        if self.spare and is_alike(item, self.like, self.kinds):
+            return False
+        self.look()
+        self.stage.state.before_change(self.container)
+        return True
+
     def set_item(self, key: Any, item: Any) -> None:
         """list[key] = item"""
+        if self.is_list_for(item):
+            self.scope.item_slot(self.container, key).value = item
+            return
         self.put(self.at(key), item)
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
+        if self.is_list_for(item):
+            self.container.append(item)
+            return
         active = self.stage.state.active
         if self.loop not in active:
             if self.spare == 0 or any(region.is_loop for region in active):
