@@ -199,3 +199,34 @@ def test_what_c_cannot_do_is_named():
 def test_kernels_that_ask_numpy_are_refused(run_json):
     with pytest.raises(NotImplementedError, match="numerics='close'"):
         run_json.Program(cinductor.export(lambda x: np.exp(x), numbers(5), form="json"))
+
+
+def test_a_backend_of_ones_own(monkeypatch):
+    """It gets objects that know each other, and what it does not take is named."""
+    monkeypatch.setattr("cinductor.exporting.BACKENDS", {})
+    seen = []
+
+    def listing(program):
+        seen.append(program)
+        program.lines = [line for line in program.lines if line.kind != "comment"]
+        return [line.kind for line in program.lines]
+
+    cinductor.register_wrapper_backend("listing", listing)
+    kinds = cinductor.export(rows, numbers(30, 70), 3.0, form="listing", options=OPTIONS)
+    assert kinds[0] == "assert_size" and kinds[-1] == "return" and "launch" in kinds
+    program = seen[0]
+    first = next(b for b in program.buffers if b.kind == "input")
+    launches = [line for line in first.users if line.kind == "launch"]
+    assert launches and "test_export.py" in launches[0].place and "k0" in program.source
+    assert [r.sizes for r in program.results] == [[30], [], [], [30, 70]]
+
+    cinductor.register_wrapper_backend("little", listing, lines={*kinds, "comment", "alloc", "free", "reuse"})
+    assert cinductor.export(rows, numbers(30, 70), 3.0, form="little", options=OPTIONS) == kinds
+    with pytest.raises(cinductor.Unsupported, match=r"little does not support a line of extern \(sort, at .*test_export"):
+        cinductor.export(lambda x: np.sort(x) + 1, numbers(9), form="little")
+    with pytest.raises(ValueError, match="already"):
+        cinductor.register_wrapper_backend("little", listing)
+    with pytest.raises(ValueError, match="cannot be called 'json'"):
+        cinductor.register_wrapper_backend("json", listing)
+    with pytest.raises(TypeError, match="fn"):
+        cinductor.register_wrapper_backend("other", 3)

@@ -30,10 +30,14 @@ from .job import is_compiling
 from .notices import CinductorWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from .device import DeviceArray, synchronize, to_device
     from .explanation import Explanation as Explanation
+    from .exporting import Program as Program
 
 __version__ = "0.1.0"
+
 __all__ = [
     "CinductorError",
     "CinductorWarning",
@@ -61,6 +65,7 @@ __all__ = [
     "mark_static",
     "mark_unbacked",
     "print_rewritten",
+    "register_wrapper_backend",
     "reset",
     "scan",
     "set_stance",
@@ -86,13 +91,14 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
-) -> str:
+) -> Any:
     """The program that fn is for arguments like these, to be used without Python.
 
     fn: a function or a compiled one, whose settings hold. It is called once, on copies of the arguments.
     form: "c" gives one C file, whose first line says how it is compiled and whose `call` takes and gives
     arrays (`ci_array`); it makes no threads. "json" gives buffers, lines and results, with the kernels' C
-    beside them; `examples/run_json.py` runs it. Results are the arrays and numbers that the program makes,
+    beside them; `examples/run_json.py` runs it. The name of a backend of `register_wrapper_backend` gives
+    what that makes of it. Results are the arrays and numbers that the program makes,
     in their order; a view that the function returns (`y.T`, a part of an argument) is left to the caller.
     Raises `Unsupported` for what the program asks of Python
     (breaks, library calls, loops of NumPy's functions: options={"numerics": "close"} has none).
@@ -100,6 +106,21 @@ def export(
     from .exporting import export as run
 
     return run(fn, *args, form=form, options=options, **kwargs)
+
+
+def register_wrapper_backend(
+    name: str, fn: Callable[[Program], Any], lines: Iterable[str] | None = None
+) -> None:
+    """Has `export(..., form=name)` give programs to a compiler of one's own.
+
+    fn: takes a `cinductor.exporting.Program` (buffers with their users, lines, results, the kernels' C),
+    which it may change, and returns whatever `export` shall. lines: the kinds of lines that it supports,
+    None for all; a program with another one raises `Unsupported`, with the line and its place. Raises
+    ValueError for a name that is taken.
+    """
+    from .exporting import register_wrapper_backend as register
+
+    register(name, fn, lines)
 
 
 def print_rewritten(fn: Any) -> str:

@@ -1,8 +1,11 @@
-"""Programs for elsewhere: as one C file without Python, or as JSON for other compilers."""
+"""Programs for elsewhere: as one C file without Python, as JSON, or as plain objects for a compiler of one's own."""
 
 from __future__ import annotations
 
 import copy
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
@@ -10,14 +13,119 @@ from .compile import compile
 from .user import wrong
 
 FORMS = ("c", "json")
+BACKENDS: dict[str, tuple[Callable[[Program], Any], frozenset[str] | None]] = {}
+
+
+@dataclass
+class Buffer:
+    """Memory, or a number that the call is given. Sizes and strides (in elements) are ints, or expressions as text."""
+
+    name: str
+    kind: str  # input, scalar, temp
+    dtype: str  # f64, i32, bool, c128
+    sizes: list[int | str]
+    strides: list[int | str]
+    is_written: bool = False  # an input
+    is_result: bool = False
+    users: list[Line] = field(default_factory=list, repr=False)  # in their order
+
+
+@dataclass
+class Line:
+    """One line of the program. kind: a row of lines.def; fields: what else it has, by the names of the JSON."""
+
+    kind: str
+    buffers: list[Buffer]  # that it names: of a launch or a library call all operands
+    fields: dict[str, Any]
+
+    @property
+    def place(self) -> str:
+        """Where the user wrote it, or ""."""
+        found = [f"{file}:{line}" for file, line in self.fields.get("source", []) if file]
+        return found[0] if found else ""
+
+
+@dataclass
+class Output:
+    """What the program gives back: an array over a buffer."""
+
+    buffer: Buffer
+    kind: str  # array, scalar, python
+    offset: int | str
+    sizes: list[int | str]
+    strides: list[int | str]
+
+
+@dataclass
+class Program:
+    """A program to walk and to rewrite. source, flags: its kernels as C, "" where there are none."""
+
+    name: str
+    buffers: list[Buffer]
+    lines: list[Line]
+    results: list[Output]
+    source: str
+    flags: str
+
+
+def program_of(text: str) -> Program:
+    """Plain objects of the JSON."""
+    made = json.loads(text)
+    buffers = {
+        b["name"]: Buffer(
+            b["name"], b["kind"], b["dtype"], b["sizes"], b["strides"], "written" in b, "result" in b
+        )
+        for b in made["buffers"]
+    }
+    lines = []
+    for fields in made["lines"]:
+        names = [fields[key] for key in ("buffer", "from", "result") if key in fields]
+        named = dict.fromkeys([*fields.get("buffers", []), *names, *fields.get("frees", [])])
+        line = Line(fields["line"], [buffers[n] for n in named], {k: v for k, v in fields.items() if k != "line"})
+        for buffer in line.buffers:
+            buffer.users.append(line)
+        lines.append(line)
+    results = [
+        Output(buffers[r["buffer"]], r["kind"], r.get("offset", 0), r["sizes"], r["strides"])
+        for r in made["results"]
+    ]
+    return Program(
+        made["name"], [*buffers.values()], lines, results, made.get("source", ""), made.get("flags", "")
+    )
+
+
+def register_wrapper_backend(
+    name: str, fn: Callable[[Program], Any], lines: Iterable[str] | None = None
+) -> None:
+    """See `cinductor.register_wrapper_backend`."""
+    if not isinstance(name, str) or not name or name in FORMS:
+        raise ValueError(f"a backend for wrappers cannot be called {name!r}")
+    if name in BACKENDS:
+        raise ValueError(f"there is a backend {name!r} for wrappers already")
+    if not callable(fn):
+        raise TypeError(wrong("register_wrapper_backend", "fn", fn, "a function of a program"))
+    BACKENDS[name] = fn, None if lines is None else frozenset(lines)
+
+
+def given_to(name: str, text: str) -> Any:
+    """What the backend makes of the program."""
+    fn, kinds = BACKENDS[name]
+    program = program_of(text)
+    for line in program.lines:
+        if kinds is not None and line.kind not in kinds:
+            what = line.fields.get("name", line.kind)
+            place = f", at {line.place}" if line.place else ""
+            raise _core.Unsupported(f"{name} does not support a line of {line.kind} ({what}{place})")
+    return fn(program)
 
 
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
-) -> str:
+) -> Any:
     """See `cinductor.export`."""
-    if form not in FORMS:
-        raise ValueError(f"export() has no form {form!r}: it has {' and '.join(FORMS)}")
+    if form not in FORMS and form not in BACKENDS:
+        known = [*FORMS, *BACKENDS]
+        raise ValueError(f"export() has no form {form!r}: it has {', '.join(known)}")
     if not callable(fn):
         raise TypeError(wrong("export", "fn", fn, "a function or another callable"))
     settings: dict[str, Any] = {}
@@ -35,7 +143,7 @@ def export(
     made = compiled.specializations
     if not made:
         raise _core.Unsupported("nothing of the function was compiled for these arguments")
-    text = made[-1].program.text(form)
+    text = made[-1].program.text("c" if form == "c" else "json")
     if text.startswith("#error "):
         raise _core.Unsupported(text.removeprefix("#error ").strip())
-    return text
+    return text if form in FORMS else given_to(form, text)
