@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor.compile import say_without_effect
 from cinductor.testing import assert_same, check
 
 X = np.arange(12.0).reshape(3, 4)
@@ -230,6 +231,8 @@ def test_settings_are_checked():
         cinductor.compile(lambda x: x, backend="nothing")
     with pytest.raises(ValueError, match="device"):
         cinductor.compile(lambda x: x, device="tpu")
+    with pytest.raises(TypeError, match="fn is <class 'int'>; wanted: .*, no class"):
+        compile(int)
     with pytest.raises(TypeError, match="fn is 3; wanted: a function"):
         cinductor.compile(3)
 
@@ -294,12 +297,22 @@ def test_modes_and_options():
         "max-autotune",
     ]
     assert modes["default"] == {} and modes["max-autotune"]["max_autotune"]
-    for mode in modes:
-        assert_same(compile(lambda x: x + 1, mode=mode)(X), X + 1)
+    say_without_effect.cache_clear()
+    with pytest.warns(cinductor.CinductorWarning, match="has no effect yet") as said:
+        for mode in [*modes, *modes]:
+            assert_same(compile(lambda x: x + 1, mode=mode)(X), X + 1)
+    assert len(said) == 2  # one for each option
     for option in cinductor.list_options():
         assert option.doc and option.environment.startswith("CINDUCTOR_")
         assert getattr(cinductor.config, option.name) is not None
-    assert {"c", "interp"} <= set(cinductor.list_backends())
+    backends = cinductor.list_backends()
+    assert backends["interp"] is None and {"c", "cuda"} <= set(backends)
+    assert backends["cuda"] is None or "no CUDA" in backends["cuda"] or "NVRTC" in backends["cuda"]
+
+
+def test_what_capture_runs_is_printed(capsys):
+    assert cinductor.print_rewritten(lambda x: x + 1) is None
+    assert "operand" in capsys.readouterr().out
 
 
 def test_config():

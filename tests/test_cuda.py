@@ -376,12 +376,20 @@ def test_products(card, library, tmp_path):
 def test_without_a_driver(tmp_path):
     """The package says what is missing, and runs everything else."""
     code = """
-import numpy as np, cinductor
+import os, warnings, numpy as np, cinductor
 try:
     cinductor.to_device(np.ones(4))
 except cinductor.DeviceError as error:
     print("said", error)
 print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
+for fullgraph in (False, True):
+    try:
+        cinductor.compile(lambda a: a + 1, device="cuda", fullgraph=fullgraph)(np.ones(3))
+    except cinductor.DeviceError as error:
+        print("raised", error)
+os.environ["CINDUCTOR_DEVICE_FALLBACK"] = "cpu"
+warnings.simplefilter("ignore")
+print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
 """
     (tmp_path / "script.py").write_text(code)
     env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent"}
@@ -391,3 +399,9 @@ print(cinductor.compile(lambda a: a + 1)(np.ones(3)))
     assert (
         "said no CUDA" in done.stdout or "said" not in done.stdout
     )  # a driver that is found all the same
+    raised = [line for line in done.stdout.splitlines() if line.startswith("raised")]
+    assert "said" not in done.stdout or len(raised) == 2
+    for line in raised:
+        assert "cannot run on device 'cuda': no CUDA" in line and "libcuda.so.1" in line
+        assert "NVRTC in" in line and "CINDUCTOR_DEVICE_FALLBACK=cpu" in line
+    assert "[3. 3. 3.]" in done.stdout

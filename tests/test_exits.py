@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor.capture.syntax.rewrite import print_rewritten
 
 
 def power(A, tol, limit=100):
@@ -134,5 +135,5 @@ def test_the_loop_is_captured(fn, capsys):
 
 def test_which_loops_are_left_alone():
     for fn, moves in ((power, True), (nested, True), (with_a_generator, False)):
-        text = cinductor.print_rewritten(fn)
+        text = print_rewritten(fn)
         assert ("_exit_0" in text) == moves, ast.dump(ast.parse(text))

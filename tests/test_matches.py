@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor.capture.syntax.rewrite import print_rewritten
 from cinductor.testing import check
 
 pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
@@ -174,7 +175,7 @@ def test_is_captured_whole(fn, more):
 
 def test_no_match_is_left():
     for fn in (bound_by_a_guard, by_class, by_data, of_shapes):
-        tree = ast.parse(cinductor.print_rewritten(fn))
+        tree = ast.parse(print_rewritten(fn))
         assert not any(isinstance(node, ast.Match) for node in ast.walk(tree))
 
 

@@ -123,15 +123,16 @@ def register_wrapper_backend(
     register(name, fn, lines)
 
 
-def print_rewritten(fn: Any) -> str:
-    """The source of fn as capture runs it: what is read, called and stored goes through the stage.
+def print_rewritten(fn: Any) -> None:
+    """Prints the source of fn as capture runs it: what is read, called and stored goes through the
+    stage. `explain(...).rewritten` has it as text.
 
     fn: a function or a compiled one. Raises `capture.syntax.rewrite.NotRewritable`, with the reason, for a
     function that is left as it is, and TypeError for what is no function written in Python.
     """
     from .capture.syntax.rewrite import print_rewritten as run
 
-    return run(fn)
+    print(run(fn))
 
 
 def __getattr__(name: str) -> Any:

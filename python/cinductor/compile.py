@@ -15,6 +15,7 @@ from . import _core
 from .config import OPTIONS, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
+from .notices import warn
 from .signature import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -54,7 +55,7 @@ def compile(
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune"; the last three
-    set options that have no effect yet.
+    set options that have no effect yet, which is said once.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
     disable: return a function that runs fn as it is.
@@ -64,7 +65,11 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     check_backend(backend, device)
-    check_numerics(resolve(mode, options), device)
+    resolved = resolve(mode, options)
+    check_numerics(resolved, device)
+    for name in WITHOUT_EFFECT:
+        if resolved.get(name):
+            say_without_effect(name)
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -87,11 +92,20 @@ def compile(
         return type(fn)(*own, fn.__doc__)
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__  # type: ignore[attr-defined]
-    if not callable(fn):
-        raise TypeError(f"fn is {fn!r}; wanted: a function or another callable")
+    if not callable(fn) or is_a(fn, type):
+        raise TypeError(f"fn is {fn!r}; wanted: a function or another callable, no class")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
+
+
+WITHOUT_EFFECT = ("max_autotune", "graphs")
+
+
+@functools.cache
+def say_without_effect(name: str) -> None:
+    """Once in a process."""
+    warn(f"option {name} has no effect yet; modes other than 'default' set such options only")
 
 
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")

@@ -197,10 +197,10 @@ def list_options() -> list[Option]:
     return list(OPTIONS.values())
 
 
-def list_backends() -> list[str]:
-    """The names of the backends, available or not: `cinductor.explain` says which one ran."""
-    names: list[str] = []
-    for _, name, _, _ in _core.backends():
-        if name not in names:
-            names.append(name)
-    return names
+def list_backends() -> dict[str, str | None]:
+    """The backends by name, with why each cannot be used here; None: it can. `explain` says which one ran."""
+    found: dict[str, str | None] = {}
+    for _, name, _, why in _core.backends():
+        if found.get(name, "") is not None:
+            found[name] = why
+    return found

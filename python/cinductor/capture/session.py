@@ -82,6 +82,9 @@ def run(
     device = job.settings["device"] or "cpu"
     if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
         raise error
+    if device != "cpu" and is_a(error, _core.DeviceError | _core.CompilerNotFound):
+        if os.environ.get("CINDUCTOR_DEVICE_FALLBACK") != "cpu":
+            raise not_usable(job, error) from None
     if device == "cpu" and backend != "interp":
         try:
             result = guarded(job, compiled, bound, args, kwargs, "interp")
@@ -93,6 +96,17 @@ def run(
             return result
     tell(job, bound, error)
     return job.fn(*args, **kwargs)
+
+
+def not_usable(job: Job, error: Exception) -> Exception:
+    """That the device asked for cannot be used: what was tried, and what helps."""
+    folder = os.environ.get("CINDUCTOR_NVRTC") or "the loader's folders"
+    return _core.DeviceError(
+        f"{job.name} cannot run on device {job.settings['device']!r}: {error}. Tried: the driver as "
+        f"libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA driver and "
+        "`pip install cinductor[cuda]` have both; device='cpu' needs neither, and with "
+        "CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
+    )
 
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
