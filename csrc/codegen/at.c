@@ -237,6 +237,7 @@ copy_store(Copier *c, const CiStmt *stmt)
     ci_build_store(c->b, memory, index, value);
     CiStmt *made = c->b->to->last;
     made->op = stmt->op;
+    made->is_in_order = stmt->is_in_order;
     made->live = is_wide ? c->at->live : substitute(c, stmt->live);
     if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */
         made->live = NULL;
@@ -342,6 +343,10 @@ copy_control(Copier *c, const CiStmt *stmt)
     made->next = NULL;
     made->body = made->other = (CiStmts){0};
     copy_tests(c, made, stmt);
+    if (stmt->kind == CI_STMT_swap) {
+        made->memory = memory_of(c, stmt->memory);
+        made->partner = memory_of(c, stmt->partner);
+    }
     made->vars = copy_exprs(c, stmt->vars, stmt->nvars);
     made->extents = copy_exprs(c, stmt->extents, stmt->nvars);
     ci_stmt_map_exprs(made, substitute, c);

@@ -30,18 +30,29 @@ holds(const CiMemory *const *list, int count, const CiMemory *memory)
 }
 
 static void
-note(void *arg, const CiStmt *stmt)
+note_memory(Look *look, const CiMemory *memory, bool is_store, bool reads)
 {
-    Look *look = arg;
     Touched *t = look->touched;
-    const CiMemory *memory = stmt->at.memory;
     if (!memory || (memory->space != CI_SPACE_global && memory->space != CI_SPACE_shared))
         return;
-    bool is_store = stmt->kind != CI_STMT_let, reads = !is_store || stmt->op != CI_OP_none;
     if (is_store && !holds(t->stored, t->nstored, memory))
         CI_PUSH(look->ctx, t->stored, t->nstored, t->capstored, memory);
     if (reads && !holds(t->loaded, t->nloaded, memory))
         CI_PUSH(look->ctx, t->loaded, t->nloaded, t->caploaded, memory);
+}
+
+/* Where memories change places, each counts as the other. */
+static void
+note(void *arg, const CiStmt *stmt)
+{
+    Look *look = arg;
+    bool is_store = stmt->kind != CI_STMT_let, is_swap = stmt->kind == CI_STMT_swap;
+    note_memory(look, stmt->at.memory, is_store, !is_store || stmt->op != CI_OP_none);
+    note_memory(look, stmt->cell, true, true);
+    for (int k = 0; k < stmt->ninto; k++)
+        note_memory(look, stmt->into[k], true, false);
+    note_memory(look, is_swap ? stmt->memory : NULL, true, true);
+    note_memory(look, is_swap ? stmt->partner : NULL, true, true);
 }
 
 static void
@@ -83,10 +94,29 @@ place_inside(Barriers *s, CiStmt *stmt)
     ci_build_move(&s->b, stmt);
 }
 
+/* Nothing is touched; what was of the one is now of the other. */
+static void
+place_swap(Barriers *s, CiStmt *stmt)
+{
+    Touched *t = &s->since;
+    bool is_stored = holds(t->stored, t->nstored, stmt->memory) ||
+                     holds(t->stored, t->nstored, stmt->partner),
+         is_loaded = holds(t->loaded, t->nloaded, stmt->memory) ||
+                     holds(t->loaded, t->nloaded, stmt->partner);
+    Look look = {s->b.ctx, t};
+    note_memory(&look, stmt->memory, is_stored, is_loaded);
+    note_memory(&look, stmt->partner, is_stored, is_loaded);
+    ci_build_move(&s->b, stmt);
+}
+
 static void
 place(void *arg, CiStmt *stmt)
 {
     Barriers *s = arg;
+    if (stmt->kind == CI_STMT_swap) {
+        place_swap(s, stmt);
+        return;
+    }
     bool is_block = stmt->kind == CI_STMT_loop || stmt->kind == CI_STMT_if ||
                     (stmt->kind == CI_STMT_for && stmt->run != CI_RUN_thread);
     Touched here = {0};

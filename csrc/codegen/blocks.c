@@ -10,6 +10,7 @@
  *
  * A thread takes neighbours, as many as one access moves, and what is left at the end of a row one
  * by one. What else a block has to do, its threads do all alike. */
+#include "codegen/apart.h"
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
@@ -17,16 +18,23 @@
 #define WARP 32
 #define BLOCK 256         /* threads of small groups that share a block */
 #define FULL (132 * 2048) /* threads that fill a large card */
+#define LEAST 16          /* elements of a tree's statement that are worth a warp */
+#define LONG 1024         /* and a block */
 #define COMFORT 49152     /* bytes of rows that a block takes without crowding others out */
 
 typedef struct Blocks {
     CiReducer r;
     int threads;
-    int64_t bytes; /* of shared memory, so far */
-    int lanes;     /* of the loop or fold that is shared out now */
+    int64_t bytes;  /* of shared memory, so far */
+    CiMap *ordered; /* loops that are not shared out */
+    CiMap *touched; /* memory -> how many statements name it */
+    CiMap *dropped; /* memory that one thread has for itself instead */
+    int least;      /* elements that are worth to be shared out */
+    int lanes;      /* of the loop or fold that is shared out now */
     CiDomain domain;
-    const CiExpr *thread; /* its variable */
-    CiMemory **parts;     /* per accumulator of a fold: an element for each thread */
+    const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
+    const CiExpr *thread;       /* its variable */
+    CiMemory **parts;           /* per accumulator of a fold: an element for each thread */
     void (*add)(struct Blocks *s, const CiExpr *const *to, int lanes);
 } Blocks;
 
@@ -38,34 +46,22 @@ number(Blocks *s, int64_t value)
 
 /* ---- what can be shared out ---- */
 
-/* Each trip needs nothing of another. */
 static bool
-is_apart(const CiStmt *stmt)
+is_shared_loop(const Blocks *s, const CiStmt *stmt)
 {
-    return !stmt->cell && stmt->kind != CI_STMT_call && stmt->kind != CI_STMT_apply &&
-           (stmt->kind != CI_STMT_store || stmt->op == CI_OP_none);
+    return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
+           ci_trips_are_apart(s->r.b.ctx, &stmt->body);
 }
 
 static bool
-is_bound(const CiStmt *stmt)
+is_shared(const Blocks *s, const CiStmt *stmt)
 {
-    return !is_apart(stmt);
-}
-
-static bool
-is_shared_loop(const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_for && !ci_stmts_have(&stmt->body, is_bound);
-}
-
-static bool
-is_shared(const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_fold || is_shared_loop(stmt);
+    return is_shared_loop(s, stmt) ||
+           (stmt->kind == CI_STMT_fold && ci_trips_are_apart(s->r.b.ctx, &stmt->body));
 }
 
 static CiDomain
-domain_of(CiStmt *stmt)
+domain_of(const Blocks *s, const CiStmt *stmt)
 {
     CiDomain d = {.body = stmt->body};
     if (stmt->kind == CI_STMT_fold) {
@@ -76,11 +72,11 @@ domain_of(CiStmt *stmt)
         }
         return d;
     }
-    for (CiStmt *loop = stmt; loop && d.count < CI_MAX_FOLD_AXES;) {
+    for (const CiStmt *loop = stmt; loop && d.count < CI_MAX_FOLD_AXES;) {
         d.vars[d.count] = loop->vars[0];
         d.extents[d.count++] = loop->extents[0];
         d.body = loop->body;
-        bool is_nest = loop->body.first == loop->body.last && is_shared_loop(loop->body.first);
+        bool is_nest = loop->body.first == loop->body.last && is_shared_loop(s, loop->body.first);
         loop = is_nest ? loop->body.first : NULL;
     }
     return d;
@@ -121,9 +117,10 @@ static void
 add_rounds(Blocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
     CiBuild *b = &s->r.b;
-    const CiExpr *threads = number(s, s->threads), *left = ci_expr_sub(b->sym, count, s->thread),
-                 *trips = ci_expr_floordiv(
-                     b->sym, ci_expr_add(b->sym, left, number(s, s->threads - 1)), threads);
+    bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
+    count = is_plain ? count : ci_build_named(b, count);
+    const CiExpr *threads = number(s, s->threads),
+                 *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->thread), threads);
     CiStmt *rounds = ci_build_for(b, "r", trips, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
@@ -132,26 +129,38 @@ add_rounds(Blocks *s, const CiExpr *first, const CiExpr *count, int lanes)
     ci_build_leave(b, outside);
 }
 
+/* Whole groups of neighbours. */
+static const CiExpr *
+count_whole(Blocks *s)
+{
+    CiSym *sym = s->r.b.sym;
+    return s->count ? ci_expr_floordiv(sym, s->count, number(s, s->lanes))
+                    : ci_domain_count(sym, &s->domain, s->lanes);
+}
+
 static void
 add_whole(Blocks *s)
 {
-    const CiExpr *count = ci_domain_count(s->r.b.sym, &s->domain, s->lanes);
-    if (ci_domain_unrolls(s->r.b.sym, &s->domain, s->lanes, s->threads))
+    CiSym *sym = s->r.b.sym;
+    const CiExpr *count = count_whole(s), *first = s->count ? s->from : number(s, 0);
+    if (!s->count && ci_domain_unrolls(sym, &s->domain, s->lanes, s->threads))
         add_unrolled(s, count);
     else
-        add_rounds(s, number(s, 0), count, s->lanes);
+        add_rounds(s, ci_expr_floordiv(sym, first, number(s, s->lanes)), count, s->lanes);
 }
 
-/* Less than a group of neighbours, at the end of the one axis. */
+/* Less than a group of neighbours, at the end of the one axis, or of the points. */
 static void
 add_rest(Blocks *s)
 {
     CiSym *sym = s->r.b.sym;
-    const CiExpr *width = number(s, s->lanes), *extent = s->domain.extents[0];
-    if (ci_sym_known_multiple_of(sym, s->domain.extents[s->domain.count - 1], width))
+    const CiExpr *width = number(s, s->lanes),
+                 *all = s->count ? s->count : s->domain.extents[s->domain.count - 1];
+    if (ci_sym_known_multiple_of(sym, all, width))
         return;
-    const CiExpr *done = ci_expr_mul(sym, ci_expr_floordiv(sym, extent, width), width);
-    add_rounds(s, done, ci_expr_sub(sym, extent, done), 1);
+    const CiExpr *done = ci_expr_mul(sym, count_whole(s), width),
+                 *first = s->count ? ci_expr_add(sym, s->from, done) : done;
+    add_rounds(s, first, ci_expr_sub(sym, all, done), 1);
 }
 
 static CiStmts *
@@ -227,17 +236,8 @@ meet(CiReducer *r, CiOp fold, int at, int count)
 {
     Blocks *s = (Blocks *)r;
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
-    const CiExpr *threads = number(s, s->threads);
-    CiStmt *loop = ci_build_for(&r->b, "x", threads, CI_RUN_meet);
-    const CiExpr *x = loop->vars[0],
-                 *y = ci_expr_index(r->b.sym, ci_build_name(&r->b, "y"), threads);
-    loop->vars = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 2);
-    loop->extents = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 2);
-    loop->vars[0] = x;
-    loop->vars[1] = y;
-    loop->extents[0] = loop->extents[1] = threads;
-    loop->nvars = 2;
-    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    const CiExpr *x, *y;
+    CiStmts *outside = ci_domain_enter_meet(&r->b, s->threads, 1, &x, &y);
     ci_reduce_load(r, early, s->parts + at, count, x, 1);
     ci_reduce_load(r, late, s->parts + at, count, y, 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
@@ -302,16 +302,99 @@ choose_threads(int64_t widest, int lanes, const CiExpr *count)
 
 /* Small ones that share a block of the card, as long as their rows leave room for others. */
 static int
-choose_together(int threads, int64_t bytes)
+choose_together(int threads, int64_t bytes, const CiExpr *count)
 {
     int together = threads > WARP ? 1 : BLOCK / threads;
+    while (together > 1 && together / 2 >= count->high)
+        together /= 2;
     while (together * bytes > COMFORT && together / 2 >= WARP / threads)
         together /= 2;
     return together;
 }
 
+/* ---- what one thread does alone ---- */
+
+typedef struct Stored {
+    Blocks *s;
+    CiMap *inside; /* memory -> how many statements name it */
+    CiMap *owned;
+    const CiMemory **list;
+    int count, capacity;
+    bool is_memory, is_of_all; /* others see what it stores; all threads must do it */
+} Stored;
+
 static void
-place_row(Blocks *s, CiMemory *memory)
+count_one(CiMap *map, const CiMemory *memory)
+{
+    if (memory)
+        ci_map_put(map, CI_KEY(memory),
+                   (void *)((uintptr_t)ci_map_find(map, CI_KEY(memory)) + (uintptr_t)1));
+}
+
+static void
+count_touched(void *arg, const CiStmt *stmt)
+{
+    count_one(arg, stmt->at.memory);
+    count_one(arg, stmt->cell);
+    count_one(arg, stmt->kind == CI_STMT_swap ? stmt->memory : NULL);
+    count_one(arg, stmt->partner);
+    for (int k = 0; k < stmt->ninto; k++)
+        count_one(arg, stmt->into[k]);
+}
+
+static void
+note_register(Stored *f, const CiMemory *memory)
+{
+    bool is_known = !memory || memory->space != CI_SPACE_register;
+    for (int k = 0; k < f->count; k++)
+        is_known |= f->list[k] == memory;
+    if (!is_known)
+        CI_PUSH(f->s->r.b.ctx, f->list, f->count, f->capacity, memory);
+}
+
+static void
+find_stored(void *arg, const CiStmt *stmt)
+{
+    Stored *f = arg;
+    bool is_store = stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call;
+    count_touched(f->inside, stmt);
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(f->owned, CI_KEY(stmt->memory), f);
+    f->is_of_all |= stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_stop;
+    f->is_memory |= is_store && stmt->at.memory->space != CI_SPACE_register;
+    note_register(f, is_store ? stmt->at.memory : NULL);
+    note_register(f, stmt->cell);
+    for (int k = 0; k < stmt->ninto; k++)
+        note_register(f, stmt->into[k]);
+}
+
+static Stored
+stored_by(Blocks *s, CiStmt *stmt)
+{
+    CiContext *ctx = s->r.b.ctx;
+    Stored found = {.s = s, .inside = ci_map_new(ctx), .owned = ci_map_new(ctx)};
+    CiStmt alone = *stmt;
+    CiStmts one = {&alone, &alone};
+    alone.next = NULL;
+    ci_stmts_visit(&one, find_stored, &found);
+    return found;
+}
+
+static void
+replace_memory(CiStmt *stmt, const CiMemory *from, CiMemory *to)
+{
+    stmt->at.memory = stmt->at.memory == from ? to : stmt->at.memory;
+    stmt->cell = stmt->cell == from ? to : stmt->cell;
+    for (int k = 0; k < stmt->ninto; k++)
+        stmt->into[k] = stmt->into[k] == from ? to : stmt->into[k];
+    for (CiStmt *inside = stmt->body.first; inside; inside = inside->next)
+        replace_memory(inside, from, to);
+    for (CiStmt *inside = stmt->other.first; inside; inside = inside->next)
+        replace_memory(inside, from, to);
+}
+
+static void
+place_shared(Blocks *s, CiMemory *memory)
 {
     CI_REQUIRE(s->r.b.ctx, memory->size->kind == CI_EXPR_const);
     memory->space = CI_SPACE_shared;
@@ -319,57 +402,172 @@ place_row(Blocks *s, CiMemory *memory)
     s->bytes += (memory->size->value * ci_dtype_size(memory->dtype) + 15) / 16 * 16;
 }
 
+/* The thread has registers of its own that nobody else asks for; what others ask for they see. */
 static void
-share(void *arg, CiStmt *stmt)
+take_registers(Blocks *s, CiStmt *stmt, const Stored *found)
 {
-    Blocks *s = arg;
-    if (is_shared(stmt)) {
-        s->r.b.loc = stmt->loc;
-        s->domain = domain_of(stmt);
-        s->lanes = ci_domain_lanes(&s->r.b, s->r.family, &s->domain);
-        if (stmt->kind == CI_STMT_fold)
-            share_fold(s, stmt);
-        else
-            share_loop(s);
-        return;
+    for (int k = 0; k < found->count; k++) {
+        CiMemory *memory = (CiMemory *)(uintptr_t)found->list[k];
+        const void *key = memory;
+        if (ci_map_find(found->owned, CI_KEY(key)))
+            continue;
+        if (ci_map_find(found->inside, CI_KEY(key)) != ci_map_find(s->touched, CI_KEY(key))) {
+            place_shared(s, memory);
+            continue;
+        }
+        replace_memory(stmt, memory,
+                       ci_build_alloc(&s->r.b, ci_build_name(&s->r.b, "own"), memory->dtype, 1,
+                                      CI_SPACE_register, memory->size));
+        ci_map_put(s->dropped, CI_KEY(key), s);
     }
-    if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch)
-        place_row(s, stmt->memory);
-    ci_build_move(&s->r.b, stmt);
 }
+
+static void
+run_alone(Blocks *s, CiStmt *stmt, const Stored *found)
+{
+    CiStmts *outside = enter_threads(s);
+    CiStmt *first = ci_build_test(&s->r.b, CI_STMT_if, CI_COMPARE_less, s->thread, number(s, 1));
+    ci_build_enter(&s->r.b, &first->body);
+    take_registers(s, stmt, found);
+    ci_build_move(&s->r.b, stmt);
+    ci_build_leave(&s->r.b, outside);
+}
+
+/* ---- statements of a block ---- */
 
 /* Groups of neighbours in what is shared out, at most, and lanes of such a group. */
 static int64_t
-find_widest(Blocks *s, const CiStmts *body, int *lanes)
+find_widest(const Blocks *s, const CiStmts *body, int *lanes)
 {
-    int64_t widest = 1;
-    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
-        if (!is_shared(stmt))
+    int64_t widest = 0, inside;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (!is_shared(s, stmt)) {
+            inside = find_widest(s, &stmt->body, lanes);
+            widest = inside > widest ? inside : widest;
+            inside = find_widest(s, &stmt->other, lanes);
+            widest = inside > widest ? inside : widest;
             continue;
-        CiDomain d = domain_of(stmt);
+        }
+        CiDomain d = domain_of(s, stmt);
         int taken = ci_domain_lanes(&s->r.b, s->r.family, &d);
-        const CiExpr *count = ci_domain_count(s->r.b.sym, &d, 1);
-        int64_t share = count->high == CI_INFINITY ? 1 << 20 : count->high / taken;
+        const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
+        inside = count->high == CI_INFINITY ? 1 << 20 : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
-        widest = share > widest ? share : widest;
+        widest = inside > widest ? inside : widest;
     }
     return widest;
 }
 
-void
+static bool
+has_shared(const Blocks *s, const CiStmt *stmt)
+{
+    int lanes = 1;
+    return find_widest(s, &stmt->body, &lanes) >= s->least ||
+           find_widest(s, &stmt->other, &lanes) >= s->least;
+}
+
+static void
+share_one(Blocks *s, CiStmt *stmt)
+{
+    s->domain = domain_of(s, stmt);
+    s->from = stmt->from;
+    s->count = stmt->count;
+    s->lanes = ci_domain_lanes(&s->r.b, s->r.family, &s->domain);
+    if (stmt->kind == CI_STMT_fold)
+        share_fold(s, stmt);
+    else
+        share_loop(s);
+}
+
+static void share(void *arg, CiStmt *stmt);
+
+/* Threads do it all together, but for what is inside and shared out. */
+static void
+share_inside(Blocks *s, CiStmt *stmt)
+{
+    ci_build_rewrite(&s->r.b, &stmt->body, share, s);
+    ci_build_rewrite(&s->r.b, &stmt->other, share, s);
+    ci_build_move(&s->r.b, stmt);
+}
+
+static void
+share(void *arg, CiStmt *stmt)
+{
+    Blocks *s = arg;
+    bool is_loop = ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold;
+    s->r.b.loc = stmt->loc;
+    if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch)
+        place_shared(s, stmt->memory);
+    if (is_shared(s, stmt)) {
+        share_one(s, stmt);
+        return;
+    }
+    if (has_shared(s, stmt) || stmt->kind == CI_STMT_if) {
+        share_inside(s, stmt);
+        return;
+    }
+    Stored found = stored_by(s, stmt);
+    if (is_loop && !found.is_of_all && (found.is_memory || stmt->kind == CI_STMT_fold))
+        run_alone(s, stmt, &found);
+    else
+        ci_build_move(&s->r.b, stmt);
+}
+
+static void
+drop(void *arg, CiStmt *stmt)
+{
+    Blocks *s = arg;
+    if (stmt->kind == CI_STMT_alloc && ci_map_find(s->dropped, CI_KEY(stmt->memory)))
+        return;
+    ci_build_rewrite(&s->r.b, &stmt->body, drop, s);
+    ci_build_rewrite(&s->r.b, &stmt->other, drop, s);
+    ci_build_move(&s->r.b, stmt);
+}
+
+static bool
+has_scratch(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
+}
+
+/* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
+static int
+threads_for(const CiBuild *b, int64_t widest, int lanes, const CiDomain *points)
+{
+    if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
+        return points->count || widest < LONG ? WARP : BLOCK;
+    return choose_threads(widest, lanes, ci_domain_count(b->sym, points, 1));
+}
+
+bool
 ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
 {
     CiSym *sym = b->sym;
-    Blocks s = {.r = {.b = *b, .family = family}};
-    const CiExpr *to[CI_MAX_FOLD_AXES], *count = ci_domain_count(sym, points, 1);
+    bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
+    Blocks s = {.r = {.b = *b, .family = family}, .least = is_tree ? LEAST : 2};
+    const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
+    s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
+    s.touched = ci_map_new(b->ctx);
+    s.dropped = ci_map_new(b->ctx);
     int64_t widest = find_widest(&s, &points->body, &lanes);
-    s.threads = choose_threads(widest, lanes, count);
-    CiStmt *blocks = ci_build_for(&s.r.b, "b", count, CI_RUN_grid);
+    if (widest < s.least && !ci_stmts_have(&points->body, has_scratch))
+        return false;
+    s.threads = threads_for(b, widest, lanes, points);
+    const CiExpr *count = ci_domain_count(sym, points, 1);
+    CiStmt *blocks = points->count == 1 ? ci_build_loop(&s.r.b, points->vars[0], count, CI_RUN_grid)
+                                        : ci_build_for(&s.r.b, "b", count, CI_RUN_grid);
     ci_build_enter(&s.r.b, &blocks->body);
-    ci_domain_decode(&s.r.b, points, blocks->vars[0], 1, to);
-    CiAt at = {points->count, points->vars, to, NULL, 1, NULL, 0};
-    ci_build_at(&s.r.b, &points->body, &at);
+    if (points->count > 1) {
+        ci_domain_decode(&s.r.b, points, blocks->vars[0], 1, to);
+        CiAt at = {points->count, points->vars, to, NULL, 1, NULL, 0};
+        ci_build_at(&s.r.b, &points->body, &at);
+    } else {
+        ci_build_move_all(&s.r.b, &points->body);
+    }
+    ci_stmts_visit(&blocks->body, count_touched, s.touched);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
-    blocks->number = choose_together(s.threads, s.bytes);
+    ci_build_rewrite(&s.r.b, &blocks->body, drop, &s);
+    blocks->number = choose_together(s.threads, s.bytes, count);
+    return true;
 }

@@ -25,7 +25,7 @@ verify_now(const CiProcs *procs, bool verify)
 CiProcs *
 ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify)
 {
-    CiProcs *procs = ci_expand(kernels, family->takes);
+    CiProcs *procs = ci_expand(kernels);
     verify_now(procs, verify);
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
         if (!strstr(passes[p].families, family->name))

@@ -11,12 +11,11 @@ typedef struct CiFamily {
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
     /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */
     int vector_bytes;
-    int strip;        /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
-    int chains;       /* such vectors that a fold in any order accumulates in */
-    int threads;      /* of a block that takes points, one or a few each */
-    int access_bytes; /* that one access of memory moves at most */
-    /* Kernels that it has a form for; NULL: all. */
-    bool (*takes)(const CiKernels *kernels, const CiKernel *kernel);
+    int strip;          /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
+    int chains;         /* such vectors that a fold in any order accumulates in */
+    int threads;        /* of a block that takes points, one or a few each */
+    int access_bytes;   /* that one access of memory moves at most */
+    bool has_own_order; /* of folds, whatever kernels say */
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
@@ -24,9 +23,8 @@ typedef struct CiFamily {
     bool (*has_pack)(int vector_bytes, CiDtype dtype);
 } CiFamily;
 
-/* Kernels with loops as statements; no lanes yet. takes: which of them; NULL: all. */
-CiProcs *ci_expand(const CiKernels *kernels,
-                   bool (*takes)(const CiKernels *kernels, const CiKernel *kernel));
+/* Kernels with loops as statements; no lanes yet. */
+CiProcs *ci_expand(const CiKernels *kernels);
 /* Expands, and runs the family's passes; with verify the verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
@@ -46,6 +44,7 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */
 void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
+void ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* poll.c: long work asks now and then whether to go on. */
 void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* stage_in.c: what is read across two axes is turned in tiles of them. */

@@ -148,3 +148,20 @@ ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads)
     return ci_domain_is_whole(sym, domain, lanes) && is_narrow(count) &&
            (count->high + threads - 1) / threads <= MOST_ROUNDS;
 }
+
+CiStmts *
+ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
+{
+    const CiExpr *extent = ci_expr_const(b->sym, threads);
+    CiStmt *loop = ci_build_for(b, "x", extent, CI_RUN_meet);
+    *x = loop->vars[0];
+    *y = ci_expr_index(b->sym, ci_build_name(b, "y"), extent);
+    loop->vars = CI_NEW_ARRAY(b->ctx, const CiExpr *, 2);
+    loop->extents = CI_NEW_ARRAY(b->ctx, const CiExpr *, 2);
+    loop->vars[0] = *x;
+    loop->vars[1] = *y;
+    loop->extents[0] = loop->extents[1] = extent;
+    loop->nvars = 2;
+    loop->number = apart > 1 ? apart : 0;
+    return ci_build_enter(b, &loop->body);
+}

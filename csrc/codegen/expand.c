@@ -198,14 +198,14 @@ add_tree(CiExpander *x, const CiLoopTree *tree)
     }
 }
 
-/* The trips of a parallel tree's outer loop are its units. */
+/* The trips of a parallel tree's outer loops are its units. */
 static void
 add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
 {
     CiStmts *outside = x->b.to;
     ci_expand_open_scalars(x);
-    if (x->kernel->nouter) {
-        const CiKernelAxis *axis = &x->kernel->outer[0];
+    for (int k = 0; k < x->kernel->nouter; k++) {
+        const CiKernelAxis *axis = &x->kernel->outer[k];
         CiStmt *loop = ci_build_loop(&x->b, axis->var, axis->extent, CI_RUN_parallel);
         ci_build_enter(&x->b, &loop->body);
     }
@@ -232,24 +232,23 @@ expand_kernel(CiProcs *procs, const CiKernel *kernel)
 }
 
 static void
-expand_kernels(CiProcs *procs, const CiKernels *kernels,
-               bool (*takes)(const CiKernels *kernels, const CiKernel *kernel))
+expand_kernels(CiProcs *procs, const CiKernels *kernels)
 {
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         for (int side = 0; side < 2 && kernel->region; side++)
             if (kernel->inner[side])
-                expand_kernels(procs, kernel->inner[side], takes);
-        if (ci_kernel_has_loops(kernel) && (!takes || takes(kernels, kernel)))
+                expand_kernels(procs, kernel->inner[side]);
+        if (ci_kernel_has_loops(kernel))
             expand_kernel(procs, kernel);
     }
 }
 
 CiProcs *
-ci_expand(const CiKernels *kernels, bool (*takes)(const CiKernels *kernels, const CiKernel *kernel))
+ci_expand(const CiKernels *kernels)
 {
     CiLoops *loops = kernels->loops;
     CiProcs *procs = ci_procs_new(loops->ctx, loops->sym, loops->name);
-    expand_kernels(procs, kernels, takes);
+    expand_kernels(procs, kernels);
     return procs;
 }

@@ -138,6 +138,7 @@ add_store(CiExpander *x, const CiNest *nest, const Group *group, int result)
                    ci_expand_place(x, nest->target, nest->store), value);
     if (nest->is_combined)
         x->b.to->last->op = nest->combine;
+    x->b.to->last->is_in_order = !nest->is_combined && ci_nest_is_serial(nest);
 }
 
 /* A value is made where it stands in the code, a store follows the values that it needs. */

@@ -9,17 +9,55 @@
  * one of them, what is left at the end it takes one by one. */
 #include "codegen/grid.h"
 
+#include "codegen/apart.h"
+
+#define FEW 64 /* threads of a block, where points are long and there may be few of them */
+
+static bool
+is_outer(const CiProc *proc, const CiStmt *loop)
+{
+    for (int k = 0; proc->kernel && k < proc->kernel->nouter; k++)
+        if (proc->kernel->outer[k].var == loop->vars[0])
+            return true;
+    return loop->run == CI_RUN_parallel;
+}
+
+/* The only loop of a block behind what it finds there, where its trips are points. */
+static CiStmt *
+find_loop(const CiBuild *b, CiStmts *block)
+{
+    CiStmt *loop = block->first;
+    while (loop && (loop->kind == CI_STMT_alloc || loop->kind == CI_STMT_let ||
+                    loop->kind == CI_STMT_store))
+        loop = loop->next;
+    bool is_point = loop && loop->kind == CI_STMT_for && !loop->next && is_outer(b->proc, loop);
+    bool is_apart =
+        is_point && (ci_kernel_tree(b->proc->kernel) || ci_trips_are_apart(b->ctx, &loop->body));
+    return is_apart ? loop : NULL;
+}
+
+/* What stands in front of the loops each point does for itself. */
 static CiDomain
 find_points(const CiBuild *b)
 {
     CiDomain points = {.body = b->proc->body};
-    int most = b->proc->kernel ? b->proc->kernel->nouter : 0;
-    while (points.count < most && points.count < CI_MAX_FOLD_AXES) {
-        const CiStmt *loop = points.body.first;
-        CI_REQUIRE(b->ctx, loop && loop->kind == CI_STMT_for && !loop->next);
+    CiStmts before = {0};
+    CiStmt *loop;
+    while (points.count < CI_MAX_FOLD_AXES && (loop = find_loop(b, &points.body)) != NULL) {
+        CiBuild moving = *b;
+        moving.to = &before;
+        for (CiStmt *next, *stmt = points.body.first; stmt != loop; stmt = next) {
+            next = stmt->next;
+            ci_build_move(&moving, stmt);
+        }
         points.vars[points.count] = loop->vars[0];
         points.extents[points.count++] = loop->extents[0];
         points.body = loop->body;
+    }
+    if (before.first) {
+        before.last->next = points.body.first;
+        points.body.first = before.first;
+        points.body.last = points.body.last ? points.body.last : before.last;
     }
     return points;
 }
@@ -70,6 +108,12 @@ add_group(CiBuild *b, const CiDomain *points, const CiExpr *number, int lanes)
     ci_build_leave(b, outside);
 }
 
+static bool
+has_inside(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_fold;
+}
+
 static void
 make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
 {
@@ -77,7 +121,8 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
     move_scratch(&points->body);
     int lanes = ci_domain_lanes(b, family, points);
     bool is_whole = ci_domain_is_whole(sym, points, lanes);
-    const CiExpr *threads = ci_expr_const(sym, family->threads),
+    bool is_long = ci_stmts_have(&points->body, has_inside);
+    const CiExpr *threads = ci_expr_const(sym, is_long ? FEW : family->threads),
                  *count = is_whole
                               ? ci_domain_count(sym, points, lanes)
                               : ci_expr_ceildiv(sym, points->extents[0], ci_expr_const(sym, lanes));
@@ -93,20 +138,15 @@ make_threads(CiBuild *b, const CiFamily *family, CiDomain *points)
         add_group_or_rest(b, points, number, lanes);
 }
 
-static bool
-has_inside(const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_for || stmt->kind == CI_STMT_fold;
-}
-
 void
 ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     CiDomain points = find_points(&b);
     proc->body = (CiStmts){0};
-    if (ci_stmts_have(&points.body, has_inside))
-        ci_share_rows(&b, family, &points);
-    else
+    bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) && proc->kernel->lanes_on_outer,
+         is_shared =
+             is_across ? ci_share_columns(&b, family, &points) : ci_share_rows(&b, family, &points);
+    if (!is_shared)
         make_threads(&b, family, &points);
 }

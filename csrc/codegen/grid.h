@@ -25,7 +25,15 @@ void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, 
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
 bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
 
-/* blocks.c: each point is a block's, whose threads share out what is inside. */
-void ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);
+/* Into a loop over pairs of threads, x and y, whose numbers differ by a multiple of `apart`. */
+CiStmts *ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x,
+                              const CiExpr **y);
+
+/* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
+ * this is no form of it. */
+bool ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points);
+/* blocks.c: each point is a block's, whose threads share out what is inside. False where nothing is
+ * worth it. */
+bool ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);
 
 #endif

@@ -116,7 +116,7 @@ static void
 walk(Keeper *s, CiStmts *block, void (*visit)(Keeper *s, CiStmt *stmt))
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        if (stmt->at.memory)
+        if (stmt->at.memory || stmt->kind == CI_STMT_swap)
             visit(s, stmt);
         if (stmt->body.first || stmt->other.first)
             walk_inside(s, stmt, visit);
@@ -126,14 +126,19 @@ walk(Keeper *s, CiStmts *block, void (*visit)(Keeper *s, CiStmt *stmt))
 static void
 note_stored(Keeper *s, CiStmt *stmt)
 {
+    const CiMemory *memory = stmt->kind == CI_STMT_swap ? stmt->memory : stmt->at.memory;
+    if (stmt->kind == CI_STMT_swap)
+        ci_map_put(s->stored, CI_KEY(stmt->partner), s);
     if (stmt->kind != CI_STMT_let)
-        ci_map_put(s->stored, CI_KEY(stmt->at.memory), s);
+        ci_map_put(s->stored, CI_KEY(memory), s);
 }
 
 static void
 note_place(Keeper *s, CiStmt *stmt)
 {
     const CiMemory *memory = stmt->at.memory;
+    if (!memory)
+        return;
     bool is_row = memory->space == CI_SPACE_shared,
          is_input = memory->space == CI_SPACE_global && !ci_map_find(s->stored, CI_KEY(memory));
     Place place;
@@ -216,7 +221,9 @@ static void
 redirect(Keeper *s, CiStmt *stmt)
 {
     Place place;
-    Kept *kept = find_place(s, stmt, &place) ? find_kept(s, stmt->at.memory, &place) : NULL;
+    Kept *kept = stmt->at.memory && find_place(s, stmt, &place)
+                     ? find_kept(s, stmt->at.memory, &place)
+                     : NULL;
     if (!kept || !kept->into)
         return;
     if (kept->memory->space == CI_SPACE_global && !kept->is_filled) {

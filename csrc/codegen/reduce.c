@@ -90,6 +90,8 @@ chains_in_lanes(CiReducer *r, const CiExpr *first, const CiExpr *count)
     CiStmts *outside = r->b.to;
     const CiExpr *from = ci_reduce_number(r, 0);
     bool is_one = count->high <= r->width;
+    if (count->high <= 0)
+        return;
     if (!is_one) {
         const CiExpr *trips = ci_expr_ceildiv(r->b.sym, count, ci_reduce_number(r, r->width));
         CiStmt *loop = ci_build_for(&r->b, "c", trips, CI_RUN_serial);

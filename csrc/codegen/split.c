@@ -5,6 +5,8 @@
  * pairwise fold it is a subtree, a chunk, or a block. */
 #include "codegen/split.h"
 
+#include "codegen/apart.h"
+
 typedef struct Splitter {
     CiBuild b;
     const CiKernel *kernel;
@@ -12,6 +14,8 @@ typedef struct Splitter {
     int nloops;
     CiStmts *inside;            /* where the fold stands */
     const CiExpr *parts, *part; /* how many a fold has; this one */
+    const CiExpr *size;         /* elements of one; NULL: a subtree */
+    bool has_own_order;         /* parts need be no blocks of the fold's order */
     int npartials;
 } Splitter;
 
@@ -87,11 +91,13 @@ static const CiExpr *
 part_of(Splitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *size = s->kernel->split_extent, *length = length_of(s, fold),
-                 *two = ci_expr_const(sym, 2);
+    const CiExpr *size = s->size, *length = length_of(s, fold), *two = ci_expr_const(sym, 2);
     if (size) {
         *first = ci_expr_mul(sym, s->part, size);
-        return ci_build_named(&s->b, ci_expr_min(sym, size, ci_expr_sub(sym, length, *first)));
+        const CiExpr *left = ci_expr_sub(sym, length, *first);
+        if (s->has_own_order) /* there may be no part so late */
+            return ci_expr_min(sym, size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
+        return ci_build_named(&s->b, ci_expr_min(sym, size, left));
     }
     *first = ci_expr_const(sym, 0);
     for (int width = s->kernel->split_parts / 2; width > 0; width /= 2) {
@@ -150,12 +156,14 @@ fold_sums(Splitter *s, CiStmt *fold)
     made->vars[0] = part;
     made->extents[0] = s->parts;
     made->nvars = 1;
-    if (s->kernel->split_parts)
+    if (s->has_own_order)
+        made->blocks = NULL;
+    else if (s->kernel->split_parts)
         made->blocks = s->parts;
     else if (fold->order.kind == CI_FOLD_pairwise)
         made->order = (CiFoldOrder){.kind = CI_FOLD_pairwise}; /* one after another */
     else
-        made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->kernel->split_extent);
+        made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->size);
     CiStmts *outside = ci_build_enter(&s->b, &made->body);
     int *values = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
@@ -235,6 +243,14 @@ make_parts(Splitter *s, CiProc *proc)
     ci_build_leave(&s->b, outside);
 }
 
+static void
+split(Splitter *s, CiProcs *procs, CiProc *proc)
+{
+    s->part = ci_expr_index(procs->sym, ci_build_name(&s->b, "c"), s->parts);
+    make_finish(s, procs, proc);
+    make_parts(s, proc);
+}
+
 void
 ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
@@ -249,8 +265,79 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
     CI_REQUIRE(procs->ctx, fold);
+    s.size = s.kernel->split_extent;
     s.parts = ci_kernel_parts(procs->sym, s.kernel, length_of(&s, fold));
-    s.part = ci_expr_index(procs->sym, ci_build_name(&s.b, "c"), s.parts);
-    make_finish(&s, procs, proc);
-    make_parts(&s, proc);
+    split(&s, procs, proc);
+}
+
+/* ---- blocks of threads ---- */
+
+#define LONG_FOLD 8192
+#define FEW_POINTS 264
+#define MANY_BLOCKS 528 /* that fill a large card */
+#define UNKNOWN_PARTS 16
+#define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
+
+static bool
+is_work(const CiStmt *stmt)
+{
+    return ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold || stmt->kind == CI_STMT_call ||
+           (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch);
+}
+
+/* The only fold of a point, behind which nothing is left that threads would share out. */
+static CiStmt *
+only_fold(const CiStmts *block)
+{
+    CiStmt *fold = first_fold(block);
+    for (const CiStmt *stmt = block->first; stmt && fold; stmt = stmt->next) {
+        bool is_other = stmt != fold && (is_work(stmt) || ci_stmts_have(&stmt->body, is_work));
+        if (is_other)
+            return NULL;
+    }
+    return fold;
+}
+
+static int64_t
+count_parts(const Splitter *s, int64_t points)
+{
+    bool is_across = s->kernel->lanes_on_outer;
+    points = is_across ? (points + 31) / 32 : points;
+    return points >= FEW_POINTS ? 1 : MANY_BLOCKS / (points > 0 ? points : 1);
+}
+
+/* A fold so long, of so few points, that a card would have little to do: how many parts depends on
+ * sizes alone. */
+void
+ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    CiSym *sym = procs->sym;
+    Splitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
+                  .kernel = proc->kernel,
+                  .has_own_order = true};
+    const CiExpr *points = ci_expr_const(sym, 1);
+    CiStmts *block = &proc->body;
+    if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
+        return;
+    for (int k = 0; k < s.kernel->nouter; k++) {
+        CiStmt *loop = block->first;
+        if (!loop || loop->kind != CI_STMT_for || loop->next)
+            return;
+        points = ci_expr_mul(sym, points, loop->extents[0]);
+        block = &loop->body;
+    }
+    find_loops(&s);
+    CiStmt *fold = only_fold(s.inside);
+    if (!fold || !ci_trips_are_apart(procs->ctx, &fold->body) ||
+        length_of(&s, fold)->high < LONG_FOLD)
+        return;
+    int64_t parts = points->high == CI_INFINITY ? UNKNOWN_PARTS : count_parts(&s, points->high),
+            unit = (int64_t)ROUNDS * family->threads * 4;
+    if (parts < 2)
+        return;
+    s.parts = ci_expr_const(sym, parts);
+    s.size = ci_expr_mul(
+        sym, ci_expr_ceildiv(sym, length_of(&s, fold), ci_expr_const(sym, parts * unit)),
+        ci_expr_const(sym, unit));
+    split(&s, procs, proc);
 }

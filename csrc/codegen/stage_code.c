@@ -26,8 +26,8 @@ fold_dtype(const CiNest *nest, CiDtype value)
     return value;
 }
 
-bool
-ci_stage_stores(const CiStage *stage, const CiBuffer *buffer)
+static bool
+stores(const CiStage *stage, const CiBuffer *buffer)
 {
     for (int k = 0; k < stage->nnests; k++)
         if (stage->nests[k]->target == buffer)

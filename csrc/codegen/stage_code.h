@@ -19,6 +19,5 @@ typedef struct CiStageCode {
 } CiStageCode;
 
 CiStageCode *ci_stage_code_new(CiContext *ctx, const CiKernel *kernel, const CiStage *stage);
-bool ci_stage_stores(const CiStage *stage, const CiBuffer *buffer);
 
 #endif

@@ -29,7 +29,8 @@
  * where l < n; in other lanes nothing is touched, and a load is what `else` says. The stride is 1
  * and all lanes are live where nothing else is said. n may be negative: then no lane is. The lanes
  * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
- * those before it have left.
+ * those before it have left. Of several `store m[i] = %1 in order` at one element the last
+ * is left.
  *
  * `apply numpy_exp y[0] of x[i] for [n]` calls the loop of a ufunc for n elements, and is what
  * becomes of a let with such an operation; stride [0] is one element for all of them.
@@ -134,7 +135,8 @@ struct CiStmt {
     /* let, call: the value made, or -1; operands are values; store, yield: operands alone */
     int value;
     CiType type;
-    CiOp op; /* of a store: what combines, or CI_OP_none */
+    CiOp op;          /* of a store: what combines, or CI_OP_none */
+    bool is_in_order; /* a store: several may be at one element, which the last one has */
     int *args;
     int nargs;
     const CiExpr *expr; /* index, iota: the expression; bind: the symbol; running: the position;
@@ -152,7 +154,7 @@ struct CiStmt {
     CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
     int ntests;
     int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
-                   card, none of which waits for another; 0: one */
+                   card, none of which waits for another; meet: threads that far apart do; 0: one */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;

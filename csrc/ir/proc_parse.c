@@ -159,14 +159,11 @@ parse_value(Parser *p)
 static void
 parse_values(Parser *p, CiStmt *stmt)
 {
-    int values[2 * CI_MAX_OPERANDS + 1];
+    int capacity = 0;
     do {
-        if (stmt->nargs == 2 * CI_MAX_OPERANDS)
-            ci_lexer_fail(&p->lex, "more than %d operands", 2 * CI_MAX_OPERANDS);
-        values[stmt->nargs++] = parse_value(p);
+        int value = parse_value(p);
+        CI_PUSH(p->b.ctx, stmt->args, stmt->nargs, capacity, value);
     } while (ci_lexer_accept(&p->lex, ","));
-    stmt->args = CI_NEW_ARRAY(p->b.ctx, int, stmt->nargs);
-    memcpy(stmt->args, values, sizeof *values * (size_t)stmt->nargs);
 }
 
 static void
@@ -336,6 +333,9 @@ parse_store(Parser *p, CiStmt *store)
     parse_access(p, &store->at);
     ci_lexer_expect(&p->lex, "=");
     parse_values(p, store);
+    store->is_in_order = ci_lexer_accept(&p->lex, "in");
+    if (store->is_in_order)
+        ci_lexer_expect(&p->lex, "order");
     parse_live(p, store);
 }
 

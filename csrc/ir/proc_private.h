@@ -26,6 +26,7 @@ typedef struct CiProcVerifier {
     int nblocks, nloops, nunrolled; /* around the statement */
     int ngrids, nmeets;             /* loops of the kind around it: at most one of each */
     const CiExpr *thread;           /* the variable of a loop over threads around it, or NULL */
+    int nshared;                    /* memories that stand outside of that loop */
     int nproofs, nunproved;
 } CiProcVerifier;
 

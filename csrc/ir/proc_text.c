@@ -128,6 +128,7 @@ print_store(CiText *out, const CiStmt *stmt)
         ci_text_add(out, " %s", ci_op_name(stmt->op));
     print_access(out, &stmt->at);
     print_values(out, " = ", stmt);
+    ci_text_add(out, stmt->is_in_order ? " in order" : "");
     print_live(out, stmt);
 }
 
@@ -197,7 +198,7 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
         ci_text_add(out, " %s", ci_run_mode_name(stmt->run));
         if (stmt->runs)
             ci_text_add(out, " runs %s", stmt->runs->name);
-        if (stmt->run == CI_RUN_grid && stmt->number > 1)
+        if ((stmt->run == CI_RUN_grid || stmt->run == CI_RUN_meet) && stmt->number > 1)
             ci_text_add(out, " by %d", stmt->number);
         break;
     case CI_STMT_loop:

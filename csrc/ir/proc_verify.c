@@ -40,6 +40,15 @@ require_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
     fail(v, stmt, "memory is named where it is not allocated");
 }
 
+/* What a thread stores into a register others do not see: it is the thread's own. */
+static void
+require_own(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
+{
+    for (int k = 0; v->thread && memory && k < v->nshared; k++)
+        require(v, stmt, v->memories[k] != memory || memory->space != CI_SPACE_register,
+                "a thread stores what all of them have");
+}
+
 static const CiProcSymbol *
 find_symbol(const CiProcVerifier *v, const CiExpr *symbol)
 {
@@ -144,6 +153,7 @@ verify_running(CiProcVerifier *v, const CiStmt *let)
     require(v, let, let->cell && let->expr, "a running form has no cell");
     require(v, let, require_index(v, let, let->expr) == 1, "a position differs from lane to lane");
     require_memory(v, let, let->cell);
+    require_own(v, let, let->cell);
     require(v, let, let->cell->dtype == let->type.dtype && let->cell->lanes == 1,
             "the cell is of another type");
     require(v, let, is_type(type_of(v, let, let->args[0]), let->type.dtype, let->type.lanes),
@@ -175,6 +185,8 @@ verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
     require(v, stmt, at->memory->lanes == 1 || at->memory->lanes == type.lanes,
             "elements of memory have other lanes");
     bool is_stored = stmt->kind != CI_STMT_let;
+    require_own(v, stmt, is_stored ? at->memory : NULL);
+    require_own(v, stmt, stmt->cell);
     require(v, stmt, !is_stored || !at->memory->is_const, "what is constant is stored");
     if (at->memory->space == CI_SPACE_register)
         require(v, stmt, ci_expr_is_const(at->index, NULL) || v->nunrolled > 0,
@@ -224,6 +236,7 @@ verify_call(CiProcVerifier *v, const CiStmt *call)
     require(v, call, call->nargs == 2 && is_type(mask, CI_DTYPE_bool, type.lanes),
             "it packs a value by a bool");
     require_memory(v, call, call->cell);
+    require_own(v, call, call->cell);
     require(v, call, call->cell->dtype == CI_DTYPE_i64, "the cell is no i64");
     require_memory(v, call, call->at.memory);
     require(v, call, !call->at.memory->is_const && call->at.memory->dtype == type.dtype,
@@ -302,8 +315,10 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
         count += ci_fold_width(fold->ops[k]);
     }
     require(v, fold, count == fold->ninto && fold->nvars > 0, "accumulators are missing");
-    for (int k = 0; k < fold->ninto; k++)
+    for (int k = 0; k < fold->ninto; k++) {
         require_memory(v, fold, fold->into[k]);
+        require_own(v, fold, fold->into[k]);
+    }
     require_index(v, fold, fold->from);
     require_index(v, fold, fold->count);
     require_index(v, fold, fold->blocks);
@@ -348,7 +363,11 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nloops += loops;
     v->ngrids += stmt->run == CI_RUN_grid;
     v->nmeets += stmt->run == CI_RUN_meet;
-    v->thread = stmt->run == CI_RUN_thread ? stmt->vars[0] : thread;
+    int shared = v->nshared;
+    if (stmt->run == CI_RUN_thread) {
+        v->thread = stmt->vars[0];
+        v->nshared = v->nmemories;
+    }
     if (stmt->runs) {
         require(v, stmt, stmt->run == CI_RUN_parallel, "a loop that is not parallel runs together");
         add_symbol(v, stmt->runs, 1);
@@ -365,6 +384,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->ngrids -= stmt->run == CI_RUN_grid;
     v->nmeets -= stmt->run == CI_RUN_meet;
     v->thread = thread;
+    v->nshared = shared;
     v->nunrolled -= is_unrolled;
 }
 

@@ -318,8 +318,8 @@ add_real_const(CiText *out, CiDtype real, double value)
     ci_text_add_hex_double(out, value, suffix(real));
 }
 
-void
-ci_emit_const(CiText *out, CiDtype dtype, CiConst value)
+static void
+emit_const(CiText *out, CiDtype dtype, CiConst value)
 {
     switch (ci_dtype_class(dtype)) {
     case CI_CLASS_float:
@@ -375,8 +375,8 @@ cast_to_real(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
         ci_text_add(out, "%s((float)%s%s)", ci_emit_rounding(e, to), x, member);
 }
 
-void
-ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
+static void
+emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 {
     bool from_complex = ci_dtype_class(from) == CI_CLASS_complex;
     if (from == to) {
@@ -423,7 +423,8 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
 {
     const char *text = ci_op_expression(op, ci_dtype_class(operand));
     bool is_int = ci_dtype_class(operand) == CI_CLASS_int && ci_dtype_size(operand) >= 4;
-    if (e->spelling->has_undefined_overflow && is_int && ci_op_unsigned(op)) /* shorter ones cannot overflow */
+    if (e->spelling->has_undefined_overflow && is_int &&
+        ci_op_unsigned(op)) /* shorter ones cannot overflow */
         text = ci_op_unsigned(op);
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
@@ -441,13 +442,13 @@ ci_emit_scalar(CiEmitter *e, CiText *out, const CiScalar *op, CiDtype operand,
 {
     switch (op->op) {
     case CI_OP_const:
-        ci_emit_const(out, op->dtype, op->value);
+        emit_const(out, op->dtype, op->value);
         break;
     case CI_OP_index:
         ci_emit_index(e, out, op->index);
         break;
     case CI_OP_cast:
-        ci_emit_cast(e, out, operand, op->dtype, names[0]);
+        emit_cast(e, out, operand, op->dtype, names[0]);
         break;
     case CI_OP_where:
         ci_text_add(out, "%s ? %s : %s", names[0], names[1], names[2]);

@@ -51,9 +51,7 @@ void ci_emit_support(CiEmitter *e, CiText *out);
 /* The function that rounds a float to what a narrow one can hold. */
 const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);
 
-void ci_emit_const(CiText *out, CiDtype dtype, CiConst value);
 /* Expressions over operand names. Halves come out rounded. */
-void ci_emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *operand);
 void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,
                        const char *const *names);
 /* cast, where, const, index and pointwise; args[] names the operands, `operand` is the dtype of the
@@ -77,11 +75,7 @@ void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 void ci_emit_locations(CiText *out, const CiKernel *kernel);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
-/* Trees (emit_tree.c). The test that a check fails, NULL when it cannot; a symbol that data define
- * is declared before, and has its value from there to the end of the block. */
-const char *ci_emit_check(CiEmitter *e, CiText *out, const CiCheckItem *check, const char *value);
-/* Pointers that change places at the end of a trip. */
-void ci_emit_swaps(CiEmitter *e, CiText *out, const CiRegion *region);
+/* emit_tree.c: buffers change places at the end of a trip. */
 bool ci_tree_swaps(const CiLoopTree *tree);
 /* Per buffer of a tree's kernel: the first of those that may have each other's memory, -1 for one
  * that keeps its own. */

@@ -1,37 +1,8 @@
-/* What C-like targets share of trees: checks, and buffers that exchange their memory.
+/* What C-like targets share of trees: buffers that exchange their memory.
  *
  * Such buffers are pointers that do; behind the tree what they hold is moved to where the world
  * outside, which has not seen the exchange, looks for it. */
 #include "target/emit.h"
-
-const char *
-ci_emit_check(CiEmitter *e, CiText *out, const CiCheckItem *check, const char *value)
-{
-    CiText test = ci_text_new(e->ctx);
-    if (!check->symbol)
-        return ci_format(e->ctx, "!%s", value);
-    const char *name = ci_emit_index_text(e, check->symbol);
-    ci_text_line(out, "const int64_t %s = %s;", name, value);
-    if (check->symbol->low != CI_MINUS_INFINITY)
-        ci_text_add(&test, "%s < %lld", name, (long long)check->symbol->low);
-    if (check->limit->low != CI_INFINITY)
-        ci_text_add(&test, "%s%s >= %s", test.length ? " || " : "", name,
-                    ci_emit_index_text(e, check->limit));
-    return test.length ? test.data : NULL;
-}
-
-void
-ci_emit_swaps(CiEmitter *e, CiText *out, const CiRegion *region)
-{
-    for (int k = 0; k < region->nswaps; k += 2) {
-        const char *a = ci_emit_buffer(e, region->swaps[k]),
-                   *b = ci_emit_buffer(e, region->swaps[k + 1]),
-                   *type = ci_emit_storage(region->swaps[k]->dtype);
-        ci_text_line(out, "%s *const swap%d = %s;", type, k, a);
-        ci_text_line(out, "%s = %s;", a, b);
-        ci_text_line(out, "%s = swap%d;", b, k);
-    }
-}
 
 bool
 ci_tree_swaps(const CiLoopTree *tree)

@@ -2,10 +2,11 @@
  *
  *   golden FILE
  *
- * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the levels
- * to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits: 0 or 1), then a graph, loops, kernels or procs as text. What stands behind a line that
- * begins with `---` is what was expected, and not read here. For each level comes a line
+ * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
+ * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
+ * short_rows, tiles, splits: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * behind a line that begins with `---` is what was expected, and not read here. For each level
+ * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
  * nothing more. A text form is also read back and printed again; a difference is an error of its
  * own. */
@@ -212,8 +213,7 @@ source_of(CiContext *ctx, const CiKernels *kernels)
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_DEVICE
     CiOptions options;
-    const CiBackend *backend =
-        ci_backend_find(kernels->target->device, kernels->target->backend);
+    const CiBackend *backend = ci_backend_find(kernels->target->device, kernels->target->backend);
     ci_options_default(&options);
     options.arch = "x86-64-v3";
     if (backend && backend->emit)
@@ -264,7 +264,7 @@ show_statements(CiContext *ctx, const Run *run)
     options.arch = "x86-64-v3";
     const CiBackend *backend = ci_backend_find(run->device, run->backend);
     if (has_word(run->dump, "expand"))
-        show_procs(ctx, "expand", ci_expand(run->kernels, NULL));
+        show_procs(ctx, "expand", ci_expand(run->kernels));
     if (has_word(run->dump, "procs") && backend && backend->lower)
         show_procs(ctx, "procs", backend->lower(run->kernels, &options));
 #else
@@ -342,9 +342,10 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->text = ci_copy_text(ctx, file, end ? (size_t)(end - file) + 1 : strlen(file));
     const char *head = run->text;
     run->passes = find_header(ctx, head, "passes", "");
-    run->dump = find_header(ctx, head, "dump", is_of_level(head, "kernels") ? "source"
-                            : is_of_level(head, "loops")   ? "loops"
-                                                           : "graph");
+    run->dump = find_header(ctx, head, "dump",
+                            is_of_level(head, "kernels") ? "source"
+                            : is_of_level(head, "loops") ? "loops"
+                                                         : "graph");
     run->device = find_header(ctx, head, "device", "cpu");
     run->backend = find_header(ctx, head, "backend", "c");
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;

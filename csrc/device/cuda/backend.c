@@ -8,6 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/executable.h"
 #include "device/cuda/matmul.h"
+#include "target/cuda/print.h"
 
 #include "base/os.h"
 
@@ -56,8 +57,7 @@ fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    CiCudaForm form = ci_cuda_form(kernels->loops->ctx, kernels, options, true);
-    ci_cuda_emit_source(out, kernels, &form);
+    ci_cuda_print_source(out, kernels, ci_cuda_lower(kernels, options, true));
 }
 
 static CiProcs *
@@ -137,8 +137,8 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->form = ci_cuda_form(ctx, b->kernels, b->options, number == 0);
-    ci_cuda_emit_source(&source, b->kernels, &b->form);
+    b->procs = ci_cuda_lower(b->kernels, b->options, number == 0);
+    ci_cuda_print_source(&source, b->kernels, b->procs);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
     Copy copy = {.text = source.data};
@@ -278,7 +278,7 @@ build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRunt
 
 /* ---- launch ---- */
 
-/* The list of emit_kernel.c: pointers to the values of the parameters. */
+/* The list of target/cuda/print.c: pointers to the values of the parameters. */
 typedef struct Parameters {
     void *list[CI_CUDA_MAX_PARAMETERS];
     int count;
@@ -297,58 +297,40 @@ fill_parameters(const CiCudaLayout *layout, const CiLaunch *launch, Parameters *
     parameters->count = n;
 }
 
-static int64_t
-ceildiv(int64_t a, int64_t b)
+static int
+start(const CiCudaDriver *driver, const CiCudaFunction *function, const int64_t *sizes,
+      Parameters *parameters)
 {
-    return (a + b - 1) / b;
+    int64_t blocks = ci_cuda_extent_value(&function->blocks, sizes);
+    if (blocks <= 0)
+        return 0;
+    return driver->launch(function->run, (unsigned)blocks, 1, 1, (unsigned)function->threads, 1, 1,
+                          (unsigned)function->shared_bytes, NULL, parameters->list, NULL);
 }
 
+/* What the first leaves for the second lies in memory of the launch. */
 static int
-start(const CiCudaDriver *driver, CUfunction function, int64_t grid_x, int64_t grid_y, int threads,
-      int64_t shared_bytes, Parameters *parameters)
+start_both(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
+           Parameters *parameters)
 {
-    return driver->launch(function, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1,
-                          (unsigned)shared_bytes, NULL, parameters->list, NULL);
-}
-
-/* Chunks as many as fill a large card, each worth at least four rounds of its threads: a function
- * of sizes alone. */
-static int
-launch_split(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
-             int64_t blocks, Parameters *parameters)
-{
-    int64_t points = ci_cuda_extent_value(&layout->points, launch->sizes),
-            length = ci_cuda_extent_value(&layout->length, launch->sizes);
-    int64_t most = CI_CUDA_CHUNK_BLOCKS / blocks,
-            wanted = ceildiv(length, 4 * (int64_t)layout->shape.group);
-    int chunks = (int)(wanted < 1 || most < 1 ? 1 : wanted < most ? wanted : most);
     CUdeviceptr partials = 0;
-    int result = driver->allocate(
-        &partials, (size_t)(CI_CUDA_PARTIAL * (int64_t)chunks * points * layout->nfolds), NULL);
+    if (!layout->has_finish)
+        return start(driver, &layout->functions[0], launch->sizes, parameters);
+    int64_t bytes = ci_cuda_extent_value(&layout->partial_bytes, launch->sizes);
+    int result = driver->allocate(&partials, (size_t)(bytes > 0 ? bytes : 1), NULL);
     if (result)
         return result;
     parameters->list[parameters->count++] = &partials;
-    parameters->list[parameters->count++] = &chunks;
-    result = start(driver, layout->run, blocks, chunks, layout->threads, layout->shared_bytes,
-                   parameters);
-    if (!result)
-        result = start(driver, layout->finish_run, ceildiv(points, layout->finish.points), 1,
-                       layout->finish.group * layout->finish.points, 0, parameters);
+    for (int k = 0; k < 2 && !result; k++)
+        result = start(driver, &layout->functions[k], launch->sizes, parameters);
     int freed = driver->release(partials, NULL);
     return result ? result : freed;
 }
 
-static int
-start_blocks(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t blocks,
-             Parameters *parameters)
-{
-    return start(driver, layout->run, blocks, 1, layout->threads, layout->shared_bytes, parameters);
-}
-
 /* Waits for the kernel, for the host must know whether to go on. */
 static int
-launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t blocks,
-               Parameters *parameters, int *failed)
+start_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
+              Parameters *parameters, int *failed)
 {
     CUdeviceptr place = 0;
     int result = driver->allocate(&place, sizeof *failed, NULL);
@@ -357,7 +339,7 @@ launch_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, int64_t b
     parameters->list[parameters->count++] = &place;
     result = driver->clear(place, 0, 1, NULL);
     if (!result)
-        result = start_blocks(driver, layout, blocks, parameters);
+        result = start(driver, &layout->functions[0], launch->sizes, parameters);
     if (!result)
         result = driver->copy_out(failed, place, sizeof *failed);
     int freed = driver->release(place, NULL);
@@ -399,19 +381,14 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     if (layout != &executable->images[0].layouts[asked->kernel] &&
         layout != &executable->images[1].layouts[asked->kernel])
         own.sizes = sizes;
-    int64_t blocks = ci_cuda_extent_value(&layout->blocks, launch->sizes);
-    if (blocks <= 0)
-        return CI_OK;
     status = ci_cuda_enter(state);
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);
     int failed = 0,
-        result = layout->is_split
-                     ? launch_split(&state->driver, layout, launch, blocks, &parameters)
-                 : layout->has_checks
-                     ? launch_checked(&state->driver, layout, blocks, &parameters, &failed)
-                     : start_blocks(&state->driver, layout, blocks, &parameters);
+        result = layout->has_checks
+                     ? start_checked(&state->driver, layout, launch, &parameters, &failed)
+                     : start_both(&state->driver, layout, launch, &parameters);
     status = ci_cuda_leave(state, result);
     if (status || !failed)
         return status;

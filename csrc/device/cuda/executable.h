@@ -13,19 +13,22 @@
 
 #define CI_CUDA_MAX_PARAMETERS 1024
 
-/* What a launch must know of a kernel; copied out of the plan, which dies with the compilation. */
+/* What a launch must know of a kernel; copied out of its procs, which die with the compilation. */
+typedef struct CiCudaFunction {
+    CiCudaExtent blocks;
+    int threads; /* of a block */
+    int64_t shared_bytes;
+    CUfunction run;
+} CiCudaFunction;
+
 typedef struct CiCudaLayout {
     const char *name; /* NULL: there is none */
-    bool is_split, has_checks;
-    int threads; /* of a block */
-    CiCudaExtent blocks;
-    CiCudaShape shape, finish; /* split */
-    CiCudaExtent points, length;
-    int64_t shared_bytes;
-    int nbuffers, nsizes, nslots, nfolds;
+    bool has_checks, has_finish;
+    CiCudaFunction functions[2]; /* finish: the second runs when the first has */
+    CiCudaExtent partial_bytes;  /* that the one leaves for the other */
+    int nbuffers, nsizes, nslots;
     int *alignment; /* per buffer, bytes */
     int *slots;     /* numbers among the program's scalars */
-    CUfunction run, finish_run;
 } CiCudaLayout;
 
 typedef struct CiCudaImage {
@@ -68,7 +71,7 @@ typedef struct CiCudaBuild {
     const CiKernels *kernels;
     const CiOptions *options; /* NULL: of a variant */
     CiCudaExecutable *executable;
-    CiCudaForm form;
+    const CiProcs *procs;
     CiCudaLayout *layouts;
     int nkernels;
 } CiCudaBuild;

@@ -9,6 +9,13 @@
 #define CI_CUDA_SERIAL_TRIPS 64 /* that cost less than the copies for which the card was asked */
 #define CI_CUDA_MANY_POINTS 256 /* whose trips run side by side: a processor has no chance */
 
+/* A number times the most that an extent can be, up to about 2**20. */
+static int64_t
+times(int64_t count, const CiExpr *extent)
+{
+    return extent->high >= 1 << 20 ? 1 << 20 : count * (extent->high > 0 ? extent->high : 1);
+}
+
 /* Trips, one after another, of which a card is slower than a processor. */
 static int64_t
 count_trips(const CiLoopTree *tree)
@@ -18,7 +25,7 @@ count_trips(const CiLoopTree *tree)
         const CiTreeNode *node = &tree->nodes[k];
         int64_t inner = count_trips(&node->body), other = count_trips(&node->other);
         if (node->kind == CI_TREE_for)
-            inner = ci_cuda_times(inner, node->region->extent);
+            inner = times(inner, node->region->extent);
         else if (node->kind == CI_TREE_while)
             inner = 1 << 20;
         inner = other > inner ? other : inner;
@@ -33,7 +40,7 @@ count_points(const CiKernel *kernel)
 {
     int64_t points = 1;
     for (int k = 0; k < kernel->nouter && points < CI_CUDA_MANY_POINTS; k++)
-        points = ci_cuda_times(points, kernel->outer[k].extent);
+        points = times(points, kernel->outer[k].extent);
     return points;
 }
 
@@ -67,7 +74,7 @@ find_slow(Slow *slow, const CiKernels *kernels, int64_t around)
         const CiExpr *extent = kernel->region ? kernel->region->extent : NULL;
         for (int b = 0; kernel->region && b < 2; b++)
             if (kernel->inner[b])
-                find_slow(slow, kernel->inner[b], extent ? ci_cuda_times(around, extent) : around);
+                find_slow(slow, kernel->inner[b], extent ? times(around, extent) : around);
         const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
         if (slow->why || !tree || count_points(kernel) >= CI_CUDA_MANY_POINTS ||
             around * count_trips(tree) <= slow->trips)

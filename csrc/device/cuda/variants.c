@@ -2,6 +2,7 @@
  * (or from the disk cache, where it has met them before), and kept with the executable. A launch of
  * little work takes the kernel for all sizes, which it would not be quicker than. */
 #include "device/cuda/executable.h"
+#include "target/cuda/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,8 +78,8 @@ make_source(CiContext *ctx, void *arg)
     CiKernels *kernels = ci_cuda_copy_kernel(ctx, kept, kept->kernels[0], &making->variant->class);
     CiText source = ci_text_new(ctx);
     making->build.kernels = kernels;
-    making->build.form = ci_cuda_form(ctx, kernels, NULL, making->variant->has_vectors);
-    ci_cuda_emit_source(&source, kernels, &making->build.form);
+    making->build.procs = ci_cuda_lower(kernels, NULL, making->variant->has_vectors);
+    ci_cuda_print_source(&source, kernels, making->build.procs);
     making->source = source.data;
     CiStatus status = ci_protect(making->executable->memory, describe, making);
     if (status)

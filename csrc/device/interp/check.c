@@ -46,6 +46,14 @@ ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size)
     r->checks->sizes[memory] = size;
 }
 
+void
+ci_interp_swap_marks(CiInterpRun *r, int memory, int partner)
+{
+    CiInterpMark *kept = r->checks->marks[memory];
+    r->checks->marks[memory] = r->checks->marks[partner];
+    r->checks->marks[partner] = kept;
+}
+
 /* What another has done, that need not be over. */
 static bool
 is_other(const CiInterpMark *mark, const CiInterpMark *now)

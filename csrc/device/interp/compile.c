@@ -105,7 +105,9 @@ static int
 add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 {
     CiInterpMemory made = {.dtype = memory->dtype, .slot_of_scalar = -1, .lanes = memory->lanes};
-    made.is_shared = memory->space == CI_SPACE_shared;
+    made.is_partial = memory->space == CI_SPACE_partials;
+    made.is_shared = memory->space == CI_SPACE_shared || made.is_partial;
+    made.offset = made.is_partial ? make_formula(c, memory->offset) : (CiFormula){0};
     if (memory->space == CI_SPACE_argument)
         made.slot_of_scalar = ci_emit_scalar_slot(c->kernels->loops, memory->buffer);
     made.has_size =
@@ -376,6 +378,10 @@ ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiPro
         if (procs->procs[k]->kernel->id >= exe->nkernels)
             exe->nkernels = procs->procs[k]->kernel->id + 1;
     exe->kernels = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, exe->nkernels + 1);
-    for (int k = 0; k < procs->nprocs; k++)
-        make_kernel(&c, &exe->kernels[procs->procs[k]->kernel->id], procs->procs[k]);
+    exe->finishes = CI_NEW_ARRAY(exe->ctx, CiInterpKernel, exe->nkernels + 1);
+    for (int k = 0; k < procs->nprocs; k++) {
+        const CiProc *proc = procs->procs[k];
+        CiInterpKernel *all = proc->is_finish ? exe->finishes : exe->kernels;
+        make_kernel(&c, &all[proc->kernel->id], proc);
+    }
 }

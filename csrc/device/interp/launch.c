@@ -66,15 +66,44 @@ take_arguments(CiInterpRun *r, char *scalars)
     }
 }
 
+/* What units leave for those behind them: one piece of memory for both procs of a launch. */
+typedef struct Partials {
+    char *memory;
+    size_t bytes;
+} Partials;
+
 static int32_t
-run_kernel(CiInterpRun *r, char *scalars, bool is_checked)
+take_partials(CiInterpRun *r, Partials *partials)
+{
+    size_t bytes = 0;
+    for (int k = 0; k < r->kernel->nparams; k++)
+        if (r->kernel->memories[k].is_partial)
+            bytes +=
+                CI_PARTIAL_STEP * (size_t)ci_formula_evaluate(&r->kernel->memories[k].size, r->env);
+    if (bytes && !partials->memory) {
+        partials->memory = ci_allocator_take(r->runtime->allocator, bytes);
+        partials->bytes = bytes;
+        if (!partials->memory)
+            return CI_ERR_MEMORY;
+    }
+    for (int k = 0; k < r->kernel->nparams; k++)
+        if (r->kernel->memories[k].is_partial)
+            r->memory[k] =
+                partials->memory + ci_formula_evaluate(&r->kernel->memories[k].offset, r->env);
+    return CI_OK;
+}
+
+static int32_t
+run_kernel(CiInterpRun *r, char *scalars, Partials *partials, bool is_checked)
 {
     const CiInterpKernel *kernel = r->kernel;
     memcpy(r->env, r->launch->sizes, sizeof *r->env * (size_t)kernel->nsizes);
     memcpy(r->memory, r->launch->buffers, sizeof *r->memory * (size_t)kernel->nbuffers);
     take_arguments(r, scalars);
     CiInterpChecks checks = {0};
-    int32_t status = is_checked ? ci_interp_open_checks(r, &checks) : CI_OK;
+    int32_t status = take_partials(r, partials);
+    if (!status && is_checked)
+        status = ci_interp_open_checks(r, &checks);
     if (!status)
         status = ci_interp_run(r);
     if (r->checks)
@@ -88,16 +117,14 @@ run_kernel(CiInterpRun *r, char *scalars, bool is_checked)
 }
 
 /* One piece of memory holds everything a launch needs but what its statements allocate. */
-int32_t
-ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
+static int32_t
+launch_one(CiExecutable *executable, const CiInterpKernel *kernel, const CiLaunch *launch,
+           Partials *partials, CiFault *fault)
 {
-    const CiInterpKernel *kernel = &((CiInterpExecutable *)executable)->kernels[launch->kernel];
     size_t nmemories = (size_t)kernel->nmemories + 1, values = kernel->value_bytes + 64;
     size_t memories = (sizeof(void *) + sizeof(size_t) + 16) * nmemories;
     size_t total = values + memories + sizeof(int64_t) * (size_t)(kernel->nslots + 1);
     char *space = ci_allocator_take(executable->runtime->allocator, total);
-    if (fault)
-        fault->kind = 0;
     if (!space)
         return CI_ERR_MEMORY;
     memset(space + values, 0, total - values);
@@ -111,7 +138,25 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     run.capacity = (size_t *)(run.memory + nmemories);
     run.env = (int64_t *)(run.capacity + nmemories);
     run.last_poll = ci_os_time_ns();
-    int32_t status = run_kernel(&run, scalars, ((CiInterpExecutable *)executable)->is_checked);
+    int32_t status =
+        run_kernel(&run, scalars, partials, ((CiInterpExecutable *)executable)->is_checked);
     ci_allocator_give(executable->runtime->allocator, space, total);
+    return status;
+}
+
+int32_t
+ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
+{
+    const CiInterpExecutable *exe = (CiInterpExecutable *)executable;
+    const CiInterpKernel *finish = &exe->finishes[launch->kernel];
+    Partials partials = {NULL, 0};
+    if (fault)
+        fault->kind = 0;
+    int32_t status =
+        launch_one(executable, &exe->kernels[launch->kernel], launch, &partials, fault);
+    if (!status && finish->body.count)
+        status = launch_one(executable, finish, launch, &partials, fault);
+    if (partials.memory)
+        ci_allocator_give(executable->runtime->allocator, partials.memory, partials.bytes);
     return status;
 }

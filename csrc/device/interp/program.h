@@ -81,7 +81,9 @@ typedef struct CiInterpMemory {
     bool has_size;      /* of a parameter: it may name what the kernel does not take */
     int slot_of_scalar; /* of an argument; else -1 */
     int64_t lanes;
-    bool is_shared; /* by the threads of a block */
+    bool is_shared;  /* by the threads of a block, or by units */
+    bool is_partial; /* of a launch */
+    CiFormula offset;
     CiFormula size, first;
 } CiInterpMemory;
 
@@ -104,6 +106,7 @@ typedef struct CiInterpExecutable {
     bool is_checked; /* every access, as check.c says */
     int nkernels;
     CiInterpKernel *kernels;
+    CiInterpKernel *finishes; /* that run when all units of a kernel have; without a body: none */
 } CiInterpExecutable;
 
 /* compile.c: fails through exe->ctx. */

@@ -102,6 +102,17 @@ run_pair(CiInterpRun *r, const CiInterpStmt *stmt, int64_t x, int64_t y)
     return run_block(r, &stmt->body);
 }
 
+/* Those that are `number` apart, by halves. */
+static int32_t
+run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
+{
+    int32_t status = CI_OK;
+    for (int64_t half = threads / 2; half >= stmt->number; half /= 2)
+        for (int64_t x = 0; x < half && !status; x++)
+            status = run_pair(r, stmt, x, x + half);
+    return status;
+}
+
 /* Those of a warp by halves, then warp after warp. */
 static int32_t
 run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
@@ -109,6 +120,8 @@ run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
     int64_t threads = ci_formula_evaluate(&stmt->extent, r->env),
             lanes = threads < CI_WARP ? threads : CI_WARP;
     int32_t status = CI_OK;
+    if (stmt->number > 1)
+        return run_meet_apart(r, stmt, threads);
     for (int64_t first = 0; first < threads; first += lanes)
         for (int64_t half = lanes / 2; half > 0; half /= 2)
             for (int64_t x = first; x < first + half && !status; x++)
@@ -169,6 +182,8 @@ swap(CiInterpRun *r, const CiInterpStmt *stmt)
     void *kept = r->memory[stmt->memory];
     r->memory[stmt->memory] = r->memory[stmt->partner];
     r->memory[stmt->partner] = kept;
+    if (r->checks)
+        ci_interp_swap_marks(r, stmt->memory, stmt->partner);
 }
 
 static int32_t

@@ -49,6 +49,7 @@ void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t strid
 void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
 /* Memory begins, of so many elements. */
 void ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size);
+void ci_interp_swap_marks(CiInterpRun *r, int memory, int partner);
 int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
 void ci_interp_close_checks(CiInterpRun *r);
 

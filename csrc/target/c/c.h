@@ -23,6 +23,8 @@ typedef struct CiCDialect {
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+    /* Where a buffer, by number, lies for the world outside. */
+    const char *(*home)(CiCPrinter *p, int number);
     /* Of memory that each thread of a block has an element of; NULL: there is none. */
     const char *(*thread_element)(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 } CiCDialect;
@@ -45,7 +47,9 @@ struct CiCPrinter {
     int *uses;              /* per value: how often it is an operand */
     int *masks;             /* per value: bytes of a lane, of one that is a mask */
     CiMap *memory_masks;    /* of vectors of bools: memory -> the same, of what it holds */
-    CiMap *lane_symbols;    /* bound in lanes: symbol -> its bind */
+    const char *moves_from; /* of elements that are moved back, this one's; NULL: all are */
+    int moves_step;
+    CiMap *lane_symbols; /* bound in lanes: symbol -> its bind */
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);

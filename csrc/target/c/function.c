@@ -174,6 +174,12 @@ argument(CiCPrinter *p, const CiMemory *memory)
     return text.data;
 }
 
+static const char *
+home(CiCPrinter *p, int number)
+{
+    return ci_format(p->ctx, "buffers[%d]", number);
+}
+
 /* ---- functions ---- */
 
 static void
@@ -222,7 +228,8 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .store = ci_c_print_vector_store,
                                        .math = ci_c_math,
                                        .argument = argument,
-                                       .alloc = ci_c_print_alloc};
+                                       .alloc = ci_c_print_alloc,
+                                       .home = home};
     p->dialect = &dialect;
     p->index_type = "int64_t";
     ci_c_begin_proc(p, proc, &body);

@@ -25,13 +25,17 @@ print_moves(CiCPrinter *p, const int *groups, int group)
     const char *type = ci_emit_storage(first->dtype),
                *n = ci_emit_index_text(p->base,
                                        ci_expr_product_of(p->sym, first->sizes, first->rank));
-    ci_text_open(p->out, "for (int64_t k = 0; k < %s; k++) {", n);
+    if (p->moves_from)
+        ci_text_open(p->out, "for (int64_t k = %s; k < %s; k += %d) {", p->moves_from, n,
+                     p->moves_step);
+    else
+        ci_text_open(p->out, "for (int64_t k = 0; k < %s; k++) {", n);
     for (int store = 0; store < 2; store++)
         for (int k = 0; k < kernel->nbuffers; k++) {
             if (groups[k] != group)
                 continue;
             if (store)
-                ci_text_line(p->out, "((%s *)buffers[%d])[k] = kept%d;", type, k, k);
+                ci_text_line(p->out, "((%s *)%s)[k] = kept%d;", type, p->dialect->home(p, k), k);
             else
                 ci_text_line(p->out, "const %s kept%d = %s[k];", type, k,
                              ci_emit_buffer(p->base, kernel->buffers[k]));
@@ -51,8 +55,8 @@ ci_c_print_moved_back(CiCPrinter *p)
         CiText test = ci_text_new(p->ctx);
         for (int j = 0; j < kernel->nbuffers && groups[k] == k; j++)
             if (groups[j] == k)
-                ci_text_add(&test, "%s%s != buffers[%d]", test.length ? " || " : "",
-                            ci_emit_buffer(p->base, kernel->buffers[j]), j);
+                ci_text_add(&test, "%s%s != %s", test.length ? " || " : "",
+                            ci_emit_buffer(p->base, kernel->buffers[j]), p->dialect->home(p, j));
         if (!test.length)
             continue;
         ci_text_open(p->out, "if (%s) {", test.data);

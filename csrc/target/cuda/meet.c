@@ -66,6 +66,33 @@ print_warps(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
     ci_text_close(c->out);
 }
 
+/* Threads that are some apart are of different warps: the lower half takes the upper half's, again
+ * and again. */
+static void
+print_halves(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
+{
+    CiCPrinter *c = &p->c;
+    for (int k = 0; k < parts->count; k++) {
+        const char *name = parts->memories[k]->name;
+        ci_text_line(c->out, "__shared__ %s met_%s[%d];", ci_emit_type(parts->memories[k]->dtype),
+                     name, p->threads);
+        if (k == 0 && p->meets_again)
+            ci_text_line(c->out, "__syncthreads();");
+        ci_text_line(c->out, "met_%s[threadIdx.x] = %s;", name, name);
+    }
+    ci_text_line(c->out, "__syncthreads();");
+    ci_text_open(c->out, "for (int h = %d; h >= %d; h /= 2) {", p->threads / 2, meet->number);
+    ci_text_open(c->out, "if (threadIdx.x < h) {");
+    print_others(c, parts, "met_%s[threadIdx.x + h]");
+    ci_c_print_block(c, &meet->body);
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "met_%s[threadIdx.x] = %s;", parts->memories[k]->name,
+                     parts->memories[k]->name);
+    ci_text_close(c->out);
+    ci_text_line(c->out, "__syncthreads();");
+    ci_text_close(c->out);
+}
+
 void
 ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
 {
@@ -77,6 +104,12 @@ ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
     ci_stmts_visit(&meet->body, find_parts, &parts);
     p->other = meet->vars[1];
     ci_text_open(c->out, "{");
+    if (meet->number > 1) {
+        print_halves(p, meet, &parts);
+        ci_text_close(c->out);
+        p->other = NULL;
+        return;
+    }
     print_warp(p, meet, &parts, lanes);
     if (p->threads > CI_WARP)
         print_warps(p, meet, &parts);

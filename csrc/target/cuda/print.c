@@ -216,7 +216,12 @@ print_grid(CiCudaPrinter *p, const CiStmt *grid)
     const char *point = "blockIdx.x";
     if (p->together > 1)
         point = ci_format(c->ctx, "(blockIdx.x*%d + threadIdx.x/%d)", p->together, p->threads);
-    if (p->may_idle) {
+    if (p->may_idle && p->threads >= CI_WARP) { /* nobody of another waits for these */
+        ci_text_line(c->out, "const %s %s = (%s)%s;", type, var, type, point);
+        ci_text_line(c->out, "if (%s >= %s)", var, extent);
+        ci_text_line(c->out, "    return;");
+        p->may_idle = false;
+    } else if (p->may_idle) {
         ci_text_line(c->out, "const bool is_active = (%s)%s < %s;", type, point, extent);
         ci_text_line(c->out, "const %s %s = is_active ? (%s)%s : %s - 1;", type, var, type, point,
                      extent);
@@ -266,7 +271,25 @@ print_loop(CiCudaPrinter *p, const CiStmt *loop)
         ci_cuda_print_meet(p, loop);
     else if (loop->run == CI_RUN_unroll)
         ci_text_line(p->c.out, "#pragma unroll");
-    return loop->run == CI_RUN_unroll || loop->run == CI_RUN_serial ? NULL : loop;
+    bool is_own =
+        loop->run == CI_RUN_grid || loop->run == CI_RUN_thread || loop->run == CI_RUN_meet;
+    return is_own ? loop : NULL;
+}
+
+/* When several fail, one of them is told. */
+static void
+print_stop(CiCPrinter *c, const CiStmt *stmt)
+{
+    ci_text_open(c->out, "if (%s) {", ci_c_conditions(c, stmt));
+    ci_text_line(c->out, "*fault = %d;", stmt->number + 1);
+    ci_text_line(c->out, "return;");
+    ci_text_close(c->out);
+}
+
+static const char *
+home(CiCPrinter *c, int number)
+{
+    return ci_format(c->ctx, "home_%s", ci_emit_buffer(c->base, c->proc->kernel->buffers[number]));
 }
 
 static const CiStmt *
@@ -275,7 +298,11 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
     CiCudaPrinter *p = (CiCudaPrinter *)c;
     if (stmt->kind == CI_STMT_for)
         return print_loop(p, stmt);
-    if (stmt->kind == CI_STMT_barrier)
+    if (stmt->kind == CI_STMT_stop)
+        print_stop(c, stmt);
+    else if (stmt->kind == CI_STMT_swap)
+        ci_c_print_swap(c, stmt);
+    else if (stmt->kind == CI_STMT_barrier)
         ci_text_line(c->out, p->threads <= CI_WARP ? "__syncwarp();" : "__syncthreads();");
     else if (ci_cuda_is_in_lanes(c, stmt))
         return ci_cuda_print_lanes(c, stmt);
@@ -295,7 +322,8 @@ ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
                                        .math = math,
                                        .argument = argument,
                                        .alloc = print_alloc,
-                                       .thread_element = thread_element};
+                                       .thread_element = thread_element,
+                                       .home = home};
     CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;
     ci_c_printer_open(p, base->ctx, NULL, 0);
     p->dialect = &dialect;
@@ -336,7 +364,7 @@ is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
 {
     Seen seen = {memory, false, false};
     ci_stmts_visit(&p->c.proc->body, see, &seen);
-    return !p->is_shared_out || !seen.is_loaded || !seen.is_stored;
+    return !memory->buffer->is_swapped && (!p->is_shared_out || !seen.is_loaded || !seen.is_stored);
 }
 
 /* A launch gives all sizes 64 bits, of which the lower half may be taken. */
@@ -362,6 +390,44 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
                         slot_name(p, proc->params[k]));
             separator = ", ";
         }
+    bool has_partials = false;
+    for (int k = 0; k < proc->nparams; k++)
+        has_partials |= proc->params[k]->space == CI_SPACE_partials;
+    if (has_partials)
+        ci_text_add(out, "%sunsigned char *partials", separator);
+    if (proc->kernel->nchecks)
+        ci_text_add(out, "%sint *__restrict__ fault", has_partials ? ", " : separator);
+}
+
+/* What units leave for those behind them, and where buffers that change places were. */
+static void
+print_pointers(CiCPrinter *p)
+{
+    const CiKernel *kernel = p->proc->kernel;
+    const CiLoopTree *tree = ci_kernel_tree(kernel);
+    for (int k = 0; k < p->proc->nparams; k++) {
+        const CiMemory *memory = p->proc->params[k];
+        const char *type = ci_emit_storage(memory->dtype);
+        if (memory->space == CI_SPACE_partials)
+            ci_text_line(p->out, "%s *const %s = (%s *)(partials + %s);", type, memory->name, type,
+                         ci_emit_index_text(p->base, memory->offset));
+    }
+    for (int k = 0; k < kernel->nbuffers && tree && ci_tree_swaps(tree); k++)
+        ci_text_line(p->out, "auto *const %s = %s;", home(p, k),
+                     ci_emit_buffer(p->base, kernel->buffers[k]));
+}
+
+static void
+print_moved_back(CiCudaPrinter *p)
+{
+    const CiLoopTree *tree = ci_kernel_tree(p->c.proc->kernel);
+    if (!tree || !ci_tree_swaps(tree))
+        return;
+    p->c.moves_from = p->is_shared_out ? "(int)threadIdx.x" : NULL;
+    p->c.moves_step = p->threads;
+    if (p->is_shared_out)
+        ci_text_line(p->c.out, p->threads <= CI_WARP ? "__syncwarp();" : "__syncthreads();");
+    ci_c_print_moved_back(&p->c);
 }
 
 /* What is not inside of a loop over threads, but for them and their points' numbers. */
@@ -413,7 +479,9 @@ ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     begin((CiCudaPrinter *)p, proc);
     if (shared_of_point(proc))
         ci_text_line(&body, "extern __shared__ __align__(16) unsigned char rows[];");
+    print_pointers(p);
     ci_c_print_block(p, &proc->body);
+    print_moved_back((CiCudaPrinter *)p);
     ci_text_add(out, "\nextern \"C\" __global__ void __launch_bounds__(%d)\n%s(",
                 ci_cuda_threads(proc), proc->name);
     print_parameters(p, out, is_wide);

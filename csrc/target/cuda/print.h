@@ -18,6 +18,8 @@ typedef struct CiCudaPrinter {
 
 CiCPrinter *ci_cuda_printer_new(CiEmitter *base, CiSym *sym);
 void ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
+/* source.c: all procs, and what they call. */
+void ci_cuda_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs);
 
 /* lanes.c: neighbouring lets and stores in lanes as one loop over them; the last one. */
 const CiStmt *ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first);

@@ -1,0 +1,14 @@
+/* Trips of a loop that need nothing of each other. */
+#ifndef CI_CODEGEN_APART_H
+#define CI_CODEGEN_APART_H
+
+#include "base/map.h"
+#include "ir/proc.h"
+
+/* Different trips store different elements of memory that is not a trip's own, and read of it what
+ * they store themselves. */
+bool ci_trips_are_apart(CiContext *ctx, const CiStmts *body);
+/* Variables of loops whose trips come one after another: a set. */
+CiMap *ci_find_ordered_loops(CiContext *ctx, const CiProc *proc);
+
+#endif

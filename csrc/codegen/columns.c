@@ -1,0 +1,402 @@
+/* Points that lie side by side in memory, with folds and loops across -> blocks of a few dozen
+ * neighbouring points, each of which has a group of the block's threads: thread t is number t / P
+ * of the group of point t % P, so that neighbouring threads touch neighbouring elements.
+ *
+ *   for i0<n vector { fold sum into s over r0<m {…} … }  ->
+ *   for b<ceildiv(n, 32) grid {
+ *     for t<512 thread { rows t/32, t/32 + 16, … of point 32*b + t%32 into parts[t] }
+ *     for x<512, y<512 meet across 32 { parts[x] and parts[y] in parts[x] }
+ *     for t<512 thread { if t < 32 { what is left of point 32*b + t } }
+ *   }
+ *
+ * What a point has for itself lies in shared memory. */
+#include "codegen/apart.h"
+#include "codegen/grid.h"
+#include "codegen/reducer.h"
+#include "codegen/reduction.h"
+
+#define TOGETHER 32
+#define LONG 64           /* rows that are worth a group of threads */
+#define FULL (132 * 2048) /* threads that fill a large card */
+#define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
+
+typedef struct Columns {
+    CiReducer r;
+    const CiDomain *points;
+    const CiExpr *count; /* of points */
+    int together, group;
+    int64_t bytes, part_bytes;
+    CiMap *memories;                               /* of a point -> of all points of a block */
+    CiDomain domain;                               /* of the loop or fold that is shared out now */
+    const CiExpr *block, *thread, *place, *number; /* place: of the point among its block's */
+    CiMemory **parts;
+    void (*add)(struct Columns *c, const CiExpr *const *to);
+} Columns;
+
+static const CiExpr *
+number_of(Columns *c, int64_t value)
+{
+    return ci_expr_const(c->r.b.sym, value);
+}
+
+static int64_t
+at_most(const CiExpr *e)
+{
+    return e->high == CI_INFINITY ? 1 << 20 : e->high;
+}
+
+/* ---- what has this form ---- */
+
+typedef struct Survey {
+    const CiBuild *b;
+    int64_t longest, row_bytes, part_bytes;
+    bool is_other;
+} Survey;
+
+static bool
+is_loop(const CiStmt *stmt)
+{
+    return ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold;
+}
+
+static const CiExpr *
+count_of(const CiBuild *b, const CiStmt *stmt)
+{
+    return stmt->count ? stmt->count : ci_expr_product_of(b->sym, stmt->extents, stmt->nvars);
+}
+
+static void
+look(Survey *s, const CiStmt *stmt)
+{
+    bool is_shared =
+        is_loop(stmt) && stmt->kind != CI_STMT_loop && ci_trips_are_apart(s->b->ctx, &stmt->body);
+    s->is_other |= is_loop(stmt) && !is_shared;
+    s->is_other |= ci_stmts_have(&stmt->other, is_loop) ||
+                   (!is_loop(stmt) && ci_stmts_have(&stmt->body, is_loop));
+    s->is_other |= stmt->kind == CI_STMT_call || stmt->kind == CI_STMT_stop || stmt->cell;
+    if (stmt->kind == CI_STMT_alloc && stmt->memory->size->kind == CI_EXPR_const)
+        s->row_bytes += (stmt->memory->size->value + 1) * ci_dtype_size(stmt->memory->dtype);
+    else
+        s->is_other |= stmt->kind == CI_STMT_alloc;
+    if (!is_shared)
+        return;
+    int64_t count = at_most(count_of(s->b, stmt));
+    if (stmt->kind == CI_STMT_fold)
+        s->longest = count > s->longest ? count : s->longest;
+    for (int k = 0; k < stmt->ninto; k++)
+        s->part_bytes += ci_dtype_size(ci_dtype_compute(stmt->into[k]->dtype));
+}
+
+/* Few points and long columns have the largest groups. */
+static void
+choose_shape(Columns *c, const Survey *s)
+{
+    int64_t points = at_most(c->count);
+    c->together = TOGETHER;
+    while (c->together > 1 && c->together / 2 >= points)
+        c->together /= 2;
+    while (c->together > 1 && c->together * s->row_bytes > COMFORT)
+        c->together /= 2;
+    int most = 1024 / c->together;
+    c->group = 512 / c->together < TOGETHER ? 16 : 32;
+    while (c->group < most && c->group < s->longest &&
+           (c->group * points < FULL || c->group * c->together < CI_WARP))
+        c->group *= 2;
+    while (c->group > 2 &&
+           c->together * (s->row_bytes + (int64_t)c->group * s->part_bytes) > COMFORT)
+        c->group /= 2;
+}
+
+/* ---- threads ---- */
+
+static const CiExpr *
+bound(Columns *c, const CiExpr *e, int64_t limit)
+{
+    return limit == 1 ? number_of(c, 0)
+                      : ci_build_bind(&c->r.b, ci_build_index(&c->r.b, e), number_of(c, limit));
+}
+
+static CiStmts *
+enter_threads(Columns *c)
+{
+    int threads = c->together * c->group;
+    CiStmt *loop = ci_build_for(&c->r.b, "t", number_of(c, threads), CI_RUN_thread);
+    c->thread = loop->vars[0];
+    return ci_build_enter(&c->r.b, &loop->body);
+}
+
+/* The point at a place, where there is one. */
+static void
+enter_point(Columns *c, const CiExpr *place)
+{
+    CiBuild *b = &c->r.b;
+    const CiExpr *together = number_of(c, c->together),
+                 *number = ci_expr_add(b->sym, ci_expr_mul(b->sym, c->block, together), place);
+    c->place = place;
+    if (!ci_sym_known_multiple_of(b->sym, c->count, together)) {
+        CiStmt *guard = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, number, c->count);
+        ci_build_enter(b, &guard->body);
+    }
+    c->number = ci_build_bind(b, ci_build_index(b, number), c->count);
+}
+
+/* ---- statements of a point ---- */
+
+/* What a point has for itself is where all points of the block have it. */
+static void
+redirect(Columns *c, CiStmt *stmt)
+{
+    CiSym *sym = c->r.b.sym;
+    CiMemory *all = stmt->at.memory ? ci_map_find(c->memories, CI_KEY(stmt->at.memory)) : NULL;
+    if (all) {
+        const CiExpr *row = ci_expr_mul(sym, stmt->at.index, number_of(c, c->together));
+        stmt->at.memory = all;
+        stmt->at.index = ci_expr_add(sym, row, c->place);
+    }
+    for (CiStmt *inside = stmt->body.first; inside; inside = inside->next)
+        redirect(c, inside);
+    for (CiStmt *inside = stmt->other.first; inside; inside = inside->next)
+        redirect(c, inside);
+}
+
+/* Statements at this point, and at `to` of the domain, if any; the values that they yield. */
+static const int *
+add_at(Columns *c, const CiStmts *body, const CiDomain *domain, const CiExpr *const *to)
+{
+    const CiExpr *from[2 * CI_MAX_FOLD_AXES], *here[2 * CI_MAX_FOLD_AXES];
+    CiStmts made = {0};
+    int count = c->points->count;
+    CiStmts *outside = ci_build_enter(&c->r.b, &made);
+    ci_domain_decode(&c->r.b, c->points, c->number, 1, here);
+    for (int k = 0; k < count; k++)
+        from[k] = c->points->vars[k];
+    for (int k = 0; domain && k < domain->count; k++, count++) {
+        from[count] = domain->vars[k];
+        here[count] = to[k];
+    }
+    CiAt at = {count, from, here, NULL, 1, NULL, domain ? 1 : 0};
+    const int *values = ci_build_at(&c->r.b, body, &at);
+    for (CiStmt *stmt = made.first; stmt; stmt = stmt->next)
+        redirect(c, stmt);
+    ci_build_leave(&c->r.b, outside);
+    ci_build_move_all(&c->r.b, &made);
+    return values;
+}
+
+/* ---- rounds ---- */
+
+static void
+add_rounds(Columns *c, const CiStmt *stmt, const CiExpr *member)
+{
+    CiBuild *b = &c->r.b;
+    const CiExpr *to[CI_MAX_FOLD_AXES], *here[CI_MAX_FOLD_AXES], *group = number_of(c, c->group);
+    ci_domain_decode(b, c->points, c->number, 1, here);
+    const CiExpr *count =
+        ci_expr_substitute(b->sym, count_of(b, stmt), c->points->count, c->points->vars, here);
+    bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
+    count = is_plain ? count : ci_build_named(b, count);
+    CiStmt *rounds = ci_build_for(
+        b, "r", ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, member), group), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(b, &rounds->body);
+    const CiExpr *row = ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], group), member);
+    if (stmt->count)
+        row = ci_expr_add(
+            b->sym, row,
+            ci_expr_substitute(b->sym, stmt->from, c->points->count, c->points->vars, here));
+    ci_domain_decode(b, &c->domain, row, 1, to);
+    c->add(c, to);
+    ci_build_leave(b, outside);
+}
+
+static void
+enter_group(Columns *c, const CiExpr **member)
+{
+    const CiExpr *together = number_of(c, c->together), *thread = c->thread;
+    const CiExpr *place = bound(c, ci_expr_mod(c->r.b.sym, thread, together), c->together);
+    *member = bound(c, ci_expr_floordiv(c->r.b.sym, thread, together), c->group);
+    enter_point(c, place);
+}
+
+static void
+find_domain(Columns *c, const CiStmt *stmt)
+{
+    c->domain = (CiDomain){.count = stmt->nvars, .body = stmt->body};
+    for (int k = 0; k < stmt->nvars; k++) {
+        c->domain.vars[k] = stmt->vars[k];
+        c->domain.extents[k] = stmt->extents[k];
+    }
+}
+
+static void
+add_body(Columns *c, const CiExpr *const *to)
+{
+    add_at(c, &c->domain.body, &c->domain, to);
+}
+
+static void
+share_loop(Columns *c, const CiStmt *loop)
+{
+    const CiExpr *member;
+    CiStmts *outside = enter_threads(c);
+    enter_group(c, &member);
+    c->add = add_body;
+    add_rounds(c, loop, member);
+    ci_build_leave(&c->r.b, outside);
+}
+
+/* ---- folds ---- */
+
+static void
+add_step(Columns *c, const CiExpr *const *to)
+{
+    const int *lifted = add_at(c, &c->domain.body, &c->domain, to);
+    ci_reduce_take(&c->r, lifted, number_of(c, 0), 1, c->r.acc, NULL);
+}
+
+static void
+leave_part(CiReducer *r, CiOp fold, int at, int count)
+{
+    Columns *c = (Columns *)r;
+    int values[CI_MAX_ACCUMULATORS];
+    (void)fold;
+    ci_reduce_load(r, values, r->acc + at, count, ci_reduce_number(r, 0), 1);
+    ci_reduce_store(r, c->parts + at, count, c->thread, values, NULL);
+}
+
+static void
+meet(CiReducer *r, CiOp fold, int at, int count)
+{
+    Columns *c = (Columns *)r;
+    int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
+    const CiExpr *x, *y;
+    CiStmts *outside = ci_domain_enter_meet(&r->b, c->together * c->group, c->together, &x, &y);
+    ci_reduce_load(r, early, c->parts + at, count, x, 1);
+    ci_reduce_load(r, late, c->parts + at, count, y, 1);
+    ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
+    ci_reduce_store(r, c->parts + at, count, x, early, NULL);
+    ci_build_leave(&r->b, outside);
+}
+
+static void
+leave_result(CiReducer *r, CiOp fold, int at, int count)
+{
+    Columns *c = (Columns *)r;
+    int values[CI_MAX_ACCUMULATORS];
+    (void)fold;
+    ci_reduce_load(r, values, c->parts + at, count, c->thread, 1);
+    values[0] = ci_reduce_plain_zero(r, values[0]);
+    for (int k = 0; k < count; k++) {
+        CiMemory *into = ci_map_find(c->memories, CI_KEY(r->fold->into[at + k]));
+        ci_build_store(&r->b, into, c->place, values[k]);
+    }
+}
+
+static void
+share_fold(Columns *c, const CiStmt *fold)
+{
+    CiReducer *r = &c->r;
+    const CiExpr *member;
+    r->fold = fold;
+    c->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        c->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1,
+                                     CI_SPACE_thread, number_of(c, c->together * c->group));
+    CiStmts *outside = enter_threads(c);
+    r->width = r->lanes = 1;
+    ci_reduce_alloc_accumulators(r);
+    ci_reduce_each(r, true, true, ci_reduce_reset);
+    CiStmts *all = r->b.to;
+    enter_group(c, &member);
+    c->add = add_step;
+    add_rounds(c, fold, member);
+    ci_build_leave(&r->b, all);
+    ci_reduce_each(r, true, true, leave_part);
+    ci_build_leave(&r->b, outside);
+    ci_reduce_each(r, true, true, meet);
+}
+
+/* ---- what the first thread of each group does ---- */
+
+static void
+add_alone(Columns *c, const CiStmt *fold, const CiStmts *run)
+{
+    CiStmts *outside = enter_threads(c);
+    CiStmt *first =
+        ci_build_test(&c->r.b, CI_STMT_if, CI_COMPARE_less, c->thread, number_of(c, c->together));
+    ci_build_enter(&c->r.b, &first->body);
+    enter_point(c, c->thread);
+    if (fold)
+        ci_reduce_each(&c->r, true, true, leave_result);
+    if (run->first)
+        add_at(c, run, NULL, NULL);
+    ci_build_leave(&c->r.b, outside);
+}
+
+static void
+add_statements(Columns *c)
+{
+    const CiStmt *fold = NULL;
+    CiStmts run = {0};
+    CiBuild gather = c->r.b;
+    gather.to = &run;
+    for (CiStmt *next, *stmt = c->points->body.first; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt->kind == CI_STMT_alloc)
+            continue;
+        if (!is_loop(stmt)) {
+            ci_build_move(&gather, stmt);
+            continue;
+        }
+        if (fold || run.first)
+            add_alone(c, fold, &run);
+        run = (CiStmts){0};
+        find_domain(c, stmt);
+        fold = stmt->kind == CI_STMT_fold ? stmt : NULL;
+        if (fold)
+            share_fold(c, stmt);
+        else
+            share_loop(c, stmt);
+    }
+    if (fold || run.first)
+        add_alone(c, fold, &run);
+}
+
+static void
+place_memories(Columns *c)
+{
+    for (const CiStmt *stmt = c->points->body.first; stmt; stmt = stmt->next) {
+        if (stmt->kind != CI_STMT_alloc)
+            continue;
+        int64_t count = stmt->memory->size->value * c->together;
+        CiMemory *all =
+            ci_build_alloc(&c->r.b, ci_build_name(&c->r.b, stmt->memory->name), stmt->memory->dtype,
+                           1, CI_SPACE_shared, number_of(c, count));
+        all->buffer = stmt->memory->buffer;
+        all->offset = number_of(c, c->bytes);
+        c->bytes += (count * ci_dtype_size(all->dtype) + 15) / 16 * 16;
+        ci_map_put(c->memories, CI_KEY(stmt->memory), all);
+    }
+}
+
+bool
+ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
+{
+    CiSym *sym = b->sym;
+    Survey s = {.b = b};
+    Columns c = {.r = {.b = *b, .family = family},
+                 .points = points,
+                 .count = ci_domain_count(sym, points, 1),
+                 .memories = ci_map_new(b->ctx)};
+    for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
+        look(&s, stmt);
+    if (s.is_other || s.longest < LONG || !points->count)
+        return false;
+    choose_shape(&c, &s);
+    CiStmt *blocks = ci_build_for(
+        &c.r.b, "b", ci_expr_ceildiv(sym, c.count, number_of(&c, c.together)), CI_RUN_grid);
+    ci_build_enter(&c.r.b, &blocks->body);
+    c.block = blocks->vars[0];
+    place_memories(&c);
+    add_statements(&c);
+    return true;
+}
