@@ -1,6 +1,7 @@
 """How a call enters capture: its arguments become traced, its function the rewritten one.
 
-A function without source is run as it is, where nothing in it could go unseen.
+A function without source, whose bytecode is not read back either, is run as it is, where nothing in it
+could go unseen.
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason:
     """
     if reason == NOT_FOUND:
         reason += (
-            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none)"
+            " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none),"
+            " its bytecode has what is not read back"
         )
     why = why_not_traced(stage, fn, bound)
     if why is None:
@@ -97,7 +99,10 @@ def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason:
             return fn(*positional, **named)
         except Unseen as found:
             why = str(found)
-    raise Abandon(f"{reason}, and {why}") from None
+    why = f"{reason}, and {why}"
+    if "bytecode" in why:  # else it is a function of a library, or of another language
+        job.warn_once("source", f"{job.title} runs in NumPy: {why}")
+    raise Abandon(why) from None
 
 
 def anchor() -> None:

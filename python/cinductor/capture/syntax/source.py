@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from .bytecode import function_of, modules_in
 from .nodes import Transformer, children, walk
 
 FACTORY = "__ci_factory__"
@@ -38,12 +39,17 @@ def class_name(qualname: str) -> str:
 def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
     """The node of the source that compiles to `code`; private names are mangled in it already.
 
-    The function's own lines are parsed first, the whole file only if that does not do.
+    The function's own lines are parsed first, the whole file only if that does not do. Where there are
+    no lines at all, the bytecode says what they were.
     """
     lines = linecache.getlines(code.co_filename)
     first = code.co_firstlineno
     owner = class_name(qualname)
-    if not lines or not 0 < first <= len(lines):
+    if not lines:  # what a prompt or `exec` has made
+        read = function_of(code)
+        known = read is not None and is_source_of(read, code, "", modules_in(code))
+        return read if known else None
+    if not 0 < first <= len(lines):
         return None
     block = _parse_block(lines, first, _last_line(code))
     if block is not None:
