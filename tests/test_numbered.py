@@ -348,6 +348,28 @@ def what_islice_leaves(x):
 
 
 @other
+def seen_by_others_in_the_middle(x):
+    it, s = itertools.cycle([1.0, 2.0, 3.0]), 0.0
+    s += np.fromiter(itertools.islice(it, 2), float).sum()
+    pairs = enumerate(it, 5)
+    s += next(pairs)[1]
+    for v in x:
+        s += next(map(abs, it)) * v
+    seen = np.fromiter((k for (k, _), _ in zip(pairs, range(4))), float)
+    return s, seen, next(it), next(pairs), list(itertools.islice(it, 4))
+
+
+@other
+def what_is_left_is_given_away(x):
+    it, c = iter([float(k) for k in range(9)]), itertools.count()
+    m, first = map(operator.add, it, c), 0.0
+    for _ in range(3):
+        first += next(m)
+    taken = np.fromiter(itertools.islice(m, 2), float)
+    return first * x[0], taken, next(it), next(c), next(m)
+
+
+@other
 def added_up(x):
     s = 0.0
     for v in itertools.accumulate(x):

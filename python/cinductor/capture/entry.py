@@ -1,8 +1,4 @@
-"""How a call enters capture: its arguments become traced, its function the rewritten one.
-
-A function without source, whose bytecode is not read back either, is run as it is, where nothing in it
-could go unseen.
-"""
+"""How a call enters capture: its arguments become traced, its function the rewritten one."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
 from ..instance import is_a
 from ..job import Job
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
@@ -26,8 +21,6 @@ from .syntax.rewrite import NOT_FOUND, NotRewritable, rewrite
 from .syntax.source import find_function
 from .value.items import Octets, octets_in
 from .value.objects import OPAQUE
-
-QUIET_BUILTINS = (abs, len, range, float, int, max, min, sum, bool)
 
 
 def arguments_of(job: Job, bound: tuple[Any, ...]) -> list[Any]:
@@ -58,7 +51,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         new = bind(stage, fn)
         stage.tracer.code = new.__code__
     except NotRewritable as reason:
-        return call_unseen(job, stage, fn, bound, str(reason))
+        return refuse(job, str(reason))
     stage.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
     positional, named = enter_arguments(job, stage, bound)
@@ -75,34 +68,15 @@ def code_of_method(fn: Any) -> types.CodeType | None:
         return None
 
 
-class Unseen(Abandon):
-    """A break of a function without source."""
-
-
-def call_unseen(job: Job, stage: Stage, fn: Any, bound: tuple[Any, ...], reason: str) -> Any:
-    """Runs a function without source on traced arguments, as it is: whole or not at all, for each
-    trip of its loops is Python's own, and may break again.
-    """
+def refuse(job: Job, reason: str) -> Any:
+    """A function that is not rewritten is Python's; where nobody could have known, a warning says so."""
     if reason == NOT_FOUND:
         reason += (
             " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none),"
-            " its bytecode has what is not read back"
+            " and its bytecode has what is not read back"
         )
-    why = why_not_traced(stage, fn, bound)
-    if why is None:
-        stage.known.setdefault(id(fn), (fn, OPAQUE))
-        stage.functions[id(fn)] = (fn, fn)
-        positional, named = enter_arguments(job, stage, bound)
-        stage.tracer.on_break = stage.tracer.on_break or Unseen
-        stage.runs = True
-        try:
-            return fn(*positional, **named)
-        except Unseen as found:
-            why = str(found)
-    why = f"{reason}, and {why}"
-    if "bytecode" in why:  # else it is a function of a library, or of another language
-        job.warn_once("source", f"{job.title} runs in NumPy: {why}")
-    raise Abandon(why) from None
+        job.warn_once("source", f"{job.title} runs in NumPy: {reason}")
+    raise Abandon(reason) from None
 
 
 def anchor() -> None:
@@ -162,27 +136,3 @@ def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
     node = find_function(code, qualname)
     is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))
     return Names(node).octets() if node is not None and is_free else frozenset()
-
-
-def why_not_traced(stage: Stage, fn: types.FunctionType, bound: tuple[Any, ...]) -> str | None:
-    """Why a function without source may not be traced as it is: something could go unseen."""
-    code = fn.__code__
-    if code.co_flags & (0x20 | 0x80 | 0x200):
-        return "it does not run at once"
-    if code.co_freevars or any(is_a(c, types.CodeType) for c in code.co_consts):
-        return "it has names or functions inside"
-    for value in bound:
-        if type(value) not in (np.ndarray, float, complex, int, bool):
-            return f"an argument is a {type(value).__name__}"
-    builtins = fn.__globals__.get("__builtins__", {})
-    builtins = builtins if is_a(builtins, dict) else vars(builtins)
-    for name in code.co_names:
-        value = fn.__globals__.get(name, builtins.get(name))
-        if value is np:
-            stage.lift_guarded(value, stage.source("global", fn.__globals__, name))
-        elif name not in fn.__globals__ and name in builtins and value in QUIET_BUILTINS:
-            stage.note_name(fn.__globals__, name, _core.MISSING)
-            stage.note_name(builtins, name, value)
-        elif name in fn.__globals__ or (name in builtins and value not in QUIET_BUILTINS):
-            return f"it uses {name}"
-    return None

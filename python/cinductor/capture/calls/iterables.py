@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import operator
 import types
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from ..value.items import (
     backwards,
     enumerated,
     numbered,
+    part_of,
     zipped,
 )
 from ..value.kinds import is_int, is_one
@@ -439,8 +439,11 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     count = length - start
     count = tracer.at_least(count if step == 1 else (count + (step - 1)) // step, 0)
-    made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
     over = () if is_free else (items,)
+    if is_free:
+        made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
+    else:
+        made = lambda c, p: itertools.islice(part_of(c, items, p), stop - p)  # noqa: E731
     is_end = not items.is_endless and type(stop) is int and stop > items.length
     ends = () if is_free else (END if is_end else length,)
     return Items(count, lambda i: items.get(start + i * step), items.made and made, over, ends)
@@ -475,7 +478,7 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     function = called_by(scope, args[0])
     get = lambda i: function(*scope.iter(items.get(i)))  # noqa: E731
-    made = lambda c, f=iter: f(itertools.starmap(c.of(function), items.made(c)))  # noqa: E731
+    made = lambda c, p: itertools.starmap(c.of(function), part_of(c, items, p))  # noqa: E731
     return Items(items.size, get, items.made and made, (items,))
 
 
@@ -507,9 +510,6 @@ def _itertools(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return scope.born(items)
     if f in (itertools.count, itertools.repeat):
         return scope.born(f(*args, **kwargs))
-    if f is itertools.accumulate and args:
-        function = called_by(scope, args[1]) if args[1:] and args[1] is not None else operator.add
-        return scope.born(f(scope.iter(args[0]), function, **kwargs))
     if f in (itertools.accumulate, itertools.groupby, itertools.tee):
         return call_unknown(scope, f, args, kwargs)
     if f in TAKES_FUNCTION and len(args) == 2:

@@ -176,6 +176,8 @@ class State:
 
     def note_born(self, value: Any) -> Any:
         """The value, an object that has just been made."""
+        if type(value) is Items:
+            value.is_shared = True
         if self.marks:
             self.marks[-1].born[id(value)] = value
         return value

@@ -30,7 +30,7 @@ class Items:
     a list may change; ends: where the others are at the end of this one.
     """
 
-    __slots__ = ("size", "get", "made", "position", "over", "ends")
+    __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Items:
         self.size, self.get, self.made, self.over = size, get, made, over
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
+        self.is_shared = False  # the user has it
 
     @property
     def length(self) -> Any:
@@ -86,8 +87,13 @@ class Items:
             return iter(())
         if self.position is UNKNOWN or self.made is None or not self.is_in_step:
             return None
-        made = self.made(concrete)
-        for _ in range(int(concrete.of(self.position))):
+        position = int(concrete.of(self.position))
+        return self.made(concrete, position) if self.over else self.at(concrete, position)
+
+    def at(self, concrete: Any, position: int) -> Iterator[Any]:
+        """Python's own from there, of what is made of nothing else."""
+        made = self.made(concrete)  # type: ignore[misc]
+        for _ in range(position):
             next(made)
         return made
 
@@ -162,11 +168,18 @@ def items_of(value: Any) -> Items | None:
     return None
 
 
+def part_of(concrete: Any, items: Items, position: int) -> Iterator[Any]:
+    """Python's own of what others are made of: of what the user has it is the very one, where it is."""
+    if items.is_shared:
+        return concrete.of(items)  # type: ignore[no-any-return]
+    return items.at(concrete, position)
+
+
 def enumerated(items: Items, start: Any) -> Items:
     """enumerate(items, start)"""
 
-    def made(concrete: Any) -> Iterator[Any]:
-        return enumerate(items.made(concrete), concrete.of(start))  # type: ignore[misc]
+    def made(concrete: Any, position: int) -> Iterator[Any]:
+        return enumerate(part_of(concrete, items, position), concrete.of(start) + position)
 
     return Items(items.size, lambda i: (i + start, items.get(i)), items.made and made, (items,))
 
@@ -174,7 +187,7 @@ def enumerated(items: Items, start: Any) -> Items:
 def backwards(items: Items) -> Items:
     """reversed(items)"""
     made = items.made and functools.partial(items.made, f=reversed)
-    return Items(items.size, lambda i: items.get(items.length - 1 - i), made, (items,))
+    return Items(items.size, lambda i: items.get(items.length - 1 - i), made)
 
 
 def numbered(
@@ -274,8 +287,8 @@ def zipped(
     at = next(k for k, part in enumerate(parts) if part is first)
     ends = [END if not part.is_endless else first.length + (k < at) for k, part in enumerate(parts)]
 
-    def made(concrete: Any) -> Iterator[Any]:
-        real = [part.made(concrete) for part in parts]  # type: ignore[misc]
+    def made(concrete: Any, position: int) -> Iterator[Any]:
+        real = [part_of(concrete, part, position) for part in parts]
         return zip(*real) if function is zip else function(concrete.of(f), *real)  # noqa: B905
 
     is_real = all(part.made for part in parts)
