@@ -402,14 +402,14 @@ def test_reset():
 
 def test_explain():
     def f(x):
-        y = np.sin(x) * 2
+        y = np.tanh(x) * 2
         print("here")
         return y.sum()
 
     with contextlib.redirect_stdout(io.StringIO()) as out:
         e = cinductor.explain(compile(f), X)
     assert out.getvalue() == "here\n"
-    assert_same(e.result, f(X), ulp=64)
+    assert_same(e.result, f(X))
     assert len(e.breaks) == 1 and e.breaks[0].file == __file__ and "print" in e.breaks[0].reason
     assert e.breaks[0].line == f.__code__.co_firstlineno + 2
     text = str(cinductor.explain(lambda x: x * 2 + FACTOR, X))
