@@ -14,12 +14,15 @@
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
+#include "codegen/scans.h"
 
 #define WARP 32
 #define BLOCK 256         /* threads of small groups that share a block */
+#define PART 512          /* threads of a part of a fold */
 #define FULL (132 * 2048) /* threads that fill a large card */
 #define LEAST 16          /* elements of a tree's statement that are worth a warp */
 #define LONG 1024         /* and a block */
+#define LONG_SCAN 64      /* elements that are worth prefixes */
 #define COMFORT 49152     /* bytes of rows that a block takes without crowding others out */
 
 typedef struct Blocks {
@@ -54,9 +57,16 @@ is_shared_loop(const Blocks *s, const CiStmt *stmt)
 }
 
 static bool
+is_scan(const Blocks *s, const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
+           stmt->extents[0]->high >= LONG_SCAN && ci_scan_fits(&s->r.b, stmt);
+}
+
+static bool
 is_shared(const Blocks *s, const CiStmt *stmt)
 {
-    return is_shared_loop(s, stmt) ||
+    return is_shared_loop(s, stmt) || is_scan(s, stmt) ||
            (stmt->kind == CI_STMT_fold && ci_trips_are_apart(s->r.b.ctx, &stmt->body));
 }
 
@@ -469,6 +479,10 @@ has_shared(const Blocks *s, const CiStmt *stmt)
 static void
 share_one(Blocks *s, CiStmt *stmt)
 {
+    if (is_scan(s, stmt)) {
+        ci_scan_share(&s->r.b, s->threads, &s->bytes, stmt);
+        return;
+    }
     s->domain = domain_of(s, stmt);
     s->from = stmt->from;
     s->count = stmt->count;
@@ -531,9 +545,17 @@ has_scratch(const CiStmt *stmt)
 }
 
 /* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
+static bool
+is_part(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_fold && stmt->count;
+}
+
 static int
 threads_for(const CiBuild *b, int64_t widest, int lanes, const CiDomain *points)
 {
+    if (ci_stmts_have(&points->body, is_part)) /* that wait for memory: four blocks at once */
+        return PART;
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
         return points->count || widest < LONG ? WARP : BLOCK;
     return choose_threads(widest, lanes, ci_domain_count(b->sym, points, 1));

@@ -150,10 +150,10 @@ ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads)
 }
 
 CiStmts *
-ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
+ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x, const CiExpr **y)
 {
     const CiExpr *extent = ci_expr_const(b->sym, threads);
-    CiStmt *loop = ci_build_for(b, "x", extent, CI_RUN_meet);
+    CiStmt *loop = ci_build_for(b, "x", extent, run);
     *x = loop->vars[0];
     *y = ci_expr_index(b->sym, ci_build_name(b, "y"), extent);
     loop->vars = CI_NEW_ARRAY(b->ctx, const CiExpr *, 2);
@@ -162,6 +162,13 @@ ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const
     loop->vars[1] = *y;
     loop->extents[0] = loop->extents[1] = extent;
     loop->nvars = 2;
-    loop->number = apart > 1 ? apart : 0;
     return ci_build_enter(b, &loop->body);
+}
+
+CiStmts *
+ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
+{
+    CiStmts *outside = ci_domain_enter_pairs(b, CI_RUN_meet, threads, x, y);
+    outside->last->number = apart > 1 ? apart : 0;
+    return outside;
 }

@@ -26,6 +26,8 @@ void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, 
 bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);
 
 /* Into a loop over pairs of threads, x and y, whose numbers differ by a multiple of `apart`. */
+CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
+                               const CiExpr **y);
 CiStmts *ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x,
                               const CiExpr **y);
 

@@ -254,12 +254,11 @@ split(Splitter *s, CiProcs *procs, CiProc *proc)
 void
 ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    (void)family;
     Splitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
     if (!s.kernel || !ci_kernel_is_split(s.kernel) || proc->is_finish)
         return;
     if (ci_kernel_runs(s.kernel)) {
-        ci_split_running(procs, proc);
+        ci_split_running(procs, proc, family);
         return;
     }
     find_loops(&s);
@@ -319,6 +318,10 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     CiStmts *block = &proc->body;
     if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
         return;
+    if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
+        ci_split_running(procs, proc, family);
+        return;
+    }
     for (int k = 0; k < s.kernel->nouter; k++) {
         CiStmt *loop = block->first;
         if (!loop || loop->kind != CI_STMT_for || loop->next)

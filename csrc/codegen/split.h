@@ -11,6 +11,6 @@ CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Parameter number `number` of what units leave: an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
 /* split_running.c: a loop that scans or packs. */
-void ci_split_running(CiProcs *procs, CiProc *proc);
+void ci_split_running(CiProcs *procs, CiProc *proc, const CiFamily *family);
 
 #endif

@@ -21,6 +21,7 @@ typedef struct Runner {
     const CiExpr *parts, *part;
     Cell cells[MOST_CELLS];
     int ncells;
+    bool has_blocks; /* of threads */
 } Runner;
 
 static const CiExpr *
@@ -162,6 +163,34 @@ begin_cell(Runner *r, const Cell *cell, CiMemory *partial)
     ci_build_leave(&r->b, outside);
 }
 
+/* The same as a fold, for machines whose threads share one out. */
+static void
+begin_cell_by_fold(Runner *r, const Cell *cell, CiMemory *partial)
+{
+    const CiExpr *zero = number(r, 0);
+    CiMemory *sum = ci_build_alloc(&r->b, ci_build_name(&r->b, "before"), cell->memory->dtype, 1,
+                                   CI_SPACE_register, number(r, 1));
+    CiStmt *fold = ci_build_add(&r->b, CI_STMT_fold);
+    fold->vars = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
+    fold->extents = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
+    fold->ops = CI_NEW_ARRAY(r->b.ctx, CiOp, 1);
+    fold->into = CI_NEW_ARRAY(r->b.ctx, CiMemory *, 1);
+    fold->vars[0] = ci_expr_index(r->b.sym, ci_build_name(&r->b, "b"), r->part);
+    fold->extents[0] = r->part;
+    fold->ops[0] = cell->fold;
+    fold->into[0] = sum;
+    fold->nvars = fold->nops = fold->ninto = 1;
+    fold->order.kind = CI_FOLD_lanes;
+    CiStmts *outside = ci_build_enter(&r->b, &fold->body);
+    int value = ci_build_load(&r->b, partial, fold->vars[0], 1);
+    ci_build_yield(&r->b, &value, 1);
+    ci_build_leave(&r->b, outside);
+    CiStmt *later = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_less, zero, r->part);
+    ci_build_enter(&r->b, &later->body);
+    ci_build_store(&r->b, cell->memory, zero, ci_build_load(&r->b, sum, zero, 1));
+    ci_build_leave(&r->b, outside);
+}
+
 static CiStmts
 cut_behind(CiStmts *block, CiStmt *last)
 {
@@ -193,7 +222,7 @@ make_finish(Runner *r, CiProcs *procs, const CiProc *proc)
         ci_build_move(&r->b, stmt);
     }
     for (int k = 0; k < r->ncells; k++)
-        begin_cell(r, &r->cells[k], partials[k]);
+        (r->has_blocks ? begin_cell_by_fold : begin_cell)(r, &r->cells[k], partials[k]);
     CiStmt *loop = ci_build_for(&r->b, "j", count, CI_RUN_vector);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     ci_build_trip(&r->b, &r->loop->body, r->loop->vars[0],
@@ -207,9 +236,11 @@ make_finish(Runner *r, CiProcs *procs, const CiProc *proc)
 }
 
 void
-ci_split_running(CiProcs *procs, CiProc *proc)
+ci_split_running(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    Runner r = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    Runner r = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}},
+                .kernel = proc->kernel,
+                .has_blocks = family->threads > 0};
     for (CiStmt *stmt = proc->body.first; stmt && !r.loop; stmt = stmt->next)
         if (stmt->kind == CI_STMT_for)
             r.loop = stmt;

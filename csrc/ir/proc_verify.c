@@ -334,13 +334,14 @@ static void
 verify_threads(CiProcVerifier *v, const CiStmt *stmt)
 {
     bool is_grid = stmt->run == CI_RUN_grid,
-         is_shared = stmt->run == CI_RUN_thread || stmt->run == CI_RUN_meet;
+         is_pair = stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix,
+         is_shared = stmt->run == CI_RUN_thread || is_pair;
     require(v, stmt, !is_grid || v->nblocks == 1, "blocks of threads are inside of something");
     require(v, stmt, !is_shared || (v->ngrids && !v->thread && !v->nmeets),
             "threads are of no block");
     require(v, stmt, !is_shared || stmt->extents[0]->kind == CI_EXPR_const,
             "a block has an unknown count of threads");
-    require(v, stmt, stmt->run != CI_RUN_meet || stmt->nvars == 2, "it is no pair that meets");
+    require(v, stmt, !is_pair || stmt->nvars == 2, "it is no pair that meets");
 }
 
 static void
@@ -362,7 +363,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nunrolled += is_unrolled;
     v->nloops += loops;
     v->ngrids += stmt->run == CI_RUN_grid;
-    v->nmeets += stmt->run == CI_RUN_meet;
+    v->nmeets += stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
     int shared = v->nshared;
     if (stmt->run == CI_RUN_thread) {
         v->thread = stmt->vars[0];
@@ -382,7 +383,7 @@ verify_body(CiProcVerifier *v, const CiStmt *stmt)
     v->nsymbols = symbols;
     v->nloops -= loops;
     v->ngrids -= stmt->run == CI_RUN_grid;
-    v->nmeets -= stmt->run == CI_RUN_meet;
+    v->nmeets -= stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
     v->thread = thread;
     v->nshared = shared;
     v->nunrolled -= is_unrolled;

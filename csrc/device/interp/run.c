@@ -132,6 +132,16 @@ run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
 }
 
 static int32_t
+run_prefix(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t threads = ci_formula_evaluate(&stmt->extent, r->env);
+    int32_t status = CI_OK;
+    for (int64_t y = 1; y < threads && !status; y++)
+        status = run_pair(r, stmt, y - 1, y);
+    return status;
+}
+
+static int32_t
 run_loop(CiInterpRun *r, const CiInterpStmt *stmt)
 {
     int32_t status = CI_OK;
@@ -198,7 +208,9 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
         ci_interp_access(r, stmt);
         return r->failure;
     case CI_STMT_for:
-        return stmt->run == CI_RUN_meet ? run_meet(r, stmt) : run_for(r, stmt);
+        return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)
+               : stmt->run == CI_RUN_prefix ? run_prefix(r, stmt)
+                                            : run_for(r, stmt);
     case CI_STMT_loop:
         return run_loop(r, stmt);
     case CI_STMT_if:

@@ -119,3 +119,37 @@ ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
     ci_text_close(c->out);
     p->other = NULL;
 }
+
+/* Within a warp those 1, 2, 4, 8, 16 before; then warps before, the nearest first. */
+void
+ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix)
+{
+    CiCPrinter *c = &p->c;
+    int lanes = p->threads < CI_WARP ? p->threads : CI_WARP;
+    Parts parts = {{NULL}, 0};
+    ci_stmts_visit(&prefix->body, find_parts, &parts);
+    p->other = prefix->vars[0];
+    ci_text_open(c->out, "{");
+    ci_text_line(c->out, "const int lane = (int)threadIdx.x %% %d;", lanes);
+    ci_text_open(c->out, "for (int h = 1; h < %d; h *= 2) {", lanes);
+    print_others(c, &parts, "ci_before(%s, h)");
+    ci_text_open(c->out, "if (lane >= h) {");
+    ci_c_print_block(c, &prefix->body);
+    ci_text_close(c->out);
+    ci_text_close(c->out);
+    if (p->threads > CI_WARP) {
+        const char *name = parts.memories[0]->name;
+        ci_text_line(c->out, "__shared__ %s met_%s[%d];", ci_emit_type(parts.memories[0]->dtype),
+                     name, p->threads / CI_WARP);
+        ci_text_line(c->out, "__syncthreads();");
+        ci_text_line(c->out, "if (lane == %d)", CI_WARP - 1);
+        ci_text_line(c->out, "    met_%s[threadIdx.x/%d] = %s;", name, CI_WARP, name);
+        ci_text_line(c->out, "__syncthreads();");
+        ci_text_open(c->out, "for (int w = (int)threadIdx.x/%d - 1; w >= 0; w--) {", CI_WARP);
+        print_others(c, &parts, "met_%s[w]");
+        ci_c_print_block(c, &prefix->body);
+        ci_text_close(c->out);
+    }
+    ci_text_close(c->out);
+    p->other = NULL;
+}

@@ -269,10 +269,12 @@ print_loop(CiCudaPrinter *p, const CiStmt *loop)
         print_threads(p, loop);
     else if (loop->run == CI_RUN_meet)
         ci_cuda_print_meet(p, loop);
+    else if (loop->run == CI_RUN_prefix)
+        ci_cuda_print_prefix(p, loop);
     else if (loop->run == CI_RUN_unroll)
         ci_text_line(p->c.out, "#pragma unroll");
-    bool is_own =
-        loop->run == CI_RUN_grid || loop->run == CI_RUN_thread || loop->run == CI_RUN_meet;
+    bool is_own = loop->run == CI_RUN_grid || loop->run == CI_RUN_thread ||
+                  loop->run == CI_RUN_meet || loop->run == CI_RUN_prefix;
     return is_own ? loop : NULL;
 }
 
@@ -438,10 +440,23 @@ is_of_block(const CiStmts *block)
     return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
 }
 
+/* Loops that wait for memory alone gain from a full multiprocessor; rows kept in registers need the
+ * registers. */
+static const char *
+blocks_at_once(const CiCPrinter *p)
+{
+    const CiProc *proc = p->proc;
+    const CiStmt *meet = find_loop(&proc->body, CI_RUN_meet);
+    bool waits = meet && meet->number > 1;
+    for (int k = 0; k < proc->nparams && meet; k++)
+        waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
+    return waits ? ci_format(p->ctx, ", %d", 2048 / ci_cuda_threads(proc)) : "";
+}
+
 static bool
 is_meet(const CiStmt *stmt)
 {
-    return stmt->run == CI_RUN_meet;
+    return stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
 }
 
 static bool
@@ -482,8 +497,8 @@ ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
     print_pointers(p);
     ci_c_print_block(p, &proc->body);
     print_moved_back((CiCudaPrinter *)p);
-    ci_text_add(out, "\nextern \"C\" __global__ void __launch_bounds__(%d)\n%s(",
-                ci_cuda_threads(proc), proc->name);
+    ci_text_add(out, "\nextern \"C\" __global__ void __launch_bounds__(%d%s)\n%s(",
+                ci_cuda_threads(proc), blocks_at_once(p), proc->name);
     print_parameters(p, out, is_wide);
     ci_text_add(out, ")\n{\n%s}\n", body.data);
 }

@@ -34,6 +34,8 @@ void ci_cuda_add_functions(CiText *out, const char *kernels);
 
 /* meet.c: parts that threads hold become one that all hold. */
 void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
+/* And each holds what those before it have, too. */
+void ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix);
 
 /* What a launch must know of a proc. */
 const CiExpr *ci_cuda_blocks(CiSym *sym, const CiProc *proc);

@@ -32,6 +32,12 @@ static const char shuffle_helpers[] =
     "ci_shuffle(a.im, h)}; }\n"
     "static __device__ ci_c128 ci_shuffle(ci_c128 a, int h) { return ci_c128{ci_shuffle(a.re, h), "
     "ci_shuffle(a.im, h)}; }\n"
+    "template <class T> static __device__ T ci_before(T a, int h) { int from = (int)threadIdx.x % "
+    "32 - h; return (T)__shfl_sync(0xffffffffu, a, from < 0 ? 0 : from); }\n"
+    "static __device__ ci_c64 ci_before(ci_c64 a, int h) { return ci_c64{ci_before(a.re, h), "
+    "ci_before(a.im, h)}; }\n"
+    "static __device__ ci_c128 ci_before(ci_c128 a, int h) { return ci_c128{ci_before(a.re, h), "
+    "ci_before(a.im, h)}; }\n"
     "template <class T> static __device__ T ci_first(T a, int width) { return "
     "(T)__shfl_sync(0xffffffffu, a, 0, width); }\n"
     "static __device__ ci_c64 ci_first(ci_c64 a, int width) { return ci_c64{ci_first(a.re, width), "
@@ -86,7 +92,8 @@ ci_cuda_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs
     ci_emit_types(out);
     if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
         ci_text_add(out, "%s", division_helpers);
-    if (ci_emit_mentions(body.data, "ci_shuffle") || ci_emit_mentions(body.data, "ci_first"))
+    if (ci_emit_mentions(body.data, "ci_shuffle") || ci_emit_mentions(body.data, "ci_first") ||
+        ci_emit_mentions(body.data, "ci_before"))
         ci_text_add(out, "%s", shuffle_helpers);
     ci_cuda_add_functions(out, body.data);
     if (ci_emit_mentions(body.data, "ci_lanes"))

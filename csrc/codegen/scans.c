@@ -1,0 +1,347 @@
+/* Loops that accumulate or count as they go -> tiles of a block: each thread takes a few neighbours
+ * and finds what they add, prefixes of threads meet, and the thread does its neighbours again,
+ * beginning with what those before it have added.
+ *
+ *   for j<n { … %3 = cumsum %2 in s from [j] … }  ->
+ *   for q<ceildiv(n, 1024) serial {
+ *     for t<256 thread { what elements 1024*q + 4*t, … add, into parts[t] }
+ *     for x<256, y<256 prefix { parts[x] and parts[y] in parts[y] }
+ *     for t<256 thread { before[t] = parts[t] }
+ *     for t<256 thread { the elements, in a cell that begins with s and before[t - 1] }
+ *     s and before[255] in s
+ *   } */
+#include "codegen/scans.h"
+
+#include "codegen/apart.h"
+#include "codegen/at.h"
+#include "codegen/reduction.h"
+
+#define EACH 4 /* neighbours of a thread */
+#define MOST_CELLS 4
+
+typedef struct Cell {
+    CiMemory *memory, *parts, *before, *own;
+    CiOp fold;
+    int value; /* what an element adds */
+    bool is_count;
+    const CiExpr *position; /* of an element; NULL: it counts from the cell's start */
+} Cell;
+
+typedef struct Scan {
+    CiBuild *b;
+    int threads;
+    int64_t *bytes;
+    const CiStmt *loop;
+    CiStmts lift; /* what yields the values that elements add */
+    Cell cells[MOST_CELLS];
+    int ncells;
+    const CiExpr *thread, *first; /* element of this thread in this tile */
+} Scan;
+
+static const CiExpr *
+number(const Scan *s, int64_t value)
+{
+    return ci_expr_const(s->b->sym, value);
+}
+
+/* ---- what has this form ---- */
+
+static void
+count_target(void *arg, const CiStmt *stmt)
+{
+    const void **found = arg;
+    if (stmt->at.memory == found[0])
+        found[1] = found[1] ? arg : found[0];
+}
+
+/* Nobody else in the loop touches what is packed. */
+static bool
+is_alone(const CiStmts *body, const CiMemory *memory)
+{
+    const void *found[2] = {memory, NULL};
+    ci_stmts_visit(body, count_target, found);
+    return found[1] == memory;
+}
+
+static bool
+has_one_end(const CiBuild *b, const CiStmt *loop, const CiStmt *stmt)
+{
+    const CiExpr *coef, *rest;
+    return stmt->kind == CI_STMT_call ||
+           (ci_expr_split_linear(b->sym, stmt->expr, loop->vars[0], &coef, &rest) &&
+            ci_expr_equals_const(coef, 1));
+}
+
+/* The rest of the body, without what runs: its trips must be apart. */
+static CiStmts
+without_running(const CiBuild *b, const CiStmts *body)
+{
+    CiStmts rest = {0};
+    CiBuild gather = *b;
+    gather.to = &rest;
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
+        *copy = *stmt;
+        copy->cell = NULL;
+        if (stmt->kind != CI_STMT_call)
+            ci_build_move(&gather, copy);
+    }
+    return rest;
+}
+
+/* What an element adds. */
+static int
+operand_of(const CiStmt *stmt)
+{
+    return stmt->args[stmt->kind == CI_STMT_call];
+}
+
+bool
+ci_scan_fits(const CiBuild *b, const CiStmt *loop)
+{
+    int ncells = 0;
+    bool *runs = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1); /* by value: depends on cells */
+    for (const CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
+        bool is_let = stmt->kind == CI_STMT_let, depends = ci_stmt_is_running(stmt);
+        if (!is_let && stmt->kind != CI_STMT_store && stmt->kind != CI_STMT_call)
+            return false;
+        if (stmt->cell && (++ncells > MOST_CELLS || stmt->cell->space != CI_SPACE_register ||
+                           runs[operand_of(stmt)] || !has_one_end(b, loop, stmt)))
+            return false;
+        if (stmt->kind == CI_STMT_call && !is_alone(&loop->body, stmt->at.memory))
+            return false;
+        for (int a = 0; a < stmt->nargs; a++)
+            depends |= runs[stmt->args[a]];
+        if (is_let)
+            runs[stmt->value] = depends;
+    }
+    CiStmts rest = without_running(b, &loop->body);
+    return ncells > 0 && ci_trips_are_apart(b->ctx, &rest);
+}
+
+/* ---- what elements add ---- */
+
+static void
+find_cells(Scan *s)
+{
+    for (const CiStmt *stmt = s->loop->body.first; stmt; stmt = stmt->next) {
+        bool is_count = stmt->kind == CI_STMT_call;
+        if (stmt->cell)
+            s->cells[s->ncells++] =
+                (Cell){.memory = stmt->cell,
+                       .fold = is_count ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
+                       .value = operand_of(stmt),
+                       .is_count = is_count,
+                       .position = is_count ? NULL : stmt->expr};
+    }
+}
+
+/* Values that do not depend on what runs, and as a yield those that cells take. */
+static void
+find_lift(Scan *s)
+{
+    CiBuild *b = s->b;
+    bool *runs = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1);
+    int values[MOST_CELLS];
+    CiStmts *outside = ci_build_enter(b, &s->lift);
+    for (const CiStmt *stmt = s->loop->body.first; stmt; stmt = stmt->next) {
+        bool depends = ci_stmt_is_running(stmt);
+        if (stmt->kind != CI_STMT_let)
+            continue;
+        for (int a = 0; a < stmt->nargs; a++)
+            depends |= runs[stmt->args[a]];
+        runs[stmt->value] = depends;
+        if (depends)
+            continue;
+        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
+        *copy = *stmt;
+        ci_build_move(b, copy);
+    }
+    for (int k = 0; k < s->ncells; k++) {
+        values[k] = s->cells[k].value;
+        if (s->cells[k].is_count)
+            values[k] = ci_build_let(b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
+    }
+    ci_build_yield(b, values, s->ncells);
+    ci_build_leave(b, outside);
+}
+
+/* ---- tiles ---- */
+
+static CiStmts *
+enter_threads(Scan *s)
+{
+    CiStmt *loop = ci_build_for(s->b, "t", number(s, s->threads), CI_RUN_thread);
+    s->thread = loop->vars[0];
+    return ci_build_enter(s->b, &loop->body);
+}
+
+/* Of this thread's neighbours one, where there is one. */
+static const CiExpr *
+enter_element(Scan *s)
+{
+    CiSym *sym = s->b->sym;
+    CiStmt *each = ci_build_for(s->b, "e", number(s, EACH), CI_RUN_serial);
+    ci_build_enter(s->b, &each->body);
+    const CiExpr *element =
+        ci_expr_add(sym, s->first,
+                    ci_expr_add(sym, ci_expr_mul(sym, s->thread, number(s, EACH)), each->vars[0]));
+    CiStmt *some = ci_build_test(s->b, CI_STMT_if, CI_COMPARE_less, element, s->loop->extents[0]);
+    ci_build_enter(s->b, &some->body);
+    return element;
+}
+
+static int
+combine(Scan *s, const Cell *cell, int early, int late)
+{
+    ci_reduction_of(cell->fold)->combine(s->b, cell->fold, 1, &early, &late);
+    return early;
+}
+
+static void
+store_identity(Scan *s, const Cell *cell, CiMemory *into)
+{
+    CiDtype dtype = into->dtype;
+    CiConst identity = ci_reduction_identity(cell->fold, 0, dtype);
+    ci_build_store(s->b, into, number(s, 0), ci_build_const(s->b, ci_type_of(dtype, 1), identity));
+}
+
+static CiMemory *
+add_memory(Scan *s, const Cell *cell, const char *stem, CiSpace space, int64_t count)
+{
+    CiMemory *memory = ci_build_alloc(s->b, ci_build_name(s->b, stem), cell->memory->dtype, 1,
+                                      space, number(s, count));
+    if (space == CI_SPACE_shared) {
+        memory->offset = number(s, *s->bytes);
+        *s->bytes += (count * ci_dtype_size(memory->dtype) + 15) / 16 * 16;
+    }
+    return memory;
+}
+
+static void
+find_parts(Scan *s)
+{
+    const CiExpr *zero = number(s, 0);
+    CiStmts *outside = enter_threads(s);
+    for (int k = 0; k < s->ncells; k++) {
+        s->cells[k].own = add_memory(s, &s->cells[k], "own", CI_SPACE_register, 1);
+        store_identity(s, &s->cells[k], s->cells[k].own);
+    }
+    CiStmts *all = s->b->to;
+    const CiExpr *element = enter_element(s);
+    CiAt at = {1, &s->loop->vars[0], &element, NULL, 1, NULL, 1};
+    const int *values = ci_build_at(s->b, &s->lift, &at);
+    for (int k = 0; k < s->ncells; k++) {
+        const Cell *cell = &s->cells[k];
+        int early = ci_build_load(s->b, cell->own, zero, 1);
+        ci_build_store(s->b, cell->own, zero, combine(s, cell, early, values[k]));
+    }
+    ci_build_leave(s->b, all);
+    for (int k = 0; k < s->ncells; k++)
+        ci_build_store(s->b, s->cells[k].parts, s->thread,
+                       ci_build_load(s->b, s->cells[k].own, zero, 1));
+    ci_build_leave(s->b, outside);
+}
+
+static void
+meet(Scan *s, const Cell *cell)
+{
+    const CiExpr *x, *y;
+    CiStmts *outside = ci_domain_enter_pairs(s->b, CI_RUN_prefix, s->threads, &x, &y);
+    int early = ci_build_load(s->b, cell->parts, x, 1),
+        late = ci_build_load(s->b, cell->parts, y, 1);
+    ci_build_store(s->b, cell->parts, y, combine(s, cell, early, late));
+    ci_build_leave(s->b, outside);
+}
+
+static void
+tell_parts(Scan *s)
+{
+    CiStmts *outside = enter_threads(s);
+    for (int k = 0; k < s->ncells; k++)
+        ci_build_store(s->b, s->cells[k].before, s->thread,
+                       ci_build_load(s->b, s->cells[k].parts, s->thread, 1));
+    ci_build_leave(s->b, outside);
+}
+
+static void
+begin_own(Scan *s, Cell *cell)
+{
+    CiSym *sym = s->b->sym;
+    const CiExpr *zero = number(s, 0), *one = number(s, 1);
+    cell->own = add_memory(s, cell, "own", CI_SPACE_register, 1);
+    ci_build_store(s->b, cell->own, zero, ci_build_load(s->b, cell->memory, zero, 1));
+    CiStmt *later = ci_build_test(s->b, CI_STMT_if, CI_COMPARE_less, zero, s->thread);
+    CiStmts *outside = ci_build_enter(s->b, &later->body);
+    int early = ci_build_load(s->b, cell->own, zero, 1),
+        late = ci_build_load(s->b, cell->before, ci_expr_sub(sym, s->thread, one), 1);
+    ci_build_store(s->b, cell->own, zero, combine(s, cell, early, late));
+    ci_build_leave(s->b, outside);
+}
+
+static void
+add_elements(Scan *s)
+{
+    CiStmts *outside = enter_threads(s), made = {0};
+    for (int k = 0; k < s->ncells; k++)
+        begin_own(s, &s->cells[k]);
+    const CiExpr *element = enter_element(s);
+    CiStmts *inside = ci_build_enter(s->b, &made);
+    ci_build_trip(s->b, &s->loop->body, s->loop->vars[0], element);
+    ci_build_leave(s->b, inside);
+    for (CiStmt *stmt = made.first; stmt; stmt = stmt->next)
+        for (int k = 0; k < s->ncells; k++)
+            if (stmt->cell && stmt->cell == s->cells[k].memory)
+                stmt->cell = s->cells[k].own;
+    ci_build_move_all(s->b, &made);
+    ci_build_leave(s->b, outside);
+}
+
+/* What a cell holds before the first element of all is nothing. */
+static void
+open_cell(Scan *s, const Cell *cell)
+{
+    const CiExpr *zero = number(s, 0);
+    if (cell->is_count)
+        return;
+    const CiExpr *position =
+        ci_expr_substitute(s->b->sym, cell->position, 1, &s->loop->vars[0], &zero);
+    CiStmts *outside = s->b->to;
+    if (position != zero) {
+        CiStmt *is_first = ci_build_test(s->b, CI_STMT_if, CI_COMPARE_equal, position, zero);
+        ci_build_enter(s->b, &is_first->body);
+    }
+    store_identity(s, cell, cell->memory);
+    ci_build_leave(s->b, outside);
+}
+
+void
+ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
+{
+    Scan scan = {.b = b, .threads = threads, .bytes = bytes, .loop = loop}, *s = &scan;
+    const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * EACH),
+                 *last = number(s, threads - 1);
+    find_cells(s);
+    find_lift(s);
+    for (int k = 0; k < s->ncells; k++) {
+        open_cell(s, &s->cells[k]);
+        s->cells[k].parts = add_memory(s, &s->cells[k], "parts", CI_SPACE_thread, threads);
+        s->cells[k].before = add_memory(s, &s->cells[k], "before", CI_SPACE_shared, threads);
+    }
+    CiStmt *tiles =
+        ci_build_for(b, "q", ci_expr_ceildiv(b->sym, loop->extents[0], tile), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(b, &tiles->body);
+    s->first = ci_expr_mul(b->sym, tiles->vars[0], tile);
+    find_parts(s);
+    for (int k = 0; k < s->ncells; k++)
+        meet(s, &s->cells[k]);
+    tell_parts(s);
+    add_elements(s);
+    for (int k = 0; k < s->ncells; k++) {
+        const Cell *cell = &s->cells[k];
+        int early = ci_build_load(b, cell->memory, zero, 1),
+            late = ci_build_load(b, cell->before, last, 1);
+        ci_build_store(b, cell->memory, zero, combine(s, cell, early, late));
+    }
+    ci_build_leave(b, outside);
+}
