@@ -207,3 +207,26 @@ def test_an_iterator_that_may_end(fn):
         args = (np.arange(n) / n, np.arange(float(m)))
         for _ in range(2):
             same(outcome(compiled, args), outcome(fn, args))
+
+
+def asked_by_its_method(x):
+    it, s = zip(range(len(x)), x), 0.0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            _, b = next(it)
+            s += b
+        else:
+            s += 0.5
+    try:
+        for _ in range(4):
+            s += it.__next__()[1] * x[0]
+    except StopIteration:
+        s -= 1
+    return s, [*it]
+
+
+def test_what_an_iterator_is_made_of_is_carried_apart():
+    """A zip's range and its array, which nobody else has, stand wherever arms have left them."""
+    compiled = cinductor.compile(asked_by_its_method, backend="interp")
+    for x in ([0.6, 0.2, 0.9, 0.1], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
+        same(outcome(compiled, (np.array(x),)), outcome(asked_by_its_method, (np.array(x),)))

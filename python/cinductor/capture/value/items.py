@@ -76,9 +76,12 @@ class Items:
 
     @property
     def is_in_step(self) -> bool:
-        """Whether those that it is made of stand where it does; nobody asks them behind its end."""
+        """Whether those that it is made of stand where it does; nobody asks them behind its end, nor
+        those that the user has not.
+        """
         return self.position is END or all(
-            items.is_in_step and _are_equal(items.position, self.position) for items in self.over
+            items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
+            for items in self.over
         )
 
     def real(self, concrete: Any) -> Iterator[Any] | None:
