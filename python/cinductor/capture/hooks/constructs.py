@@ -117,7 +117,8 @@ class TracedControl(PlainControl):
         if found is not NotImplemented:
             return found
         if relation in EQUALITIES and is_complex(a) and is_double(self.stage, b):
-            return self.stage.tracer.as_python(relation(a, b))
+            found = relation(a, b)
+            return self.stage.tracer.as_python(found) if type(found) is Traced else found
         is_of_sizes = (type(a) is Traced and a.is_expression) or (
             type(b) is Traced and b.is_expression
         )
