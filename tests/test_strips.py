@@ -53,6 +53,7 @@ ROWS = {
     "halves": lambda x: np.exp(x.astype(np.float16)).astype(np.float64) + np.exp(x),
     "singles beside doubles": lambda x: np.exp(x.astype(np.float32)) * np.exp(x),
     "complex": lambda x: np.exp(x + 1j * x).real * np.abs(np.log(x + 2j)),
+    "absolute": lambda x: (np.abs(x + 1j * x.mean()), np.abs(x[::2] - 2j).sum(axis=0), np.abs((x.T + 1j) * x[0, 0]) > 2),
     "packed": lambda x: np.exp(x)[x > 0],
     "mended argument": scale,
     "logic": lambda x: (np.exp(x) > 1) | (np.sin(x) < 0),

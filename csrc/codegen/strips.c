@@ -217,7 +217,8 @@ call_for_one(CiStripper *s, CiStmt *let)
     const CiExpr *zero = number(s, 0);
     CiAccess in[2];
     for (int a = 0; a < let->nargs; a++) {
-        in[a] = (CiAccess){.memory = new_memory(s, "one", let->type.dtype, 1), .index = zero};
+        CiDtype dtype = s->b.proc->types[let->args[a]].dtype;
+        in[a] = (CiAccess){.memory = new_memory(s, "one", dtype, 1), .index = zero};
         ci_build_store(&s->b, in[a].memory, zero, let->args[a]);
     }
     CiMemory *out = new_memory(s, "one", let->type.dtype, 1);

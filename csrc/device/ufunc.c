@@ -7,8 +7,7 @@ void
 ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
                int64_t a_step, const void *b, int64_t b_step)
 {
-    CiDtype dtype = (CiDtype)(number % CI_DTYPE_COUNT);
-    intptr_t trips = (intptr_t)count, step = (intptr_t)ci_dtype_size(dtype);
+    intptr_t trips = (intptr_t)count, step = (intptr_t)ci_dtype_size(ci_op_ufunc_result(number));
     char *unary[] = {(char *)(uintptr_t)a, out},
          *binary[] = {(char *)(uintptr_t)a, (char *)(uintptr_t)b, out};
     const intptr_t unary_steps[] = {(intptr_t)a_step, step},

@@ -28,7 +28,7 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
     {#name,      CI_OPKIND_pointwise,  arity,         CI_RESULT_##result,                          \
      CI_OP_none, {#b, #i, #u, #f, #c}, REFUSALS(name)},
 #define MATH(name, arity, function) PLAIN(name, math, arity, same, none)
-#define UFUNC(name, arity, loop) PLAIN(name, ufunc, arity, same, none)
+#define UFUNC(name, arity, result, own) PLAIN(name, ufunc, arity, result, none)
 #define REDUCE(name, combine) PLAIN(name, reduce, 1, same, combine)
 #define ARGREDUCE(name) PLAIN(name, argreduce, 1, position, none)
 #define SCAN(name, combine) PLAIN(name, scan, 1, same, combine)
@@ -85,7 +85,7 @@ static const char *const functions[CI_OP_COUNT + 1] = {
 };
 
 static const CiOp by_numpy[CI_OP_COUNT + 1] = {
-#define UFUNC(name, arity, ufunc) [CI_OP_##ufunc] = CI_OP_##name,
+#define UFUNC(name, arity, result, own) [CI_OP_##own] = CI_OP_##name,
 #include "ir/ops.def"
 };
 
@@ -149,10 +149,26 @@ int
 ci_op_ufunc_loop(CiOp op, CiDtype dtype)
 {
     static const int numbers[CI_OP_COUNT + 1] = {
-#define UFUNC(name, arity, ufunc) [CI_OP_##name] = CI_UFUNC_##ufunc,
+#define UFUNC(name, arity, result, own) [CI_OP_##name] = CI_UFUNC_##own,
 #include "ir/ops.def"
     };
     return numbers[op] * CI_DTYPE_COUNT + (int)dtype;
+}
+
+CiDtype
+ci_op_ufunc_operand(int loop)
+{
+    return (CiDtype)(loop % CI_DTYPE_COUNT);
+}
+
+CiDtype
+ci_op_ufunc_result(int loop)
+{
+    static const CiOp ops[CI_UFUNC_COUNT] = {
+#define UFUNC(name, arity, result, own) [CI_UFUNC_##own] = CI_OP_##name,
+#include "ir/ops.def"
+    };
+    return ci_op_result(ops[loop / CI_DTYPE_COUNT], ci_op_ufunc_operand(loop));
 }
 
 bool
@@ -208,7 +224,8 @@ is_defined(CiOp op, CiClass operand)
     case CI_OPKIND_math:
         return operand == CI_CLASS_float;
     case CI_OPKIND_ufunc:
-        return operand == CI_CLASS_float || operand == CI_CLASS_complex;
+        return operand == CI_CLASS_complex ||
+               (operand == CI_CLASS_float && rows[op].result == CI_RESULT_same);
     case CI_OPKIND_composite:
         return operand == composite_classes[op];
     case CI_OPKIND_argreduce:

@@ -7,7 +7,7 @@
 typedef enum CiOp {
 #define POINTWISE(name, arity, result, b, i, u, f, c) CI_OP_##name,
 #define MATH(name, arity, function) CI_OP_##name,
-#define UFUNC(name, arity, ufunc) CI_OP_##name,
+#define UFUNC(name, arity, result, own) CI_OP_##name,
 #define REDUCE(name, combine) CI_OP_##name,
 #define ARGREDUCE(name) CI_OP_##name,
 #define SCAN(name, combine) CI_OP_##name,
@@ -26,7 +26,7 @@ typedef enum CiOp {
 
 /* The UFUNC rows, counted. */
 typedef enum CiUfunc {
-#define UFUNC(name, arity, ufunc) CI_UFUNC_##ufunc,
+#define UFUNC(name, arity, result, own) CI_UFUNC_##own,
 #include "ir/ops.def"
     CI_UFUNC_COUNT
 } CiUfunc;
@@ -81,6 +81,9 @@ CiOp ci_op_by_numpy(CiOp op);
 /* Where the loop of a UFUNC row for operands of that dtype lies in a table of one for each row and
  * dtype. */
 int ci_op_ufunc_loop(CiOp op, CiDtype dtype);
+/* And back: the dtypes of operands and result of the loop there. */
+CiDtype ci_op_ufunc_operand(int loop);
+CiDtype ci_op_ufunc_result(int loop);
 /* Transcendental, whoever computes it. */
 bool ci_op_is_function(CiOp op);
 /* Pointwise, math and ufunc: the dtype that operands of this dtype give. */

@@ -259,7 +259,6 @@ verify_line(CiProcVerifier *v, const CiStmt *apply, const CiAccess *at, bool is_
     require(v, apply, !at->stride || at->stride->low >= 0, "it goes backwards");
     require(v, apply, at->memory->lanes == 1 && at->memory->space != CI_SPACE_register,
             "memory is not what a loop of NumPy's takes");
-    require(v, apply, at->memory->dtype == apply->at.memory->dtype, "operands differ in type");
     access.live = apply->expr;
     ci_proc_prove_access(v, &access, MANY);
 }
@@ -272,8 +271,13 @@ verify_apply(CiProcVerifier *v, const CiStmt *apply)
     require(v, apply, require_index(v, apply, apply->expr) == 1, "a count has lanes");
     verify_line(v, apply, &apply->at, true);
     require(v, apply, !apply->at.memory->is_const && !apply->at.stride, "results are apart");
-    for (int k = 0; k < apply->nin; k++)
+    CiDtype operand = apply->in[0].memory->dtype;
+    require(v, apply, apply->at.memory->dtype == ci_op_result(apply->op, operand),
+            "results are of another type");
+    for (int k = 0; k < apply->nin; k++) {
+        require(v, apply, apply->in[k].memory->dtype == operand, "operands differ in type");
         verify_line(v, apply, &apply->in[k], false);
+    }
 }
 
 static void

@@ -104,6 +104,7 @@ cx_ufuncs_init(CxState *state)
                       is_elementwise ? ci_op_arity((CiOp)op) : 2) < 0)
             goto done;
     }
+    state->ufuncs[CI_OP_complex_absolute] = Py_XNewRef(state->ufuncs[CI_OP_absolute]);
     for (int k = CX_UFUNC_divmod; k < CX_UFUNC_COUNT; k++)
         if (add_ufunc(state, numpy, special_names[k - CX_UFUNC_divmod], k, -1) < 0)
             goto done;
@@ -308,9 +309,11 @@ cx_ufunc_raise(CxTracer *tracer, int ufunc, CxArgs *args, PyObject *kwargs)
 }
 
 static CiOp
-part_of_ufunc(int ufunc, int part)
+part_of_ufunc(int ufunc, int part, CiClass operand)
 {
     switch (ufunc) {
+    case CI_OP_absolute:
+        return operand == CI_CLASS_complex ? CI_OP_complex_absolute : CI_OP_absolute;
     case CX_UFUNC_divmod:
         return part == 0 ? CI_OP_floor_divide : CI_OP_remainder;
     case CX_UFUNC_modf:
@@ -339,9 +342,7 @@ op_of_ufunc(int ufunc, int part, const CxResolved *r, const CxArgs *args, CiOp *
             return "a dtype that is not supported";
     if (r->out[part] == CI_DTYPE_none)
         return "a result dtype that is not supported";
-    *op = part_of_ufunc(ufunc, part);
-    if (*op == CI_OP_absolute && kind == CI_CLASS_complex)
-        *op = CI_OP_complex_absolute;
+    *op = part_of_ufunc(ufunc, part, kind);
     if (*op == CI_OP_exp && kind == CI_CLASS_complex)
         *op = CI_OP_complex_exp;
     if (*op == CI_OP_power) {
@@ -481,10 +482,13 @@ hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
 static CiOp
 find_numpys(const CxTracer *tracer, int ufunc, int part, const CxResolved *r)
 {
-    bool is_one = ufunc != CX_UFUNC_float_power && r->in[0] == r->out[part];
+    CiDtype operand = (CiDtype)r->in[0];
+    CiOp op = part_of_ufunc(ufunc, part, ci_dtype_class(operand));
+    CiOp numpys = ufunc == CX_UFUNC_float_power ? CI_OP_none : cx_op_by_numpy(tracer, op, operand);
 
-    return is_one ? cx_op_by_numpy(tracer, part_of_ufunc(ufunc, part), (CiDtype)r->in[0])
-                  : CI_OP_none;
+    return numpys == CI_OP_none || ci_op_result(numpys, operand) == (CiDtype)r->out[part]
+               ? numpys
+               : CI_OP_none;
 }
 
 /* Result number `part` of the ufunc. 1: not captured, with the reason. */

@@ -11,15 +11,15 @@
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>
 
-/* The loop whose operands and result are all of this type; false where there is none. */
+/* The loop of operands of one type; false where there is none. */
 static bool
-find_loop(const PyUFuncObject *ufunc, int type, CiUfuncLoop *loop)
+find_loop(const PyUFuncObject *ufunc, int operand, int result, CiUfuncLoop *loop)
 {
     for (int k = 0; k < ufunc->ntypes; k++) {
         const char *types = ufunc->types + k * ufunc->nargs;
         bool is_it = true;
         for (int a = 0; a < ufunc->nargs; a++)
-            is_it &= types[a] == type;
+            is_it &= types[a] == (a < ufunc->nin ? operand : result);
         if (is_it && ufunc->functions[k] != NULL) {
             *loop = (CiUfuncLoop){ufunc->functions[k], ufunc->data ? ufunc->data[k] : NULL};
             return true;
@@ -32,10 +32,12 @@ static void
 find_loops(CxState *state, CiOp op, PyObject *ufunc)
 {
     for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
-        PyObject *descr = state->descrs[dtype];
+        PyObject *operand = state->descrs[dtype];
+        PyObject *result = state->descrs[ci_op_result(op, (CiDtype)dtype)];
         CiUfuncLoop *loop = &state->ufunc_loops[ci_op_ufunc_loop(op, (CiDtype)dtype)];
-        if (descr != NULL)
-            find_loop((const PyUFuncObject *)ufunc, ((PyArray_Descr *)descr)->type_num, loop);
+        if (operand != NULL && result != NULL)
+            find_loop((const PyUFuncObject *)ufunc, ((PyArray_Descr *)operand)->type_num,
+                      ((PyArray_Descr *)result)->type_num, loop);
     }
 }
 

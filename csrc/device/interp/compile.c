@@ -179,7 +179,7 @@ static void
 find_ufunc(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
 {
     to->is_ufunc = true;
-    to->ufunc = ci_op_ufunc_loop(stmt->op, stmt->type.dtype);
+    to->ufunc = ci_op_ufunc_loop(stmt->op, dtype_of(c, stmt->args[0]));
     for (int a = 0; a < stmt->nargs; a++)
         to->is_one[a] = c->is_splat[stmt->args[a]] || stmt->type.lanes == 1;
 }

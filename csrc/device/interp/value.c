@@ -200,8 +200,9 @@ static void
 apply_ufunc(CiInterpRun *r, const CiInterpStmt *stmt, void *out, void *const *args, int64_t count)
 {
     _Alignas(64) uint16_t narrow[3][CI_INTERP_LANES];
-    bool is_narrow = ci_dtype_is_narrow(stmt->dtype);
-    int64_t size = ci_dtype_size(stmt->dtype), steps[2];
+    CiDtype operand = ci_op_ufunc_operand(stmt->ufunc);
+    bool is_narrow = ci_dtype_is_narrow(operand);
+    int64_t size = ci_dtype_size(operand), steps[2];
     const void *from[2] = {NULL, NULL};
     for (int a = 0; a < stmt->nargs; a++) {
         if (is_narrow)

@@ -110,7 +110,8 @@ address_text(CiCPrinter *p, const CiAccess *at)
 static void
 print_apply(CiCPrinter *p, const CiStmt *apply)
 {
-    int64_t size = ci_dtype_size(apply->at.memory->dtype);
+    CiDtype dtype = apply->in[0].memory->dtype;
+    int64_t size = ci_dtype_size(dtype);
     CiText operands = ci_text_new(p->ctx);
     for (int k = 0; k < 2; k++) {
         const CiAccess *in = &apply->in[k];
@@ -121,9 +122,8 @@ print_apply(CiCPrinter *p, const CiStmt *apply)
                         in->stride ? ci_emit_index_text(p->base, in->stride) : "1", (int)size);
     }
     ci_text_line(p->out, "run->apply(run->ufuncs, %d, %s, %s%s);",
-                 ci_op_ufunc_loop(apply->op, apply->at.memory->dtype),
-                 ci_emit_index_text(p->base, apply->expr), address_text(p, &apply->at),
-                 operands.data);
+                 ci_op_ufunc_loop(apply->op, dtype), ci_emit_index_text(p->base, apply->expr),
+                 address_text(p, &apply->at), operands.data);
 }
 
 static void
