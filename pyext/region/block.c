@@ -420,7 +420,13 @@ block_result(PyObject *self, PyObject *args)
 
 /* ---- what a block has ---- */
 
-/* A float of Python's that is computed as NumPy's would be. */
+static bool
+is_pythons_type(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
+}
+
+/* A number of Python's that is computed as NumPy's would be. */
 static bool
 is_either_way(const CiNode *node)
 {
@@ -429,6 +435,7 @@ is_either_way(const CiNode *node)
     case CI_OP_subtract:
     case CI_OP_multiply:
     case CI_OP_negative:
+        return is_pythons_type(node->dtype);
     case CI_OP_absolute:
         return node->dtype == CI_DTYPE_f64;
     case CI_OP_less:
@@ -437,7 +444,7 @@ is_either_way(const CiNode *node)
     case CI_OP_greater_equal:
     case CI_OP_equal:
     case CI_OP_not_equal:
-        return node->args[0]->dtype == CI_DTYPE_f64;
+        return is_pythons_type(node->args[0]->dtype);
     default:
         return false;
     }

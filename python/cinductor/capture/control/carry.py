@@ -24,7 +24,7 @@ from .phi import Memory, Number, Phi, Value, make_region
 from .region import Peel, truth
 from .state import Change, Contents, value_of
 from .trips import Trips
-from .types import Types
+from .types import Type, Types, at_entry
 
 if TYPE_CHECKING:
     from .loop import Learnt, Loop
@@ -41,6 +41,11 @@ def is_undefined(name: str, value: Any) -> bool:
 MOST_CARRIED = 512  # where each finds its place among all the others
 
 
+def kinds_of(value: Any) -> list[Any]:
+    """Kinds and dtypes of a value's leaves; None: no number."""
+    return [kind_of(leaf) for leaf in leaves(value)]
+
+
 class Carried:
     """The state of one loop being captured."""
 
@@ -55,12 +60,15 @@ class Carried:
         self.steps: dict[str, Any] = {}
         self.written: list[Any] = []
         self.no_steps: set[str] = set()
-        self.first_trace: Any = None
+        self.first_trace: Any = None  # of a run that begins as the loop's first trip does
+        self.first_ends: dict[str, Any] = {}
+        self.is_weak = False  # whether this run is with Python's numbers where trips make NumPy's
+        self.was_weak = False
         self.period, self.turn = 1, 0
         self.distinct: list[tuple[Any, Any]] = []  # arrays that a trip found to be two objects
         self.promises: list[Any] = []  # decisions that outlive the run they were made in
-        self.is_while = loop.is_while
-        self.flag = False  # whether the loop's flag ends it
+        self.flag = loop.ended is not False  # whether the loop's flag ends it
+        self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
         self.growths: dict[int, ListColumns] = {}
@@ -161,8 +169,8 @@ class Carried:
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
         self.values = [
             Value(self.tracer, block, (name, place), leaf, kind)
-            for name, kinds in self.types.of.items()
-            for place, (leaf, kind) in enumerate(zip(leaves(self.entry[name]), kinds, strict=True))
+            for name in self.types.of
+            for place, (leaf, kind) in enumerate(self.kinds(name))
             if kind is not None
         ]
         head.update(self.names_of(value.head for value in self.values))
@@ -172,6 +180,11 @@ class Carried:
             block.bind(handle)
         self.bound = {handle.storage: handle.version for handle in self.written}
         return head
+
+    def kinds(self, name: str) -> list[tuple[Any, Type | None]]:
+        """A name's leaves at the entry, and their types at the head of this run."""
+        pairs = list(zip(leaves(self.entry[name]), self.types.of[name], strict=True))
+        return [(leaf, at_entry(leaf, kind)) for leaf, kind in pairs] if self.is_weak else pairs
 
     def count(self, param: Any) -> Number:
         """The counter of trips."""
@@ -186,7 +199,11 @@ class Carried:
             is_traced = type(value) is Traced
             return truth(self.loop.stage, value) if is_traced else self.tracer.lift(value)
 
-        return Number(param, lambda: self.tracer.lift(False), end)
+        def entry() -> Any:
+            ended = self.loop.ended
+            return truth(self.loop.stage, ended) if type(ended) is Traced else self.tracer.lift(False)
+
+        return Number(param, entry, end)
 
     def vary(self, block: Any, length: varying.Length) -> Number:
         """A size that changes."""
@@ -272,6 +289,9 @@ class Carried:
         names = self.ends_of_names = {**names, **self.look_at_contents()}
         if self.body is None:
             loop.fail("the loop makes no trip")
+        if self.is_weak:
+            self.first_trace, self.is_weak = self.trace(), False
+            return False
         if self.learn_flag(names):
             return False
         changed = {
@@ -304,19 +324,30 @@ class Carried:
         again |= self.types.group()
         trace = self.trace()
         if self.first_trace is None:
-            self.first_trace = trace
+            self.first_trace, self.first_ends = trace, names
         if again:
             return False
         places = Objects(loop, self.contents)
         if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         is_alike = trace == self.first_trace and self.trips.are_known()
+        if self.types.joined and not self.ends_alike(names):
+            raise Peel("values are of another type at the end of the loop's first trip")
+        if self.types.joined and not is_alike and not self.was_weak:
+            # What the first trip computes of constants is seen where they could be any.
+            self.is_weak = self.was_weak = True
+            return False
         if self.types.joined and not is_alike:
             raise Peel("values are of another type at the loop's entry")
         self.flow = Flow(self, names)
         self.last = Last(self)
         name = self.last.look(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def ends_alike(self, names: dict[str, Any]) -> bool:
+        """Whether a trip leaves behind what the loop's first trip does, Python's numbers or NumPy's."""
+        wanted = {n for n in names if n in self.types.of or self.is_live_behind(n)}
+        return all(kinds_of(self.first_ends.get(n)) == kinds_of(names[n]) for n in wanted)
 
     def trace(self) -> Any:
         """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it

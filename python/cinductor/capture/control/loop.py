@@ -70,6 +70,7 @@ class Loop(Region):
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
+        self.ended: Any = False  # whether a trip before the region has ended the loop
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -197,6 +198,8 @@ class Loop(Region):
         flag = names.get(self.site.flag, False)
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
+        if type(flag) is Traced and self.phase == PEEL and self.position == self.offset:
+            self.ended, flag = flag, False  # the region makes no trip then
         if flag is not False and bool(flag):
             self.goes_on = False
         if self.phase == WATCH and self.is_while and self.goes_on:
@@ -227,13 +230,15 @@ class Loop(Region):
             if self.rules and self.offset and self.again(REGION):
                 self.offset = self.memory.offset = 0  # no trip was unlike the others
             return True
-        if kind is Peel:
+        is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
+        is_weak = self.carried is not None and self.carried.is_weak
+        if kind is Peel or (is_weak and is_ours):
             return self.peel_one(error) or self.fall_back(str(error), error)
         if issubclass(kind, RegionBreak):
             return self.fall_back(error.args[0], error)
         if issubclass(kind, _core.CinductorError):
             return self.fall_back(str(error), error)
-        if not issubclass(kind, Signal) and not is_interrupt(error):
+        if is_ours:
             return self.fall_back(f"the body raises {kind.__name__}", error)
         return False
 
@@ -256,7 +261,7 @@ class Loop(Region):
         self.attempt = self.growing = None
         self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
-        self.goes_on = True
+        self.goes_on, self.ended = True, False
         self.move(UNKNOWN)
         self.entry = self.now = self.first
         self.heads = self.first

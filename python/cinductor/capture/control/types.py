@@ -55,6 +55,13 @@ def type_of(value: Any) -> Type:
     return Type(kind, dtype, value if kind == "array" else None, value.strong is not None)
 
 
+def at_entry(leaf: Any, kind: Type | None) -> Type | None:
+    """A leaf's type where the loop's first trip begins, though the others begin with NumPy's."""
+    if kind is None or kind.kind != "scalar" or kind.tagged:
+        return kind
+    return Type(*kind_of(leaf))  # type: ignore[misc]
+
+
 class Types:
     """By name, the types of its leaves (None: one that does not change) in one loop being captured."""
 

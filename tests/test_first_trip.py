@@ -1,0 +1,113 @@
+"""Numbers that are Python's where a loop begins and NumPy's behind a trip; a first trip that may end the loop."""
+
+import numpy as np
+import pytest
+
+import cinductor
+
+POINTS = [np.complex128(v) for v in (3 + 1j, 0.1, -1.5, 1 + 1j, -2 + 0.1j, 0.3 + 0.5j, 5j)]
+
+
+def escape_from_complex(c, n):
+    z = 0j
+    for k in range(n):  # noqa: B007
+        z = z * z + c
+        if abs(z) > 2:
+            break
+    return k, z
+
+
+def escape_from_int(c, n):
+    z = 0
+    for k in range(n):
+        z = z * z + c
+        if abs(z) > 2:
+            return k
+    return n, z
+
+
+def otherwise(c, n):
+    z = 0
+    for k in range(n):  # noqa: B007
+        z = z * z + c
+        if abs(z) > 2:
+            break
+    else:
+        k = -1
+    return k, z
+
+
+def one_trip_behind(c, n):
+    z, w = 0.0, 1.0
+    for _ in range(n):
+        w = z
+        z = z + c.real
+    return z, w
+
+
+def two_trips_behind(c, n):
+    z, w, v = 0.0, 1.0, 2
+    for _ in range(n):
+        v, w = w, z
+        z = z + c.real
+    return z, w, v
+
+
+def one_behind_a_break(c, n):
+    z, w = 0, 1
+    for k in range(n):  # noqa: B007
+        w = z
+        z = z * z + c
+        if abs(z) > 2:
+            break
+    return z, w, k
+
+
+def leaves_out(c, n):
+    z, s = 0, 0.0
+    for k in range(n):  # noqa: B007
+        z = z * z + c
+        if z.real > 0.2:
+            continue
+        s += z.imag
+        if abs(z) > 2:
+            break
+        s += 1
+    return z, s, k
+
+
+def while_it_stays(c, n):
+    z, k = 0, 0
+    while k < n:
+        z = z * z + c
+        if abs(z) > 2:
+            break
+        k += 1
+    return z, k
+
+
+def of_an_array(c, n):
+    out = np.zeros(3, int)
+    for i in range(3):
+        z = 0
+        for k in range(n):
+            z = z * z + c * (i + 1)
+            if abs(z) > 2:
+                out[i] = k
+                break
+    return out
+
+
+FUNCTIONS = [
+    escape_from_complex, escape_from_int, otherwise, one_trip_behind, two_trips_behind, one_behind_a_break, leaves_out,
+    while_it_stays, of_an_array,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_a_loop_begins_with(function):
+    compiled = cinductor.compile(function, backend="interp", fullgraph=True)
+    for n in (30, 1, 12, 2):
+        for c in POINTS:
+            with np.errstate(all="ignore"):
+                assert repr(compiled(c, n)) == repr(function(c, n)), (c, n)
