@@ -111,3 +111,27 @@ def test_what_a_loop_begins_with(function):
         for c in POINTS:
             with np.errstate(all="ignore"):
                 assert repr(compiled(c, n)) == repr(function(c, n)), (c, n)
+
+
+def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
+    """It was peeled in the first trip; in the others nobody knows whether it makes one."""
+
+    def chosen(x):
+        o = []
+        for v in x:
+            if v > 0.3:
+                o.append(v)
+        return o
+
+    def function(x):
+        s, o = 0.0, chosen(x)
+        while s < x.sum() + 3:
+            s += 1
+            for v in o:
+                s += v
+        return s
+
+    compiled = cinductor.compile(function, backend="interp")
+    for seed in range(4):
+        x = np.random.default_rng(seed).random(4)
+        assert repr(compiled(x)) == repr(function(x))

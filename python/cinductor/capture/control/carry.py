@@ -333,7 +333,7 @@ class Carried:
         is_alike = trace == self.first_trace and self.trips.are_known()
         if self.types.joined and not self.ends_alike(names):
             raise Peel("values are of another type at the end of the loop's first trip")
-        if self.types.joined and not is_alike and not self.was_weak:
+        if self.types.joined and trace != self.first_trace and not self.was_weak:
             # What the first trip computes of constants is seen where they could be any.
             self.is_weak = self.was_weak = True
             return False

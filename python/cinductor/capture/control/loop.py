@@ -94,6 +94,8 @@ class Loop(Region):
         self.start(names)
         self.first = self.now = self.entry
         self.base = Attempt(self.state, is_kept=True)
+        if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
+            self.offset, self.phase = 0, REGION  # it was peeled where more was known
         if self.phase in (PEEL, REGION):
             self.move(UNKNOWN)
 
@@ -135,7 +137,9 @@ class Loop(Region):
             return False
         length = self.items.length
         if self.phase == PEEL and type(length) is Traced:
-            return not self.makes_trip(length - self.position)
+            if not self.makes_trip(length - self.position):
+                self.fail("the loop makes a trip is known only when the program runs")
+            return False
         return self.position >= int(length)
 
     @property
@@ -296,12 +300,13 @@ class Loop(Region):
             return False
         if self.is_while:
             return True
-        length = self.items.length - self.offset
-        if type(length) is int:
-            return length > 0
-        return self.tracer.is_positive(length) or (
-            self.stage.may_check() and type(length > 0) is Traced
-        )
+        return self.may_make_trip(self.items.length - self.offset)
+
+    def may_make_trip(self, left: Any) -> bool:
+        """Whether some of a loop's trips are left, or the program can check that."""
+        if type(left) is int:
+            return left > 0
+        return self.tracer.is_positive(left) or (self.stage.may_check() and type(left > 0) is Traced)
 
     def makes_trip(self, left: Any) -> bool:
         """Whether some of a loop's trips are left; where only the program knows, it checks that."""
