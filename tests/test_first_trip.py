@@ -135,3 +135,19 @@ def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
     for seed in range(4):
         x = np.random.default_rng(seed).random(4)
         assert repr(compiled(x)) == repr(function(x))
+
+
+def test_a_trip_that_may_end_a_loop_that_is_no_region():
+    def function(x):
+        o, s = {1, 2, 3}, 0.0
+        for i in range(len(x)):
+            s += o.difference_update({1, 9}) or 1.0
+            if x[i] > 0.8:
+                break
+        return s, sorted(o)
+
+    compiled = cinductor.compile(function, backend="interp")
+    for n in (4, 4, 7, 5):
+        for k in range(n + 1):
+            x = np.where(np.arange(n) == k, 0.9, 0.1)
+            assert repr(compiled(x)) == repr(function(x))

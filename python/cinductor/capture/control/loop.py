@@ -131,6 +131,8 @@ class Loop(Region):
 
     def ends(self) -> bool:
         """Whether there is no other trip."""
+        if self.phase == PLAIN and self.ended is not False:  # no region came behind that trip
+            self.goes_on, self.ended = not bool(self.ended), False
         if self.phase == DONE or not self.goes_on:
             return True
         if self.is_while or self.phase == TAIL:
