@@ -15,6 +15,7 @@ import numpy
 from setuptools import Extension, setup
 from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 
 def flags():
@@ -58,6 +59,16 @@ class BuildCore(build_clib):
         super().build_libraries(libraries)
 
 
+class BuildPackage(build_py):
+    def run(self):
+        super().run()
+        if not self.editable_mode:  # for devices from outside: cinductor.get_include()
+            for header in HEADERS:
+                to = Path(self.build_lib, "cinductor", "include", *Path(header).parts[1:])
+                self.mkpath(str(to.parent))
+                self.copy_file(header, str(to))
+
+
 class BuildExtension(build_ext):
     def run(self):
         self.run_command("build_clib")
@@ -84,5 +95,5 @@ EXTENSION = Extension(
 setup(
     libraries=[("cinductor_core", CORE)],
     ext_modules=[EXTENSION],
-    cmdclass={"build_clib": BuildCore, "build_ext": BuildExtension},
+    cmdclass={"build_clib": BuildCore, "build_py": BuildPackage, "build_ext": BuildExtension},
 )

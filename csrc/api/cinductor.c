@@ -27,7 +27,9 @@ ci_api_open(CiApi **out, int threads, const char *cache)
     bool wants_cache = !cache || *cache;
     if (wants_cache)
         api->runtime.cache = ci_cache_open(cache);
-    if (api->runtime.pool && api->runtime.allocator && (api->runtime.cache || !wants_cache))
+    api->runtime.registry = ci_registry_open();
+    if (api->runtime.pool && api->runtime.allocator && api->runtime.registry &&
+        (api->runtime.cache || !wants_cache))
         return CI_OK;
     ci_api_close(api);
     *out = NULL;
@@ -46,6 +48,7 @@ ci_api_close(CiApi *api)
         ci_allocator_close(api->runtime.allocator);
     if (api->runtime.cache)
         ci_cache_close(api->runtime.cache);
+    ci_registry_close(api->runtime.registry);
     free(api);
 }
 
@@ -174,25 +177,26 @@ fail_with(CiContext *ctx, CiStatus status, const char *message)
 
 /* The backend asked for, or the first of the device that can be used here. */
 static CiStatus
-choose_backend(CiContext *ctx, const CiApiTarget *target, const CiOptions *options,
-               const CiBackend **out)
+choose_backend(CiContext *ctx, const CiApiTarget *target, const CiOptions *options, CiQueue *queue)
 {
     const char *device = target->device ? target->device : "cpu";
     char why[512] = "";
-    for (int i = 0; i < ci_backend_count(); i++) {
-        const CiBackend *backend = ci_backend_at(i);
-        if (strcmp(backend->device, device) ||
-            (target->backend && strcmp(backend->name, target->backend)))
+    const CiRegistry *registry = queue->runtime->registry;
+    for (int i = 0; i < ci_backend_count(registry); i++) {
+        const CiBackend *backend = ci_backend_at(registry, i);
+        const CiCompiler *compiler = backend->compiler;
+        if (strcmp(backend->device->name, device) ||
+            (target->backend && strcmp(compiler->name, target->backend)))
             continue;
-        *out = backend;
+        queue->backend = backend;
         char text[512];
-        const char *reason = backend->why_not_available
-                                 ? backend->why_not_available(options, text, sizeof text)
+        const char *reason = compiler->why_not_available
+                                 ? compiler->why_not_available(options, text, sizeof text)
                                  : NULL;
         if (!reason)
             return CI_OK;
         size_t length = strlen(why);
-        snprintf(why + length, sizeof why - length, "; %s: %s", backend->name, reason);
+        snprintf(why + length, sizeof why - length, "; %s: %s", compiler->name, reason);
     }
     char message[1024];
     snprintf(message, sizeof message, "no backend %s%sof device %s can be used here%s",
@@ -205,13 +209,13 @@ compile_in(CiApi *api, CiContext *ctx, CiApiGraph *graph, const CiApiTarget *tar
            CiRequest *request)
 {
     Building building = {.graph = graph};
-    CiStatus status = choose_backend(ctx, target, request->options, &request->backend);
+    request->queue = (CiQueue){.runtime = &api->runtime, .index = target->index};
+    CiStatus status = choose_backend(ctx, target, request->options, &request->queue);
     if (!status)
         status = ci_protect(ctx, copy_body, &building);
     if (status)
         return status;
     request->graph = building.copy;
-    request->runtime = &api->runtime;
     request->host_arrays = target->host_arrays;
     request->dump = target->dump;
     request->dump_arg = target->dump_arg;

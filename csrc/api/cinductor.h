@@ -32,6 +32,7 @@ CiRuntime *ci_api_runtime(CiApi *api);
 /* What to compile for; zeros mean the defaults. */
 typedef struct CiApiTarget {
     const char *device;  /* NULL: "cpu" */
+    int index;           /* which of the machine's devices of that kind */
     const char *backend; /* NULL: the best one that can be used here */
     const CiOptions *options;
     bool host_arrays; /* see runtime/program.h */

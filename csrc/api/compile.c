@@ -159,7 +159,7 @@ run_passes(Job *job)
     bool verify = request->options->verify;
     if (verify)
         ci_graph_verify(graph);
-    if (request->runtime && !request->runtime->ufuncs)
+    if (request->queue.runtime && !request->queue.runtime->ufuncs)
         check_ufuncs(job, graph->body);
     SHOW(job, "graph", ci_graph_print(&text, graph));
     lap_ms(job);
@@ -174,7 +174,7 @@ lower(Job *job)
 {
     CiRequest *request = job->request;
     CiLowerOptions options = {.inline_limit = (int)request->options->inline_limit,
-                              .own_order = request->backend->has_own_order ||
+                              .own_order = request->queue.backend->compiler->has_own_order ||
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);
     request->info.lower_ms = lap_ms(job);
@@ -191,7 +191,10 @@ schedule(Job *job, CiLoops *loops)
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion};
     CiTarget *target = CI_NEW(job->ctx, CiTarget);
-    request->backend->fill_target(target, request->options);
+    const CiBackend *backend = request->queue.backend;
+    backend->compiler->fill_target(target, request->options);
+    target->device = backend->device->name;
+    target->backend = backend->compiler->name;
     lap_ms(job);
     CiKernels *kernels = ci_schedule(loops, target, &options);
     request->info.schedule_ms = lap_ms(job);
@@ -209,9 +212,11 @@ static void
 check_device_pays(Job *job, const CiKernels *kernels)
 {
     const CiRequest *request = job->request;
-    bool may_leave = request->backend->why_slower && !strcmp(request->options->offload, "auto");
+    bool may_leave =
+        request->queue.backend->compiler->why_slower && !strcmp(request->options->offload, "auto");
     const char *why =
-        may_leave ? request->backend->why_slower(kernels, request->host_arrays) : NULL;
+        may_leave ? request->queue.backend->compiler->why_slower(kernels, request->host_arrays)
+                  : NULL;
     if (why)
         ci_fail(job->ctx, CI_ERR_OFFLOAD, "%s", why);
 }
@@ -228,11 +233,11 @@ flags_of(const Job *job)
 static void
 print_json(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
 {
-    const CiBackend *backend = job->request->backend;
+    const CiCompiler *compiler = job->request->queue.backend->compiler;
     CiText source = ci_text_new(job->ctx);
-    bool is_c = !strcmp(backend->name, "c") && job->request->info.kernels > 0;
+    bool is_c = !strcmp(compiler->name, "c") && job->request->info.kernels > 0;
     if (is_c)
-        backend->emit(&source, kernels, job->request->options);
+        compiler->emit(&source, kernels, job->request->options);
     ci_wrapper_print_json(text, wrapper, is_c ? source.data : NULL, is_c ? flags_of(job) : NULL);
 }
 
@@ -241,14 +246,15 @@ static void
 print_c(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapper)
 {
     const CiRequest *request = job->request;
-    const char *why = strcmp(request->backend->name, "c") ? "kernels are C with backend='c'"
-                                                          : ci_wrapper_why_no_c(wrapper);
+    const char *why = strcmp(request->queue.backend->compiler->name, "c")
+                          ? "kernels are C with backend='c'"
+                          : ci_wrapper_why_no_c(wrapper);
     if (why) {
         ci_text_add(text, "#error %s\n", why);
         return;
     }
     ci_text_add(text, "/* cc %s FILE.c -o FILE.so -lmvec -lm -lc */\n", flags_of(job));
-    request->backend->emit(text, kernels, request->options);
+    request->queue.backend->compiler->emit(text, kernels, request->options);
     ci_wrapper_print_c(text, wrapper);
 }
 
@@ -256,8 +262,8 @@ static CiWrapper *
 wrap(Job *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
-    CiWrapOptions options = {.has_device_memory = request->backend->allocate != NULL,
-                             .takes_extern = request->backend->takes_extern,
+    CiWrapOptions options = {.has_device_memory = ci_backend_has_memory(request->queue.backend),
+                             .takes_extern = request->queue.backend->device->takes_extern,
                              .env = request->graph->env};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);
@@ -275,15 +281,15 @@ static void
 build(Job *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
-    const CiBackend *backend = request->backend;
+    const CiCompiler *compiler = request->queue.backend->compiler;
     if (request->info.kernels == 0)
         return;
-    if (backend->lower)
-        SHOW(job, "procs", ci_procs_print(&text, backend->lower(kernels, request->options)));
-    if (backend->emit)
-        SHOW(job, "source", backend->emit(&text, kernels, request->options));
+    if (compiler->lower)
+        SHOW(job, "procs", ci_procs_print(&text, compiler->lower(kernels, request->options)));
+    if (compiler->emit)
+        SHOW(job, "source", compiler->emit(&text, kernels, request->options));
     job->executable =
-        backend->build(job->ctx, kernels, request->options, request->runtime, &request->info.build);
+        compiler->build(job->ctx, &request->queue, kernels, request->options, &request->info.build);
 }
 
 static void
@@ -299,8 +305,8 @@ compile_body(CiContext *ctx, void *arg)
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);
-    CiStatus status = ci_program_open(wrapper, request->backend, job->executable, request->runtime,
-                                      &request->program, message, sizeof message);
+    CiStatus status = ci_program_open(wrapper, &request->queue, job->executable, &request->program,
+                                      message, sizeof message);
     if (status)
         ci_fail(ctx, status, "%s", message);
 }
@@ -314,7 +320,7 @@ ci_compile(CiRequest *request)
     request->info = (CiCompileInfo){0};
     CiStatus status = ci_protect(job.ctx, compile_body, &job);
     if (status && job.executable)
-        request->backend->close(job.executable);
+        job.executable->close(job.executable);
     request->info.total_ms = (double)(ci_os_time_ns() - start) * 1e-6;
     return status;
 }

@@ -13,9 +13,8 @@ typedef struct CiCompileInfo {
 typedef struct CiRequest {
     CiGraph *graph; /* changed by the passes */
     const CiOptions *options;
-    const CiBackend *backend;
-    CiRuntime *runtime; /* outlives the program */
-    bool host_arrays;   /* for devices with memory of their own: see runtime/program.h */
+    CiQueue queue;    /* its runtime outlives the program */
+    bool host_arrays; /* for devices with memory of their own: see runtime/program.h */
     /* Called with each level's text ("graph", each pass's name, "ranges", "loops", "kernels",
      * "wrapper": the Python source, "json": the same lines, "procs", "source") when not NULL. Must
      * not fail through ctx. */

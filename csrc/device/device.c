@@ -2,38 +2,138 @@
 #include "device/device.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define BACKEND(symbol) extern const CiBackend symbol;
+#define BACKEND(device, compiler)                                                                  \
+    extern const CiDevice device;                                                                  \
+    extern const CiCompiler compiler;
 #include "device/devices.def"
 #undef BACKEND
 
-static const CiBackend *const backends[] = {
-#define BACKEND(symbol) &symbol,
+static const CiBackend built_in[] = {
+#define BACKEND(device, compiler) {&device, &compiler},
 #include "device/devices.def"
 #undef BACKEND
 };
 
+#define BUILT_IN ((int)(sizeof built_in / sizeof *built_in))
+#define MAX_ADDED 64
+
+struct CiRegistry {
+    CiBackend added[MAX_ADDED]; /* whoever has found one keeps its address */
+    atomic_int count;
+};
+
+CiRegistry *
+ci_registry_open(void)
+{
+    return calloc(1, sizeof(CiRegistry));
+}
+
+void
+ci_registry_close(CiRegistry *registry)
+{
+    free(registry);
+}
+
+/* What all have that have memory of their own, or streams. */
+static bool
+is_whole(const CiDevice *device)
+{
+    bool has_memory = device->allocate != NULL, has_streams = device->stream_open != NULL;
+    if (has_memory &&
+        !(device->release && device->copy_in && device->copy_out && device->synchronize))
+        return false;
+    if (has_streams && !(device->stream_close && device->event_open && device->event_close &&
+                         device->event_record && device->event_wait && device->event_synchronize))
+        return false;
+    return device->name && *device->name;
+}
+
+static const char *
+why_no_compiler(const CiRegistry *registry, const CiDevice *device,
+                const CiCompiler *const *compilers, int number)
+{
+    const CiCompiler *compiler = compilers[number];
+    if (compiler->abi != CI_DEVICE_ABI)
+        return "it was made for another version of cinductor";
+    if (!compiler->name || !*compiler->name || !compiler->fill_target || !compiler->build)
+        return "the compiler lacks its name, fill_target or build";
+    for (int k = 0; k < number; k++)
+        if (!strcmp(compilers[k]->name, compiler->name))
+            return "it is named twice";
+    return ci_backend_find(registry, device->name, compiler->name) ? "there is one of that name"
+                                                                   : NULL;
+}
+
+static const char *
+why_no_device(const CiRegistry *registry, const CiDevice *device, int count)
+{
+    if (device->abi != CI_DEVICE_ABI)
+        return "it was made for another version of cinductor";
+    if (!is_whole(device))
+        return "it lacks a function that goes with those it has";
+    if (count < 1)
+        return "it has no compiler";
+    return atomic_load(&registry->count) + count > MAX_ADDED ? "there are too many" : NULL;
+}
+
+CiStatus
+ci_registry_add(CiRegistry *registry, const CiDevice *device, const CiCompiler *const *compilers,
+                int count, char *out, size_t capacity)
+{
+    const char *why = why_no_device(registry, device, count);
+    int at = atomic_load(&registry->count);
+    if (why) {
+        snprintf(out, capacity, "device '%s': %s", device->name ? device->name : "", why);
+        return CI_ERR_VALUE;
+    }
+    for (int k = 0; k < count && !why; k++) {
+        why = why_no_compiler(registry, device, compilers, k);
+        if (why)
+            snprintf(out, capacity, "backend '%s' of device '%s': %s",
+                     compilers[k]->name ? compilers[k]->name : "", device->name, why);
+    }
+    for (int k = 0; k < count && !why; k++)
+        registry->added[at + k] = (CiBackend){device, compilers[k]};
+    if (!why)
+        atomic_store(&registry->count, at + count);
+    return why ? CI_ERR_VALUE : CI_OK;
+}
+
 int
-ci_backend_count(void)
+ci_backend_count(const CiRegistry *registry)
 {
-    return (int)(sizeof backends / sizeof *backends);
+    return BUILT_IN + (registry ? atomic_load(&registry->count) : 0);
 }
 
 const CiBackend *
-ci_backend_at(int position)
+ci_backend_at(const CiRegistry *registry, int position)
 {
-    return backends[position];
+    return position < BUILT_IN ? &built_in[position] : &registry->added[position - BUILT_IN];
 }
 
 const CiBackend *
-ci_backend_find(const char *device, const char *name)
+ci_backend_find(const CiRegistry *registry, const char *device, const char *name)
 {
-    for (int k = 0; k < ci_backend_count(); k++)
-        if (!strcmp(backends[k]->device, device) &&
-            (!name || !*name || !strcmp(backends[k]->name, name)))
-            return backends[k];
+    for (int k = 0; k < ci_backend_count(registry); k++) {
+        const CiBackend *backend = ci_backend_at(registry, k);
+        if (!strcmp(backend->device->name, device) &&
+            (!name || !*name || !strcmp(backend->compiler->name, name)))
+            return backend;
+    }
     return NULL;
+}
+
+int32_t
+ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
+{
+    const CiQueue *queue = &executable->queue;
+    return queue->backend->device->launch
+               ? queue->backend->device->launch(queue, executable, launch, fault)
+               : executable->launch(executable, launch, fault);
 }
 
 void

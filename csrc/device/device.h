@@ -1,5 +1,11 @@
-/* What a backend is: a struct of functions, one row in devices.def, one folder. The registry is
- * keyed by (device, backend). Nothing above this folder names a device. */
+/* How a machine is plugged in. Three things that know nothing of each other:
+ *
+ *   CiTarget    data: what its kernels may look like, what they may take (ir/target.h)
+ *   CiCompiler  kernels -> an executable
+ *   CiDevice    memory, streams, events, and what the machine is like
+ *
+ * A backend is a device and a compiler for it: one row of devices.def, or registered while the
+ * process runs (ci_registry_add). Nothing above this folder names one. */
 #ifndef CI_DEVICE_DEVICE_H
 #define CI_DEVICE_DEVICE_H
 
@@ -24,6 +30,7 @@ ci_options_default(CiOptions *options); /* the table's defaults; the environment
 bool ci_options_have_numpys_order(const CiOptions *options);
 
 typedef struct CiBackend CiBackend;
+typedef struct CiRegistry CiRegistry;
 
 /* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the
  * backend allocates at its first use, from whatever thread, and found again by its `shut`. */
@@ -45,6 +52,7 @@ typedef struct CiRuntime {
     void *should_stop_arg;
     _Atomic(CiDeviceState *) states; /* one per backend that keeps something */
     const CiUfuncLoop *ufuncs;       /* CI_UFUNC_LOOPS; NULL: programs have no UFUNC rows */
+    CiRegistry *registry;            /* NULL: what is built in */
 } CiRuntime;
 /* Ends what backends keep; after the last program and the last memory of a device. */
 void ci_runtime_shut(CiRuntime *runtime);
@@ -87,16 +95,99 @@ typedef struct CiLaunch {
     void *const *buffers; /* memory of the device */
     const int64_t *sizes;
     const CiSlot *scalars;
+    int nbuffers, nsizes, nscalars; /* for devices that run it later, and copy all three */
     int64_t units, finish_units, scratch_bytes, partial_bytes, unit_work;
     int max_threads; /* 0: all */
+    void *stream;    /* of the device; NULL: its own */
+    bool may_fail;   /* the host waits for the answer: the kernel has checks */
 } CiLaunch;
 
 typedef struct CiExecutable CiExecutable;
 
-/* Built kernels of one program. The backend allocates it with malloc and embeds it first. */
-struct CiExecutable {
+/* ---- devices ---- */
+
+/* One device of the machine, and the stream that work on it goes to. */
+typedef struct CiQueue {
     const CiBackend *backend;
     CiRuntime *runtime;
+    int index;    /* "cuda:1" */
+    void *stream; /* NULL: the device's own, in order with everything else there */
+} CiQueue;
+
+typedef struct CiDeviceProperties {
+    char name[128];
+    int64_t memory; /* bytes in all; 0: not known */
+    int capability; /* 90 for a CUDA device of 9.0; 0: it has no such number */
+    int units;      /* multiprocessors or cores */
+} CiDeviceProperties;
+
+#define CI_DEVICE_ABI 1
+
+/* Memory and time of one kind of device. A function that may be NULL says so; one that returns
+ * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
+typedef struct CiDevice CiDevice;
+struct CiDevice {
+    int abi;          /* CI_DEVICE_ABI */
+    const char *name; /* "cuda" */
+    const char *doc;
+    void *data; /* whoever registered it finds its own things here */
+    /* How many the machine has. NULL: one. */
+    int (*count)(const CiQueue *queue);
+    /* What one of them is like. NULL: nothing is known. */
+    int32_t (*properties)(const CiQueue *queue, CiDeviceProperties *out);
+    /* Memory of the device, aligned for any kernel. NULL, and so are all copies: its memory is the
+     * host's. */
+    int32_t (*allocate)(const CiQueue *queue, size_t size, void **block);
+    /* Gives it back, behind what the stream still does with it. */
+    void (*release)(const CiQueue *queue, void *block, size_t size);
+    /* From the host: `host` may be changed as soon as this returns. */
+    int32_t (*copy_in)(const CiQueue *queue, void *device, const void *host, size_t size);
+    /* To the host, when what the stream does is done: `host` may be read as soon as this returns.
+     */
+    int32_t (*copy_out)(const CiQueue *queue, void *host, const void *device, size_t size);
+    /* Waits for all that the queue's stream was given; without a stream, that any of the device's
+     * was. */
+    int32_t (*synchronize)(const CiQueue *queue);
+    /* Bytes that can still be had, and all there are. NULL: nobody knows. */
+    int32_t (*memory_left)(const CiQueue *queue, size_t *left, size_t *all);
+    /* A stream beside the device's own. NULL: there are none, and no events. */
+    int32_t (*stream_open)(const CiQueue *queue, void **stream);
+    /* Waits for what it was given, then ends it. */
+    void (*stream_close)(const CiQueue *queue, void *stream);
+    /* A point in time of a stream. */
+    int32_t (*event_open)(const CiQueue *queue, void **event);
+    void (*event_close)(const CiQueue *queue, void *event);
+    /* The event is when all that the queue's stream was given so far is done. */
+    int32_t (*event_record)(const CiQueue *queue, void *event);
+    /* What the queue's stream is given from now on waits for the event. */
+    int32_t (*event_wait)(const CiQueue *queue, void *event);
+    /* The host waits for it. */
+    int32_t (*event_synchronize)(const CiQueue *queue, void *event);
+    /* Milliseconds from one to the other, both done. */
+    int32_t (*event_elapsed)(const CiQueue *queue, void *first, void *second, double *ms);
+    /* Runs a kernel that a compiler has made for memory of this device. NULL: the executable does
+     * so itself (CiExecutable.launch). */
+    int32_t (*launch)(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,
+                      CiFault *fault);
+    /* Library calls done with memory of the device instead of the host's. NULL: none. A call is one
+     * that was taken; results are there for the next launch. */
+    bool (*takes_extern)(const CiExternItem *item);
+    int32_t (*run_extern)(const CiQueue *queue, CiOp op, const CiExternCall *call);
+    /* What the device said when a call last answered CI_ERR_DEVICE. NULL: nothing to add to the
+     * status. */
+    const char *(*last_error)(const CiQueue *queue, char *out, size_t capacity);
+};
+
+/* ---- compilers ---- */
+
+/* Built kernels of one program. Who builds it allocates it and embeds this first. */
+struct CiExecutable {
+    CiQueue queue;
+    /* Ends and frees it. */
+    void (*close)(CiExecutable *executable);
+    /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus
+     * with fault filled. */
+    int32_t (*launch)(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 };
 
 typedef struct CiBuildInfo {
@@ -105,50 +196,60 @@ typedef struct CiBuildInfo {
     int children; /* processes started */
 } CiBuildInfo;
 
-/* Functions that may be NULL say so. */
-struct CiBackend {
-    const char *device; /* "cpu" */
-    const char *name;   /* "c" */
+/* Kernels for one family of machines. A function that may be NULL says so. */
+typedef struct CiCompiler {
+    int abi;          /* CI_DEVICE_ABI */
+    const char *name; /* "c" */
     const char *doc;
+    void *data;
     /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
+    /* What its kernels may look like. */
     void (*fill_target)(CiTarget *target, const CiOptions *options);
-    /* Folds of floats are in the device's own order, the same in each run; else in NumPy's. */
+    /* Reductions of floats are in an order of its own, the same in each run; else in NumPy's. */
     bool has_own_order;
-    /* What kernels do, statement by statement; NULL: the backend prints kernels. */
+    /* What kernels do, statement by statement. NULL: whoever builds them asks for no such level. */
     CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);
-    /* Source of all loop kernels as text; NULL when the backend has none. */
+    /* Source of all loop kernels as text. NULL: there is none. */
     void (*emit)(CiText *out, const CiKernels *kernels, const CiOptions *options);
     /* Builds and loads; fails through ctx, having closed what it opened. No lock of any interpreter
      * is needed. */
-    CiExecutable *(*build)(CiContext *ctx, const CiKernels *kernels, const CiOptions *options,
-                           CiRuntime *runtime, CiBuildInfo *info);
-    void (*close)(CiExecutable *executable);
-    /* Runs one kernel, returning when its results may be used by the next launch. 0, or a CiStatus
-     * with fault filled. */
-    int32_t (*launch)(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
+    CiExecutable *(*build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                           const CiOptions *options, CiBuildInfo *info);
     /* Why the host is quicker at these kernels, with arrays of its own or with copies of the
      * device's, or NULL; text lives in the context of the loops. NULL: it never is. */
     const char *(*why_slower)(const CiKernels *kernels, bool host_arrays);
-    /* Library calls done with memory of the device instead of the host's; NULL: none. A call is one
-     * that was taken; results are there for the next launch. */
-    bool (*takes_extern)(const CiExternItem *item);
-    int32_t (*run_extern)(CiRuntime *runtime, CiOp op, const CiExternCall *call);
-    /* Memory of the device. All NULL for devices whose memory is the host's. 0 or a CiStatus. */
-    int32_t (*allocate)(CiRuntime *runtime, size_t size, void **block);
-    void (*release)(CiRuntime *runtime, void *block, size_t size);
-    int32_t (*copy_in)(CiRuntime *runtime, void *device, const void *host, size_t size);
-    int32_t (*copy_out)(CiRuntime *runtime, void *host, const void *device, size_t size);
-    int32_t (*synchronize)(CiRuntime *runtime);
-    /* What the device said when a call last answered CI_ERR_DEVICE; NULL: nothing to add to the
-     * status. */
-    const char *(*last_error)(CiRuntime *runtime, char *out, size_t capacity);
+} CiCompiler;
+
+/* ---- backends ---- */
+
+struct CiBackend {
+    const CiDevice *device;
+    const CiCompiler *compiler;
 };
 
-/* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. */
-const CiBackend *ci_backend_find(const char *device, const char *name);
-int ci_backend_count(void);
-const CiBackend *ci_backend_at(int position);
+static inline bool
+ci_backend_has_memory(const CiBackend *backend)
+{
+    return backend->device->allocate != NULL;
+}
+
+/* Those of a process. What is built in comes first; what is added later is found by whoever looks
+ * after that, from any thread. */
+CiRegistry *ci_registry_open(void); /* NULL without memory */
+void ci_registry_close(CiRegistry *registry);
+/* Adds a device with its compilers, one thread at a time. CI_ERR_VALUE, with why in out and nothing
+ * added: a pair is there already, a struct is of another version, or a function is missing. */
+CiStatus ci_registry_add(CiRegistry *registry, const CiDevice *device,
+                         const CiCompiler *const *compilers, int count, char *out, size_t capacity);
+/* The backend of a device by name; name NULL or "" gives the first one. NULL when unknown. Of a
+ * registry of NULL: what is built in. */
+const CiBackend *ci_backend_find(const CiRegistry *registry, const char *device, const char *name);
+int ci_backend_count(const CiRegistry *registry);
+const CiBackend *ci_backend_at(const CiRegistry *registry, int position);
+
+/* launch of the device or the executable. */
+int32_t ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 
 #endif

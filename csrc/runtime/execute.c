@@ -19,6 +19,7 @@
 typedef struct Frame {
     CiProgram *program;
     CiCall *call;
+    CiQueue queue; /* the program's, with the call's stream */
     void **slots;
     void **arguments;      /* of the launch or extern being made */
     const int64_t *values; /* the table, or the program's own when nothing varies */
@@ -29,12 +30,12 @@ typedef struct Frame {
 } Frame;
 
 static int32_t
-take_memory(const CiProgram *program, bool on_host, int64_t bytes, void **block)
+take_memory(const CiQueue *queue, bool on_host, int64_t bytes, void **block)
 {
-    CiRuntime *runtime = program->runtime;
-    if (!on_host && program->backend->allocate)
-        return program->backend->allocate(runtime, (size_t)bytes, block);
-    *block = ci_allocator_take(runtime->allocator, (size_t)bytes);
+    const CiDevice *device = queue->backend->device;
+    if (!on_host && device->allocate)
+        return device->allocate(queue, (size_t)bytes, block);
+    *block = ci_allocator_take(queue->runtime->allocator, (size_t)bytes);
     return *block ? CI_OK : CI_ERR_MEMORY;
 }
 
@@ -44,10 +45,11 @@ give_slot(const Frame *frame, int slot)
     const CiProgram *program = frame->program;
     const CiPlanSlot *plan = &program->slots[slot];
     size_t bytes = (size_t)frame->values[plan->bytes];
-    if (!plan->on_host && program->backend->allocate)
-        program->backend->release(program->runtime, frame->slots[slot], bytes);
+    const CiQueue *queue = &frame->queue;
+    if (!plan->on_host && queue->backend->device->allocate)
+        queue->backend->device->release(queue, frame->slots[slot], bytes);
     else
-        ci_allocator_give(program->runtime->allocator, frame->slots[slot], bytes);
+        ci_allocator_give(queue->runtime->allocator, frame->slots[slot], bytes);
     frame->slots[slot] = NULL;
 }
 
@@ -81,8 +83,9 @@ launch_kernel(Frame *frame, int number)
     launch.buffers = frame->arguments;
     launch.scalars = frame->call->scalars;
     launch.max_threads = frame->call->max_threads;
+    launch.stream = frame->queue.stream;
     CiFault *fault = &frame->call->fault;
-    int32_t status = program->backend->launch(program->executable, &launch, fault);
+    int32_t status = ci_executable_launch(program->executable, &launch, fault);
     if (status == CI_ERR_CHECK)
         frame->call->reason = program->reasons[plan->first_reason + fault->node];
     return status;
@@ -109,7 +112,7 @@ call_extern(Frame *frame, int number)
                          .result = frame->arguments[plan->noperands],
                          .arg = frame->call->arg};
     if (plan->on_device)
-        return frame->program->backend->run_extern(frame->program->runtime, plan->op, &call);
+        return frame->queue.backend->device->run_extern(&frame->queue, plan->op, &call);
     frame->flags |= ci_float_flags_read();
     int32_t status = plan->ext.call(plan->ext.data, &call);
     ci_float_flags_clear();
@@ -119,19 +122,18 @@ call_extern(Frame *frame, int number)
 static int32_t
 copy_memory(Frame *frame, const CiStep *step)
 {
-    const CiProgram *program = frame->program;
+    const CiDevice *device = frame->queue.backend->device;
     void *to = frame->slots[step->slot], *from = frame->slots[step->other];
     size_t bytes = (size_t)frame->values[step->value];
-    return step->kind == CI_STEP_copy_in
-               ? program->backend->copy_in(program->runtime, to, from, bytes)
-               : program->backend->copy_out(program->runtime, to, from, bytes);
+    return step->kind == CI_STEP_copy_in ? device->copy_in(&frame->queue, to, from, bytes)
+                                         : device->copy_out(&frame->queue, to, from, bytes);
 }
 
 /* Long loops of short kernels still hear Ctrl-C. */
 static int32_t
 poll_turn(Frame *frame)
 {
-    const CiRuntime *runtime = frame->program->runtime;
+    const CiRuntime *runtime = frame->queue.runtime;
     if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
         return CI_OK;
     return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
@@ -211,7 +213,7 @@ run_steps(Frame *frame)
     for (const CiStep *step = frame->program->steps; !status; step++) {
         switch (step->kind) {
         case CI_STEP_alloc:
-            status = take_memory(frame->program, frame->program->slots[step->slot].on_host,
+            status = take_memory(&frame->queue, frame->program->slots[step->slot].on_host,
                                  frame->values[step->value], &slots[step->slot]);
             break;
         case CI_STEP_alloc_result:
@@ -332,7 +334,8 @@ is_small(const CiProgram *program)
 int32_t
 ci_program_run(CiProgram *program, CiCall *call)
 {
-    Frame frame = {.program = program, .call = call};
+    Frame frame = {.program = program, .call = call, .queue = program->queue};
+    frame.queue.stream = call->stream;
     if (!is_small(program))
         return run_large(&frame);
     void *pointers[SMALL_POINTERS];
@@ -367,7 +370,7 @@ ci_program_launch(CiProgram *program, int kernel, void *const *buffers, const in
     launch.buffers = buffers;
     launch.scalars = scalars;
     launch.max_threads = max_threads;
-    int32_t status = program->backend->launch(program->executable, &launch, fault);
+    int32_t status = ci_executable_launch(program->executable, &launch, fault);
     free(table);
     return status;
 }

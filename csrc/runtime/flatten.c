@@ -180,6 +180,10 @@ flatten_launch(Flatten *flat, const CiKernel *kernel)
     if (kernel->nbuffers > program->max_arguments)
         program->max_arguments = kernel->nbuffers;
     plan->launch.kernel = kernel->id;
+    plan->launch.nbuffers = kernel->nbuffers;
+    plan->launch.nsizes = kernel->nsize_args;
+    plan->launch.nscalars = program->nscalars;
+    plan->launch.may_fail = kernel->nchecks > 0;
     plan->sizes = ci_values_row(&flat->builder, kernel->nsize_args, kernel->size_args);
     plan->units = zero_unless(flat, kernel->units);
     plan->finish_units = zero_unless(flat, kernel->finish_units);

@@ -83,9 +83,8 @@ typedef struct CiPlanSource { /* of an extent, or of an integer argument (axis -
 struct CiProgram {
     atomic_int references;
     CiContext *ctx;
-    const CiBackend *backend;
+    CiQueue queue;
     CiExecutable *executable;
-    CiRuntime *runtime;
     CiValues values;
     CiPlanSource *sources;
     int nsources, capsources;
@@ -119,7 +118,7 @@ struct CiProgram {
 
 #define CI_RETURN_VALUE_LIMIT 1024
 
-/* Fills a program, zeroed but for ctx, backend and runtime. Fails through program->ctx. */
+/* Fills a program, zeroed but for ctx and queue. Fails through program->ctx. */
 void ci_program_flatten(CiProgram *program, const CiWrapper *wrapper);
 /* A launch with everything filled that depends on values. */
 void ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch);

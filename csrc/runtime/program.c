@@ -33,8 +33,8 @@ give_message(CiContext *ctx, CiStatus status, char *message, size_t capacity)
 }
 
 CiStatus
-ci_program_open(const CiWrapper *wrapper, const CiBackend *backend, CiExecutable *executable,
-                CiRuntime *runtime, CiProgram **out, char *message, size_t capacity)
+ci_program_open(const CiWrapper *wrapper, const CiQueue *queue, CiExecutable *executable,
+                CiProgram **out, char *message, size_t capacity)
 {
     *out = NULL;
     CiContext *ctx = ci_context_open();
@@ -44,8 +44,7 @@ ci_program_open(const CiWrapper *wrapper, const CiBackend *backend, CiExecutable
     CiStatus status = ci_protect(ctx, make_body, &program);
     if (!status) {
         program->ctx = ctx;
-        program->backend = backend;
-        program->runtime = runtime;
+        program->queue = *queue;
         atomic_init(&program->references, 1);
         status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper});
     }
@@ -74,8 +73,12 @@ ci_program_release(CiProgram *program)
     for (int i = 0; i < program->nexterns; i++)
         if (program->externs[i].ext.release)
             program->externs[i].ext.release(program->externs[i].ext.data);
-    if (program->executable)
-        program->backend->close(program->executable);
+    if (program->executable) {
+        const CiQueue *queue = &program->executable->queue; /* what it was given may still run */
+        if (ci_backend_has_memory(queue->backend))
+            (void)queue->backend->device->synchronize(queue);
+        program->executable->close(program->executable);
+    }
     ci_context_close(program->ctx);
 }
 

@@ -46,6 +46,7 @@ typedef struct CiCall {
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
     void *arg;
     int max_threads;
+    void *stream;       /* of the program's device; NULL: its own */
     int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
     bool has_symbols;   /* in, too: ci_program_symbols has filled them, sizes are not read */
     const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
@@ -57,9 +58,8 @@ typedef struct CiCall {
 /* Flattens a wrapper into a program of its own memory. Owns the executable from then on (NULL when
  * no kernel has loops) and retains the externs; the wrapper's context may go. On failure *program
  * is NULL, nothing is taken and message (of capacity bytes) tells why. */
-CiStatus ci_program_open(const CiWrapper *wrapper, const CiBackend *backend,
-                         CiExecutable *executable, CiRuntime *runtime, CiProgram **program,
-                         char *message, size_t capacity);
+CiStatus ci_program_open(const CiWrapper *wrapper, const CiQueue *queue, CiExecutable *executable,
+                         CiProgram **program, char *message, size_t capacity);
 CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);

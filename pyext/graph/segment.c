@@ -7,6 +7,13 @@
 /* A function whose segments keep differing (a number that Python computes anew in each call has
  * become part of the graph) would compile for ever: past a limit new segments are interpreted,
  * which takes no compiler. */
+/* The same device's interpreter, or NULL. */
+static const CiBackend *
+find_interpreter(const CxTracer *t)
+{
+    return ci_backend_find(t->state->runtime.registry, t->backend->device->name, "interp");
+}
+
 static const CiBackend *
 choose_backend(CxTracer *t)
 {
@@ -23,7 +30,7 @@ choose_backend(CxTracer *t)
     Py_XDECREF(number);
     if (count < 0)
         return NULL;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    const CiBackend *plain = find_interpreter(t);
     if (!t->needs_python || count <= limit || plain == NULL || plain == t->backend)
         return t->backend;
     if (count == limit + 1 &&
@@ -43,7 +50,7 @@ is_first_meeting(CxTracer *t, PyObject *key)
 {
     enum { MAX_MET = 4096, LIGHT = 1 << 21 };
     PyObject *met = t->state->segments_met;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    const CiBackend *plain = find_interpreter(t);
 
     if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
         !cx_call_makes_at_most(t, LIGHT))
@@ -70,7 +77,7 @@ static CxProgram *
 interpret_instead(CxTracer *t, const CiBackend *backend)
 {
     CxState *state = t->state;
-    const CiBackend *plain = ci_backend_find(t->backend->device, "interp");
+    const CiBackend *plain = find_interpreter(t);
     bool is_compilers = PyErr_ExceptionMatches(cx_exception(state, "CompileError")) ||
                         PyErr_ExceptionMatches(cx_exception(state, "CompilerNotFound"));
     bool is_folders = PyErr_ExceptionMatches(cx_exception(state, "NoFolder"));
@@ -82,8 +89,9 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
         return NULL;
     PyObject *error = cx_take_exception();
     const char *advice = is_compilers ? "install gcc or clang, or set CC to a C compiler that works"
-                         : is_folders ? "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own"
-                                      : "a mistake of cinductor's: please report it";
+                         : is_folders
+                             ? "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own"
+                             : "a mistake of cinductor's: please report it";
     int told = state->told_of_compiler
                    ? 0
                    : cx_warn("%U runs by the interpreter backend: %S (%s)", t->name, error, advice);
@@ -100,8 +108,7 @@ compile_segment(CxTracer *t, PyObject *key)
 
     if (is_first < 0)
         return NULL;
-    const CiBackend *backend =
-        is_first ? ci_backend_find(t->backend->device, "interp") : choose_backend(t);
+    const CiBackend *backend = is_first ? find_interpreter(t) : choose_backend(t);
     if (backend == NULL)
         return NULL;
     CxProgram *program = compile_by(t, backend, &t->options);
@@ -135,8 +142,8 @@ CxProgram *
 cx_segment_find(CxTracer *t, const char *form)
 {
     int failed = 0;
-    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device, t->backend->name,
-                                         t->option_values, form);
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device->name,
+                                         t->backend->compiler->name, t->option_values, form);
     if (key == NULL)
         return NULL;
     CxProgram *program = cx_program_find(t->state, key, &failed);

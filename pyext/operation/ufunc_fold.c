@@ -294,7 +294,7 @@ static bool
 needs_order(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
     return (f->op == CI_OP_sum || f->op == CI_OP_prod) && !ci_op_is_order_free(f->op, dtype) &&
-           !t->backend->has_own_order && ci_options_have_numpys_order(&t->options);
+           !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
 }
 
 /* Complex products of two elements are fused, of more they are not. */
@@ -302,7 +302,7 @@ static bool
 is_fused_in_pairs(const CxTracer *t, const Fold *f, CiDtype dtype)
 {
     return f->op == CI_OP_cumprod && ci_dtype_class(dtype) == CI_CLASS_complex &&
-           !t->backend->has_own_order && ci_options_have_numpys_order(&t->options);
+           !t->backend->compiler->has_own_order && ci_options_have_numpys_order(&t->options);
 }
 
 /* NumPy's order of the fold, before its operand is cast. A reason, where ours cannot follow it;

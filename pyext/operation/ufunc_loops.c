@@ -120,7 +120,8 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     bool is_replaced = t->state->is_replaced[op];
     bool is_asked = is_replaced || ci_options_have_numpys_order(&t->options);
 
-    if (numpys == CI_OP_none || !is_asked || t->backend->allocate != NULL ||
+    if (numpys == CI_OP_none || !is_asked ||
+        (ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order) ||
         ci_op_why_not(numpys, dtype) ||
         (!is_exact && !is_replaced && is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)

@@ -160,7 +160,7 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ss:compile_text", names, &parse.text,
                                      &given, &PyDict_Type, &given_options, &device, &backend_name))
         return NULL;
-    const CiBackend *backend = ci_backend_find(device, backend_name);
+    const CiBackend *backend = ci_backend_find(state->runtime.registry, device, backend_name);
     if (backend == NULL)
         return PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", backend_name,
                             device);

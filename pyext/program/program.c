@@ -119,7 +119,7 @@ find_small(const CiGraph *graph)
 static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
 {
-    return backend->allocate != NULL && !cx_is_on_device(options, backend) &&
+    return ci_backend_has_memory(backend) && !cx_is_on_device(options, backend) &&
            (PyErr_ExceptionMatches(cx_exception(state, "Unsupported")) ||
             PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost")));
 }
@@ -146,7 +146,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     int made = cx_program_make(state, graph, options, backend, NULL, NULL, &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
-        backend = ci_backend_find("cpu", NULL);
+        backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
         made = why_host == NULL
                    ? -1
                    : cx_program_make(state, graph, options, backend, NULL, NULL, &request);
@@ -168,6 +168,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->option_values = Py_NewRef(option_values);
     p->options = *options;
     p->backend = backend;
+    p->queue = cx_queue(state, options, backend);
     p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
     p->may_stop = cx_block_has_checks(graph->body);
@@ -215,7 +216,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)
-            ? cx_device_array_new(p->state, p->backend, buffer->dtype, rank, sizes, steps)
+            ? cx_device_array_new(p->state, &p->queue, buffer->dtype, rank, sizes, steps)
         : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
                 : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
@@ -325,7 +326,7 @@ cx_program_run(CxRun *run)
     if (status == CI_ERR_CHECK)
         return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
     if (status != CI_OK)
-        return cx_raise_device(p->state, p->backend, status);
+        return cx_raise_device(p->state, &p->queue, status);
     return 0;
 }
 

@@ -18,6 +18,7 @@ struct CxProgram {
     CiOptions options;
     PyObject *option_values; /* keeps the texts of options */
     const CiBackend *backend;
+    CiQueue queue; /* its own, without a stream */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;

@@ -33,8 +33,7 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         goto done;
     *request = (CiRequest){.graph = job.to,
                            .options = options,
-                           .backend = backend,
-                           .runtime = &state->runtime,
+                           .queue = cx_queue(state, options, backend),
                            .host_arrays = !cx_is_on_device(options, backend),
                            .dump = dump,
                            .dump_arg = dump_arg};
@@ -89,7 +88,7 @@ cx_program_backend(PyObject *self, void *closure)
 {
     CxProgram *p = (CxProgram *)self;
     (void)closure;
-    return PyUnicode_FromFormat("%s:%s", p->backend->device, p->backend->name);
+    return PyUnicode_FromFormat("%s:%s", p->backend->device->name, p->backend->compiler->name);
 }
 
 static int

@@ -169,10 +169,12 @@ suspects_of(CxSpecialization *s, unsigned flags)
 
 /* A check has failed; or there is no room for what the program, which knows the most that sizes can
  * be, asks for, where nothing has been written: then the function itself may get along with less.
- */
+ * Never with arrays of a device, whose memory NumPy cannot read. */
 static bool
 may_answer_itself(CxSpecialization *s, bool draws_any)
 {
+    if (cx_is_on_device(&s->program->options, s->program->backend))
+        return false;
     return PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")) ||
            (PyErr_ExceptionMatches(PyExc_MemoryError) && !s->program->writes && !draws_any);
 }

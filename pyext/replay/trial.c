@@ -19,7 +19,7 @@ bool
 cx_trial_is_wanted(const CxProgram *program)
 {
     if (program == NULL || program->externs == 0 || program->wrapper != NULL ||
-        program->backend->allocate != NULL)
+        ci_backend_has_memory(program->backend))
         return false;
     const CiBlock *body = program->graph->body;
     for (int k = 0; k < body->nnodes; k++)
@@ -35,7 +35,7 @@ cx_trial_of_piece(const CxProgram *program)
     CxTrial trial = {.is_lost = program == NULL};
 
     trial.is_wanted = program != NULL && program->wrapper == NULL &&
-                      program->backend->allocate == NULL &&
+                      !ci_backend_has_memory(program->backend) &&
                       cx_block_is_exact(program->graph->body) &&
                       (!program->is_symbolic || cx_graph_makes_at_most(program->graph, CX_LITTLE));
     return trial;

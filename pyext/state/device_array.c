@@ -7,8 +7,8 @@
 #include "state/array.h"
 
 typedef struct CxDeviceMemory {
-    PyObject_HEAD const CiBackend *backend;
-    CiRuntime *runtime; /* lives in the module's state, and the type holds the module */
+    PyObject_HEAD CiQueue
+        queue; /* its runtime lives in the module's state, and the type holds that */
     void *block;
     size_t size;
 } CxDeviceMemory;
@@ -20,7 +20,7 @@ memory_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     if (memory->block != NULL)
-        memory->backend->release(memory->runtime, memory->block, memory->size);
+        memory->queue.backend->device->release(&memory->queue, memory->block, memory->size);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -40,14 +40,22 @@ PyType_Spec cx_device_memory_spec = {
 };
 
 int
-cx_raise_device(CxState *state, const CiBackend *backend, int32_t status)
+cx_raise_device(CxState *state, const CiQueue *queue, int32_t status)
 {
+    const CiDevice *device = queue->backend->device;
     char text[512];
     const char *why = NULL;
 
-    if (status == CI_ERR_DEVICE && backend->last_error != NULL)
-        why = backend->last_error(&state->runtime, text, sizeof text);
+    if (status == CI_ERR_DEVICE && device->last_error != NULL)
+        why = device->last_error(queue, text, sizeof text);
     return cx_raise_status(state, (CiStatus)status, why);
+}
+
+CiQueue
+cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend)
+{
+    return (CiQueue){
+        .backend = backend, .runtime = &state->runtime, .index = (int)options->device_index};
 }
 
 /* The owner of an array's memory when that is a device's, borrowed, or NULL. */
@@ -84,7 +92,7 @@ cx_check_device_input(const CxState *state, PyObject *value)
 }
 
 PyObject *
-cx_device_array_new(CxState *state, const CiBackend *backend, CiDtype dtype, int rank,
+cx_device_array_new(CxState *state, const CiQueue *queue, CiDtype dtype, int rank,
                     const int64_t *sizes, const int64_t *strides)
 {
     PyTypeObject *type = (PyTypeObject *)state->device_memory_type;
@@ -93,12 +101,11 @@ cx_device_array_new(CxState *state, const CiBackend *backend, CiDtype dtype, int
 
     if (memory == NULL)
         return NULL;
-    memory->backend = backend;
-    memory->runtime = &state->runtime;
+    memory->queue = *queue;
     memory->size = (size_t)cx_count(rank, sizes) * (size_t)ci_dtype_size(dtype);
-    int32_t status = backend->allocate(&state->runtime, memory->size, &memory->block);
+    int32_t status = queue->backend->device->allocate(queue, memory->size, &memory->block);
     if (status != CI_OK) {
-        cx_raise_device(state, backend, status);
+        cx_raise_device(state, queue, status);
         Py_DECREF(memory);
         return NULL;
     }
@@ -117,15 +124,35 @@ cx_device_array_new(CxState *state, const CiBackend *backend, CiDtype dtype, int
 
 /* ---- functions of the module ---- */
 
-static const CiBackend *
-find_backend(const char *device)
+/* The queue of "cuda" or "cuda:1". */
+static int
+find_any_queue(CxState *state, const char *text, CiQueue *queue)
 {
-    const CiBackend *backend = ci_backend_find(device, NULL);
-    if (backend == NULL || backend->allocate == NULL) {
-        PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", device);
-        return NULL;
+    char name[64];
+    const char *colon = strchr(text, ':');
+    size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    const CiBackend *backend = ci_backend_find(state->runtime.registry, name, NULL);
+
+    if (backend == NULL) {
+        PyErr_Format(PyExc_ValueError, "there is no device '%s'", name);
+        return -1;
     }
-    return backend;
+    *queue = (CiQueue){.backend = backend,
+                       .runtime = &state->runtime,
+                       .index = colon != NULL ? atoi(colon + 1) : 0};
+    return 0;
+}
+
+static int
+find_queue(CxState *state, const char *text, CiQueue *queue)
+{
+    if (find_any_queue(state, text, queue) < 0)
+        return -1;
+    if (ci_backend_has_memory(queue->backend))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", text);
+    return -1;
 }
 
 /* device_array(array, device): a copy in the device's memory, in the same order of elements. */
@@ -141,9 +168,9 @@ device_array(PyObject *module, PyObject *args)
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O!s:device_array", &PyArray_Type, &given, &device))
         return NULL;
-    const CiBackend *backend = find_backend(device);
+    CiQueue queue;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(given));
-    if (backend == NULL)
+    if (find_queue(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
         return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
@@ -151,16 +178,17 @@ device_array(PyObject *module, PyObject *args)
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
     if (dense == NULL)
         return NULL;
-    array = cx_device_array_new(state, backend, dtype, PyArray_NDIM(dense),
+    array = cx_device_array_new(state, &queue, dtype, PyArray_NDIM(dense),
                                 (const int64_t *)PyArray_DIMS(dense),
                                 (const int64_t *)PyArray_STRIDES(dense));
     if (array != NULL) {
         CX_RELEASE(saved);
-        int32_t status = backend->copy_in(&state->runtime, PyArray_DATA((PyArrayObject *)array),
-                                          PyArray_DATA(dense), (size_t)PyArray_NBYTES(dense));
+        int32_t status =
+            queue.backend->device->copy_in(&queue, PyArray_DATA((PyArrayObject *)array),
+                                           PyArray_DATA(dense), (size_t)PyArray_NBYTES(dense));
         CX_TAKE(saved);
         if (status != CI_OK) {
-            cx_raise_device(state, backend, status);
+            cx_raise_device(state, &queue, status);
             Py_CLEAR(array);
         }
     }
@@ -182,11 +210,11 @@ copy_extent(CxState *state, CxDeviceMemory *memory, PyArrayObject *array, int64_
     if (bytes == NULL)
         return NULL;
     CX_RELEASE(saved);
-    int32_t status = memory->backend->copy_out(
-        memory->runtime, PyArray_DATA((PyArrayObject *)bytes), low, (size_t)size);
+    int32_t status = memory->queue.backend->device->copy_out(
+        &memory->queue, PyArray_DATA((PyArrayObject *)bytes), low, (size_t)size);
     CX_TAKE(saved);
     if (status != CI_OK) {
-        cx_raise_device(state, memory->backend, status);
+        cx_raise_device(state, &memory->queue, status);
         Py_CLEAR(bytes);
     }
     *offset = PyArray_BYTES(array) - low;
@@ -247,11 +275,11 @@ device_update(PyObject *module, PyObject *args)
         PyArray_NBYTES(bytes) != high - low)
         return PyErr_Format(PyExc_TypeError, "an array of a device and its copy are expected");
     CX_RELEASE(saved);
-    int32_t status =
-        memory->backend->copy_in(memory->runtime, low, PyArray_DATA(bytes), (size_t)(high - low));
+    int32_t status = memory->queue.backend->device->copy_in(
+        &memory->queue, low, PyArray_DATA(bytes), (size_t)(high - low));
     CX_TAKE(saved);
     if (status != CI_OK) {
-        cx_raise_device(state, memory->backend, status);
+        cx_raise_device(state, &memory->queue, status);
         return NULL;
     }
     Py_RETURN_NONE;
@@ -271,22 +299,74 @@ device_synchronize(PyObject *module, PyObject *name)
     CxState *state = PyModule_GetState(module);
     PyThreadState *saved = NULL;
     const char *device = PyUnicode_AsUTF8(name);
-    const CiBackend *backend = device ? find_backend(device) : NULL;
+    CiQueue queue;
 
     CX_ENTRY();
-    if (backend == NULL)
+    if (device == NULL || find_queue(state, device, &queue) < 0)
         return NULL;
     CX_RELEASE(saved);
-    int32_t status = backend->synchronize(&state->runtime);
+    int32_t status = queue.backend->device->synchronize(&queue);
     CX_TAKE(saved);
     if (status != CI_OK) {
-        cx_raise_device(state, backend, status);
+        cx_raise_device(state, &queue, status);
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
+/* device_of(array): ("cuda", 1) */
+static PyObject *
+device_of(PyObject *module, PyObject *array)
+{
+    const CxDeviceMemory *memory = find_memory(PyModule_GetState(module), array);
+    if (memory == NULL)
+        return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
+    return Py_BuildValue("(si)", memory->queue.backend->device->name, memory->queue.index);
+}
+
+/* device_count(name): how many the machine has. */
+static PyObject *
+device_count(PyObject *module, PyObject *name)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *device = PyUnicode_AsUTF8(name);
+    CiQueue queue;
+    int count = 1;
+
+    CX_ENTRY();
+    if (device == NULL || find_any_queue(state, device, &queue) < 0)
+        return NULL;
+    if (queue.backend->device->count != NULL)
+        count = queue.backend->device->count(&queue);
+    return PyErr_Occurred() ? NULL : PyLong_FromLong(count);
+}
+
+/* device_properties("cuda:1"): (name, memory, capability, units) */
+static PyObject *
+device_properties(PyObject *module, PyObject *name)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *device = PyUnicode_AsUTF8(name);
+    CiDeviceProperties is = {.units = 0};
+    CiQueue queue;
+
+    CX_ENTRY();
+    if (device == NULL || find_any_queue(state, device, &queue) < 0)
+        return NULL;
+    if (queue.backend->device->properties != NULL) {
+        int32_t status = queue.backend->device->properties(&queue, &is);
+        if (status != CI_OK) {
+            cx_raise_device(state, &queue, status);
+            return NULL;
+        }
+    }
+    return Py_BuildValue("(sLii)", is.name, (long long)is.memory, is.capability, is.units);
+}
+
 PyMethodDef cx_device_methods[] = {
+    {"device_of", device_of, METH_O, NULL},
+    {"device_count", device_count, METH_O, NULL},
+    {"device_properties", device_properties, METH_O, NULL},
     {"device_array", device_array, METH_VARARGS, NULL},
     {"device_numpy", device_numpy, METH_O, NULL},
     {"device_update", device_update, METH_VARARGS, NULL},

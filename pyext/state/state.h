@@ -44,6 +44,7 @@ typedef struct CxState {
 #undef OBJECTS
 #undef STRING
     CiRuntime runtime;
+    PyObject *registered; /* devices and compilers from outside; they end with the runtime */
     CxResolved
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     CiCache **old_caches;          /* set_cache_directory replaced them */

@@ -6,6 +6,7 @@
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/device_array.h"
+#include "surface/register.h"
 #include "value/value.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
@@ -121,19 +122,20 @@ module_ops(PyObject *module, PyObject *unused)
 static PyObject *
 module_backends(PyObject *module, PyObject *unused)
 {
+    const CiRegistry *registry = ((CxState *)PyModule_GetState(module))->runtime.registry;
     PyObject *list = PyList_New(0), *none = PyDict_New();
     CiOptions options;
     char text[512];
 
-    (void)module;
     (void)unused;
     if (none == NULL || cx_options_fill(none, &options) < 0)
         Py_CLEAR(list);
-    for (int k = 0; list != NULL && k < ci_backend_count(); k++) {
-        const CiBackend *b = ci_backend_at(k);
+    for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
+        const CiBackend *b = ci_backend_at(registry, k);
+        const CiCompiler *c = b->compiler;
         const char *why =
-            b->why_not_available ? b->why_not_available(&options, text, sizeof text) : NULL;
-        PyObject *row = Py_BuildValue("(sssz)", b->device, b->name, b->doc, why);
+            c->why_not_available ? c->why_not_available(&options, text, sizeof text) : NULL;
+        PyObject *row = Py_BuildValue("(sssz)", b->device->name, c->name, c->doc, why);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -266,6 +268,7 @@ static PyMethodDef module_methods[] = {
     {"options", module_options, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
+    {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
@@ -293,10 +296,13 @@ open_runtime(CxState *state)
     state->runtime.pool = ci_pool_open(0);
     state->runtime.allocator = ci_allocator_open(WARM_BYTES);
     state->runtime.cache = ci_cache_open(NULL);
+    state->runtime.registry = ci_registry_open();
+    state->registered = PyList_New(0);
     state->runtime.poll = poll_signals;
     state->runtime.should_stop_build = stop_build;
     if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
-        state->runtime.cache != NULL)
+        state->runtime.cache != NULL && state->runtime.registry != NULL &&
+        state->registered != NULL)
         return 0;
     PyErr_NoMemory();
     return -1;
@@ -403,6 +409,8 @@ module_free(void *module)
         ci_allocator_close(state->runtime.allocator);
     if (state->runtime.cache != NULL)
         ci_cache_close(state->runtime.cache);
+    ci_registry_close(state->runtime.registry);
+    Py_XDECREF(state->registered);
     for (int k = 0; k < state->nold_caches; k++)
         ci_cache_close(state->old_caches[k]);
     PyMem_Free(state->old_caches);

@@ -106,7 +106,7 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         !t->skip || PyUnicode_AsUTF8(name) == NULL ||
         cx_options_fill(t->option_values, &t->options) < 0 || cx_symbols_open(t) < 0)
         goto fail;
-    t->backend = ci_backend_find(device, backend);
+    t->backend = ci_backend_find(t->state->runtime.registry, device, backend);
     if (t->backend == NULL) {
         PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", backend, device);
         goto fail;
@@ -174,7 +174,7 @@ static PyObject *
 get_backend(PyObject *self, void *closure)
 {
     (void)closure;
-    return PyUnicode_FromString(((CxTracer *)self)->backend->name);
+    return PyUnicode_FromString(((CxTracer *)self)->backend->compiler->name);
 }
 
 static int
@@ -188,9 +188,10 @@ set_backend(PyObject *self, PyObject *value, void *closure)
             PyErr_SetString(PyExc_AttributeError, "a tracer has a backend");
         return -1;
     }
-    const CiBackend *backend = ci_backend_find(t->backend->device, name);
+    const char *device = t->backend->device->name;
+    const CiBackend *backend = ci_backend_find(t->state->runtime.registry, device, name);
     if (backend == NULL) {
-        PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", name, t->backend->device);
+        PyErr_Format(PyExc_ValueError, "no backend '%s' of device '%s'", name, device);
         return -1;
     }
     t->backend = backend;

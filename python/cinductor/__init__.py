@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .device import DeviceArray, synchronize, to_device
     from .explanation import Explanation as Explanation
     from .exporting import Program as Program
+    from .machine import Device, devices, register_device
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
+    "Device",
     "DeviceArray",
     "DeviceError",
     "InternalError",
@@ -53,10 +55,12 @@ __all__ = [
     "compile",
     "cond",
     "config",
+    "devices",
     "disable",
     "explain",
     "export",
     "fori_loop",
+    "get_include",
     "is_compiling",
     "list_backends",
     "list_mode_options",
@@ -65,6 +69,7 @@ __all__ = [
     "mark_static",
     "mark_unbacked",
     "print_rewritten",
+    "register_device",
     "register_wrapper_backend",
     "reset",
     "scan",
@@ -135,9 +140,20 @@ def print_rewritten(fn: Any) -> None:
     print(run(fn))
 
 
+def get_include() -> str:
+    """The folder of the C headers, for devices and compilers from outside: `device/device.h`."""
+    from .machine import get_include as find
+
+    return find()
+
+
 def __getattr__(name: str) -> Any:
     if name in ("to_device", "DeviceArray", "synchronize"):
         from . import device
 
         return getattr(device, name)
+    if name in ("Device", "devices", "register_device"):
+        from importlib import import_module
+
+        return getattr(import_module("cinductor.machine"), name)
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")

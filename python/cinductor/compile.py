@@ -15,6 +15,7 @@ from . import _core
 from .config import OPTIONS, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
+from .machine import Device, split
 from .notices import warn
 from .signature import signature_of
 
@@ -38,7 +39,7 @@ def compile(
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     backend: str | None = None,
-    device: str | None = None,
+    device: str | Device | None = None,
     disable: bool = False,
     **unknown: Any,
 ) -> Any:
@@ -57,13 +58,17 @@ def compile(
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune"; the last three
     set options that have no effect yet, which is said once.
     options: a dict of the options that `list_options()` describes.
-    backend: one of `list_backends()`; None is the device's own. device: "cpu" or "cuda".
+    backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
+    of a registered one, or one of `devices()`.
     disable: return a function that runs fn as it is.
 
     Raises TypeError for what is not callable and for settings of another type, ValueError for names
     and values that do not exist. The compiled function raises what fn raises.
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
+    if device is not None:
+        device, index = split(device)
+        options = {**(options or {}), "device_index": index} if index else options
     check_backend(backend, device)
     resolved = resolve(mode, options)
     check_numerics(resolved, device)

@@ -21,9 +21,11 @@ import numpy as np
 from . import _core
 from .instance import is_a
 from .job import Job
+from .machine import split
 from .signature import signature_of
 
 DEVICE = "cuda"
+INDEX = "an index is out of bounds"  # what such a check says
 
 
 def library_folder(name: str) -> str | None:
@@ -85,7 +87,9 @@ class DeviceArray:
 
     @property
     def device(self) -> str:
-        return DEVICE
+        """The text of its `Device`: "cuda", "cuda:1"."""
+        name, index = _core.device_of(self._handle)
+        return f"{name}:{index}" if index else name
 
     def numpy(self) -> np.ndarray:
         """A copy in host memory; waits for what computes it."""
@@ -93,6 +97,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.device.startswith(DEVICE):
+            raise AttributeError(f"an array of device {self.device!r} is no CUDA array")
         return {
             "shape": self.shape,
             "typestr": self.dtype.str,
@@ -111,25 +117,29 @@ class DeviceArray:
         return self.shape[0]
 
     def __reduce__(self) -> Any:
-        return to_device, (self.numpy(),)
+        return to_device, (self.numpy(), self.device)
 
     def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={DEVICE!r})"
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
 
 
-def to_device(x: Any, device: str = DEVICE) -> DeviceArray:
-    """A copy of an array in the device's memory, its axes in the same order.
+def to_device(x: Any, device: Any = DEVICE) -> DeviceArray:
+    """A copy of an array in the device's memory, its axes in the same order; an array that is there as it is.
 
-    Raises TypeError for dtypes that the device has not, DeviceError where there is no device.
+    device: a name, "cuda:1", or a `Device`. Raises TypeError for dtypes that the device has not, ValueError
+    for a device that there is not or that has no memory of its own, DeviceError where it cannot be used.
     """
+    name, index = split(device)
     if is_a(x, DeviceArray):
-        return x
-    return DeviceArray(_core.device_array(np.asarray(x), device))
+        if _core.device_of(x._handle) == (name, index):
+            return x
+        x = x.numpy()
+    return DeviceArray(_core.device_array(np.asarray(x), f"{name}:{index}"))
 
 
-def synchronize(device: str = DEVICE) -> None:
+def synchronize(device: Any = DEVICE) -> None:
     """Waits for everything launched on the device; raises DeviceError for what went wrong there."""
-    _core.device_synchronize(device)
+    _core.device_synchronize("{}:{}".format(*split(device)))
 
 
 # --- calls ----------------------------------------------------------------------------------------
@@ -178,23 +188,25 @@ class DeviceJob(Job):
             raise failure.error from None
 
 
-def twin_of(job: Job, name: str = "device_twin") -> Any:
+def twin_of(job: Job, device: tuple[str, int], name: str = "device_twin") -> Any:
     """The compiled function that answers for this one where arguments are arrays of a device;
     "device_twin_always": also where the CPU is quicker; "host_twin": with copies in host memory.
     """
-    twin = job.__dict__.get(name)
+    twins = job.__dict__.setdefault("twins", {})
+    twin = twins.get((name, device))
     if twin is None:
         prepare()
-        settings = {**job.settings, "device": DEVICE, "backend": None, "fullgraph": True}
+        options = {**job.settings["options"], "device_index": device[1]}
+        settings = {**job.settings, "device": device[0], "backend": None, "fullgraph": True, "options": options}
         if name == "device_twin_always":
             settings["options"] = {**settings["options"], "offload": "always"}
         if name == "host_twin":
-            settings |= {"device": None, "fullgraph": job.settings["fullgraph"]}
+            settings |= {key: job.settings[key] for key in ("fullgraph", "options")} | {"device": None}
         own = (Job if name == "host_twin" else DeviceJob)(job.fn, settings)
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
         twin._cinductor_job = own  # type: ignore[attr-defined]
-        job.__dict__[name] = twin
+        twins[name, device] = twin
     return twin
 
 
@@ -215,7 +227,19 @@ def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(a[1] > b[0] for a, b in itertools.pairwise(ends))
 
 
-def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def device_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, int]:
+    """The one that all arrays among the arguments live on."""
+    found: dict[tuple[str, int], None] = {}
+    rebuild((args, kwargs), lambda x: found.setdefault(_core.device_of(x._handle)) if type(x) is DeviceArray else None)
+    if len(found) > 1:
+        names = " and ".join(f"{name}:{index}" for name, index in found)
+        raise TypeError(f"{job.name}: arrays of {names} together; use to_device")
+    return next(iter(found))
+
+
+def call_on_host(
+    job: Job, device: tuple[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at."""
     copies: dict[int, tuple[DeviceArray, np.ndarray]] = {}
     owners: dict[int, DeviceArray] = {}
@@ -231,7 +255,7 @@ def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if id(value) in owners:
             return owners[id(value)]
         return (
-            to_device(value)
+            to_device(value, "{}:{}".format(*device))
             if type(value) is np.ndarray or is_a(value, np.generic)
             else value
         )
@@ -240,7 +264,7 @@ def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     owners |= {id(copy): array for array, copy in copies.values()}
     try:
-        result = twin_of(job, "host_twin")(*args, **kwargs)
+        result = twin_of(job, device, "host_twin")(*args, **kwargs)
     finally:
         for array, copy in copies.values():
             _core.device_update(array._handle, copy)
@@ -249,11 +273,12 @@ def call_on_host(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with arrays of a device among its arguments."""
+    device = device_of(job, args, kwargs)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
     name = "device_twin"
     if quicker and likeness_of(args, kwargs) in quicker:
         if not share_memory(args, kwargs):
-            return call_on_host(job, args, kwargs)
+            return call_on_host(job, device, args, kwargs)
         name = "device_twin_always"
     known: dict[int, DeviceArray] = {}
 
@@ -274,7 +299,11 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
-        result = twin_of(job, name)(*inner, **inner_kwargs)
+        result = twin_of(job, device, name)(*inner, **inner_kwargs)
+    except _core.CheckFailed as failure:
+        if INDEX in str(failure):
+            raise IndexError(f"{job.name}: {failure}") from None
+        raise
     except _core.QuickerOnHost:
         quicker.add(likeness_of(args, kwargs))
         return call(job, args, kwargs)

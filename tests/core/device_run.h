@@ -113,7 +113,7 @@ test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *ker
     launch.partial_bytes = test_evaluate(ctx, kernel->partial_bytes, size);
     launch.unit_work = test_evaluate(ctx, kernel->unit_work, size);
     CiFault fault;
-    return exe->backend->launch(exe, &launch, &fault);
+    return exe->launch(exe, &launch, &fault);
 }
 
 typedef struct TestSetting {
@@ -140,13 +140,14 @@ test_job(CiContext *ctx, void *arg)
     CiOptions options;
     ci_options_default(&options);
     options.arch = setting->arch ? setting->arch : "";
-    const CiBackend *backend = ci_backend_find("cpu", setting->backend);
+    const CiBackend *backend = ci_backend_find(NULL, "cpu", setting->backend);
     CiTarget *target = CI_NEW(ctx, CiTarget);
-    backend->fill_target(target, &options);
+    backend->compiler->fill_target(target, &options);
     CiKernels *kernels =
         ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
     CiBuildInfo info = {0};
-    job->exe = backend->build(ctx, kernels, &options, &job->runtime, &info);
+    CiQueue queue = {.backend = backend, .runtime = &job->runtime};
+    job->exe = backend->compiler->build(ctx, &queue, kernels, &options, &info);
     test_allocate(ctx, &job->run, setting->size, setting->seed, setting->is_tame);
     for (int k = 0; k < kernels->nkernels; k++) {
         int32_t status =
@@ -166,7 +167,7 @@ test_run(CiContext *ctx, const char *text, const TestSetting *setting)
     job.runtime.allocator = ci_allocator_open(1 << 20);
     CiStatus status = ci_protect(ctx, test_job, &job);
     if (job.exe)
-        job.exe->backend->close(job.exe);
+        job.exe->close(job.exe);
     ci_runtime_shut(&job.runtime);
     ci_allocator_close(job.runtime.allocator);
     if (job.runtime.pool)

@@ -80,15 +80,16 @@ is_usable(const CiBackend *backend)
     char text[512];
     ci_options_default(&options);
     const char *wants_cuda = getenv("CINDUCTOR_TEST_CUDA");
-    return (!strcmp(backend->device, "cpu") || (wants_cuda && !strcmp(wants_cuda, "1"))) &&
-           !(backend->why_not_available && backend->why_not_available(&options, text, sizeof text));
+    return (!strcmp(backend->device->name, "cpu") || (wants_cuda && !strcmp(wants_cuda, "1"))) &&
+           !(backend->compiler->why_not_available &&
+             backend->compiler->why_not_available(&options, text, sizeof text));
 }
 
 static inline void
 for_each_backend(const char *text, void (*body)(Run *run))
 {
-    for (int i = 0; i < 2 * ci_backend_count(); i++) {
-        Run run = {.backend = ci_backend_at(i / 2)};
+    for (int i = 0; i < 2 * ci_backend_count(NULL); i++) {
+        Run run = {.backend = ci_backend_at(NULL, i / 2)};
         char message[CI_API_MESSAGE];
         CiOptions options;
         ci_options_default(&options);
@@ -97,17 +98,17 @@ for_each_backend(const char *text, void (*body)(Run *run))
         if (!is_usable(run.backend))
             continue;
         int failures = ci_test_failures;
-        CiApiTarget target = {.device = run.backend->device,
-                              .backend = run.backend->name,
+        CiApiTarget target = {.device = run.backend->device->name,
+                              .backend = run.backend->compiler->name,
                               .options = &options,
                               .host_arrays = true};
         CHECK_INT(ci_api_open(&run.api, 2, ""), CI_OK);
         if (ci_api_compile_text(run.api, text, &target, &run.program, message))
-            CI_TEST_SAY("%s: %s", run.backend->name, message);
+            CI_TEST_SAY("%s: %s", run.backend->compiler->name, message);
         else
             body(&run);
         if (failures != ci_test_failures)
-            printf("  with backend %s, fusion %d\n", run.backend->name, options.fusion);
+            printf("  with backend %s, fusion %d\n", run.backend->compiler->name, options.fusion);
         drop_results(&run);
         ci_program_release(run.program);
         ci_api_close(run.api);

@@ -67,8 +67,9 @@ is_usable(const CiBackend *backend)
     CiOptions options;
     char text[512];
     ci_options_default(&options);
-    return !strcmp(backend->device, "cpu") &&
-           !(backend->why_not_available && backend->why_not_available(&options, text, sizeof text));
+    return !strcmp(backend->device->name, "cpu") &&
+           !(backend->compiler->why_not_available &&
+             backend->compiler->why_not_available(&options, text, sizeof text));
 }
 
 static void
@@ -78,17 +79,17 @@ open_program(Run *run, const char *text)
     CiOptions options;
     ci_options_default(&options);
     options.verify = true;
-    CiApiTarget target = {.backend = run->backend->name, .options = &options};
+    CiApiTarget target = {.backend = run->backend->compiler->name, .options = &options};
     if (ci_api_compile_text(run->api, text, &target, &run->program, message))
-        CI_TEST_SAY("%s: %s", run->backend->name, message);
+        CI_TEST_SAY("%s: %s", run->backend->compiler->name, message);
 }
 
 /* Compiles the text for each backend and runs the body with it. */
 static void
 for_each_backend(const char *text, Body *body)
 {
-    for (int i = 0; i < ci_backend_count(); i++) {
-        Run run = {.backend = ci_backend_at(i)};
+    for (int i = 0; i < ci_backend_count(NULL); i++) {
+        Run run = {.backend = ci_backend_at(NULL, i)};
         if (!is_usable(run.backend))
             continue;
         CHECK_INT(ci_api_open(&run.api, 2, ""), CI_OK);
@@ -97,7 +98,7 @@ for_each_backend(const char *text, Body *body)
         if (run.program)
             body(&run);
         if (failures != ci_test_failures)
-            printf("  with backend %s\n", run.backend->name);
+            printf("  with backend %s\n", run.backend->compiler->name);
         drop_results(&run);
         ci_program_release(run.program);
         ci_api_close(run.api);
@@ -360,10 +361,10 @@ compile_body(CiContext *ctx, void *arg)
     CiOptions options;
     ci_options_default(&options);
     options.verify = true;
-    CiRequest request = {.graph = ci_graph_parse(ctx, TINY),
-                         .options = &options,
-                         .backend = ci_backend_find("cpu", "interp"),
-                         .runtime = arg};
+    CiRequest request = {
+        .graph = ci_graph_parse(ctx, TINY),
+        .options = &options,
+        .queue = {.backend = ci_backend_find(NULL, "cpu", "interp"), .runtime = arg}};
     CiStatus status = ci_compile(&request);
     ci_program_release(request.program);
     if (status)

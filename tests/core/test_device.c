@@ -389,10 +389,10 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     CiOptions options;
     CiTarget *target = CI_NEW(ctx, CiTarget);
     CiRuntime runtime = {.allocator = ci_allocator_open(1 << 20)};
-    const CiBackend *backend = ci_backend_find("cpu", "interp");
+    const CiBackend *backend = ci_backend_find(NULL, "cpu", "interp");
     ci_options_default(&options);
     options.verify = true;
-    backend->fill_target(target, &options);
+    backend->compiler->fill_target(target, &options);
     const char *text = ci_format(
         ctx,
         "kernels f(in0: f32[8]) device=cpu backend=interp {\n  k0: for i0<8 parallel {\n"
@@ -403,9 +403,10 @@ run_checked(CiContext *ctx, const char *load, const char *store)
     CiKernels *kernels = ci_kernels_parse(ctx, text, target);
     run.loops = kernels->loops;
     test_allocate(ctx, &run, 8, 1, true);
-    CiExecutable *exe = backend->build(ctx, kernels, &options, &runtime, NULL);
+    CiQueue queue = {.backend = backend, .runtime = &runtime};
+    CiExecutable *exe = backend->compiler->build(ctx, &queue, kernels, &options, NULL);
     int32_t status = test_launch(ctx, &run, exe, kernels->kernels[0], 8, NULL);
-    backend->close(exe);
+    exe->close(exe);
     ci_allocator_close(runtime.allocator);
     return status;
 }
@@ -463,7 +464,7 @@ TEST(polls)
         CHECK(ci_protect(ctx, run_long_scan, &job) == CI_ERR_INTERRUPTED);
         CHECK_INT(asked, 3);
         if (job.exe)
-            job.exe->backend->close(job.exe);
+            job.exe->close(job.exe);
         ci_allocator_close(job.runtime.allocator);
     }
 }
@@ -472,9 +473,9 @@ TEST(polls)
 
 TEST(registry)
 {
-    CHECK_TEXT(ci_backend_find("cpu", NULL)->name, "c");
-    CHECK_TEXT(ci_backend_find("cpu", "interp")->name, "interp");
-    CHECK(ci_backend_find("cpu", "none") == NULL);
+    CHECK_TEXT(ci_backend_find(NULL, "cpu", NULL)->compiler->name, "c");
+    CHECK_TEXT(ci_backend_find(NULL, "cpu", "interp")->compiler->name, "interp");
+    CHECK(ci_backend_find(NULL, "cpu", "none") == NULL);
     CiOptions options;
     ci_options_default(&options);
     CHECK_TEXT(options.numerics, "numpy");

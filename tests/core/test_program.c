@@ -103,9 +103,9 @@ fake_call(void *data, const CiExternCall *call)
 }
 
 static int32_t
-fake_allocate(CiRuntime *runtime, size_t size, void **block)
+fake_allocate(const CiQueue *queue, size_t size, void **block)
 {
-    (void)runtime;
+    (void)queue;
     if (fails_now())
         return CI_ERR_MEMORY;
     fake.live++;
@@ -116,17 +116,17 @@ fake_allocate(CiRuntime *runtime, size_t size, void **block)
 }
 
 static void
-fake_release(CiRuntime *runtime, void *block, size_t size)
+fake_release(const CiQueue *queue, void *block, size_t size)
 {
-    (void)runtime;
+    (void)queue;
     fake.live--;
     memset(block, 0x7f, size); /* whoever reads it later gets nonsense */
 }
 
 static int32_t
-fake_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size)
+fake_copy_in(const CiQueue *queue, void *device, const void *host, size_t size)
 {
-    (void)runtime;
+    (void)queue;
     check_side(device, true);
     check_side(host, false);
     memcpy(device, host, size);
@@ -134,9 +134,9 @@ fake_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size)
 }
 
 static int32_t
-fake_copy_out(CiRuntime *runtime, void *host, const void *device, size_t size)
+fake_copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
 {
-    (void)runtime;
+    (void)queue;
     check_side(device, true);
     check_side(host, false);
     memcpy(host, device, size);
@@ -150,17 +150,17 @@ fake_close(CiExecutable *executable)
     fake.closed++;
 }
 
-static const CiBackend host_backend = {
-    .device = "test", .name = "fake", .launch = fake_launch, .close = fake_close};
-static const CiBackend device_backend = {.device = "test",
-                                         .name = "fake",
-                                         .launch = fake_launch,
-                                         .close = fake_close,
-                                         .allocate = fake_allocate,
-                                         .release = fake_release,
-                                         .copy_in = fake_copy_in,
-                                         .copy_out = fake_copy_out};
-static CiExecutable fake_executable;
+static const CiDevice host = {.abi = CI_DEVICE_ABI, .name = "test"};
+static const CiDevice device = {.abi = CI_DEVICE_ABI,
+                                .name = "test",
+                                .allocate = fake_allocate,
+                                .release = fake_release,
+                                .copy_in = fake_copy_in,
+                                .copy_out = fake_copy_out};
+static const CiCompiler compiler = {.abi = CI_DEVICE_ABI, .name = "fake"};
+static const CiBackend host_backend = {&host, &compiler}, device_backend = {&device, &compiler};
+static CiExecutable fake_executable = {
+    .queue = {.backend = &host_backend}, .launch = fake_launch, .close = fake_close};
 
 static void
 retain(void *data)
@@ -235,8 +235,8 @@ open_wrapper(CiContext *ctx, const CiWrapper *w, const CiBackend *backend)
             ((CiExtern *)w->lines[i].ext->ext)->retain = retain;
             ((CiExtern *)w->lines[i].ext->ext)->release = release;
         }
-    if (ci_program_open(w, backend, &fake_executable, &fake.runtime, &program, message,
-                        sizeof message))
+    CiQueue queue = {.backend = backend, .runtime = &fake.runtime};
+    if (ci_program_open(w, &queue, &fake_executable, &program, message, sizeof message))
         ci_fail(ctx, CI_ERR_INTERNAL, "%s", message);
     return program;
 }
@@ -696,9 +696,9 @@ TEST(a_library_call_without_a_function_is_refused)
     char message[256];
     CiProgram *program;
     CiWrapper *w = ci_wrap(test_kernels(ctx, MIXED, NULL));
-    CHECK_INT(
-        ci_program_open(w, &host_backend, NULL, &fake.runtime, &program, message, sizeof message),
-        CI_ERR_UNSUPPORTED);
+    CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
+    CHECK_INT(ci_program_open(w, &queue, NULL, &program, message, sizeof message),
+              CI_ERR_UNSUPPORTED);
     CHECK_TEXT(message, "ten has no function to call: text cannot carry one");
     CHECK(!program);
 }

@@ -1,13 +1,13 @@
-/* Random loops and branches around slices, writes in place and rotations, with sizes that move with a
- * loop or that data decide, and checks that may fail: what comes out of a program is what a walk over
- * the graph says, which knows values and no memory. */
+/* Random loops and branches around slices, writes in place and rotations, with sizes that move with
+ * a loop or that data decide, and checks that may fail: what comes out of a program is what a walk
+ * over the graph says, which knows values and no memory. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "api/cinductor.h"
 #include "ci_test.h"
 
-#define N 5          /* elements of a vector */
+#define N 5 /* elements of a vector */
 #define MAX_VALUES 400
 #define MAX_DEPTH 3
 #define MAX_RESULTS 8
@@ -18,10 +18,10 @@
 typedef struct Maker {
     CiText *out;
     uint64_t state;
-    int next; /* value number */
+    int next;              /* value number */
     int kinds[MAX_VALUES]; /* 1: vector, 0: scalar */
     int ids[MAX_VALUES];
-    int count; /* values in scope */
+    int count;                        /* values in scope */
     int trips[MAX_DEPTH + 1], nloops; /* variables k0, k1, … in scope */
     int statements;
 } Maker;
@@ -61,7 +61,8 @@ static int
 choose(Maker *m, int kind)
 {
     for (;;) {
-        int value = pick(m, 3) ? m->count - 1 - pick(m, m->count < 6 ? m->count : 6) : pick(m, m->count);
+        int value =
+            pick(m, 3) ? m->count - 1 - pick(m, m->count < 6 ? m->count : 6) : pick(m, m->count);
         if (m->kinds[value] == kind || pick(m, 200) == 0)
             for (int k = 0; k < m->count; k++, value = (value + 1) % m->count)
                 if (m->kinds[value] == kind)
@@ -96,7 +97,8 @@ make_symbol(Maker *m, int limit)
         value = ci_format(m->out->ctx, "%%%d", id + 3);
     }
     ci_text_line(m->out, "%%%d: i64[] = cast(%s)", id + 4, value);
-    ci_text_line(m->out, "%%%d: python i64[] = define(%%%d) u%d in [0, %d)", id + 5, id + 4, id, limit);
+    ci_text_line(m->out, "%%%d: python i64[] = define(%%%d) u%d in [0, %d)", id + 5, id + 4, id,
+                 limit);
     return ci_format(m->out->ctx, "u%d", id);
 }
 
@@ -122,8 +124,10 @@ moving_window(Maker *m)
     int loop = pick(m, m->nloops), last = m->trips[loop] - 1, kind = pick(m, 3);
     if (kind == 0) {
         Window w = plain_window(m);
-        int size = 1 + pick(m, N - last), first = pick(m, N - last - size + 1) + (w.step < 0 ? size - 1 : 0);
-        return (Window){ci_format(ctx, "k%d + %d", loop, first), ci_format(ctx, "%d", size), w.step};
+        int size = 1 + pick(m, N - last),
+            first = pick(m, N - last - size + 1) + (w.step < 0 ? size - 1 : 0);
+        return (Window){ci_format(ctx, "k%d + %d", loop, first), ci_format(ctx, "%d", size),
+                        w.step};
     }
     int size = last + pick(m, N - last + 1), start = pick(m, N - size + 1);
     if (kind == 1)
@@ -157,7 +161,8 @@ make_window(Maker *m, int vector, const char **size)
     else
         w = pick(m, 4) ? plain_window(m) : data_window(m);
     int id = m->next++;
-    ci_text_line(m->out, "%%%d: f64[%s] = slice(%s, starts=[%s], steps=[%d])", id, w.size, from, w.start, w.step);
+    ci_text_line(m->out, "%%%d: f64[%s] = slice(%s, starts=[%s], steps=[%d])", id, w.size, from,
+                 w.start, w.step);
     *size = w.size;
     return id;
 }
@@ -167,8 +172,10 @@ make_assign(Maker *m)
 {
     const char *size = NULL;
     int base = choose(m, 1), id = make_window(m, base, &size);
-    const char *value = pick(m, 3) ? ci_format(m->out->ctx, "%%%d", make_window(m, pick(m, 2) ? base : choose(m, 1), &size))
-                                   : name(m, choose(m, 0));
+    const char *value = pick(m, 3)
+                            ? ci_format(m->out->ctx, "%%%d",
+                                        make_window(m, pick(m, 2) ? base : choose(m, 1), &size))
+                            : name(m, choose(m, 0));
     if (pick(m, 2)) {
         int sum = m->next++;
         ci_text_line(m->out, "%%%d: f64[%s] = add(%%%d, %s)", sum, size, id, value);
@@ -216,7 +223,8 @@ make_check(Maker *m)
 {
     const char *a = name(m, choose(m, 0)), *b = name(m, choose(m, 0));
     int id = m->next++;
-    ci_text_line(m->out, "%%%d: bool[] = %s(%s, %s)", id, pick(m, 8) ? "equal" : "less", a, pick(m, 8) ? a : b);
+    ci_text_line(m->out, "%%%d: bool[] = %s(%s, %s)", id, pick(m, 8) ? "equal" : "less", a,
+                 pick(m, 8) ? a : b);
     ci_text_line(m->out, "check(%%%d) \"%%%d\"", id, id);
 }
 
@@ -284,7 +292,8 @@ make_loop(Maker *m, int depth)
     }
     const char *declared = list_declared(m, count, kinds, first + !is_for);
     if (is_for) {
-        ci_text_line(m->out, "%s = for k%d<%d carry (%s) {", declared, m->nloops, trips, carried.data);
+        ci_text_line(m->out, "%s = for k%d<%d carry (%s) {", declared, m->nloops, trips,
+                     carried.data);
         m->trips[m->nloops++] = trips ? trips : 1;
         m->out->indent += 2;
         int made = add_value(m, 0);
@@ -317,7 +326,8 @@ make_loop(Maker *m, int depth)
 static void
 make_branches(Maker *m, int depth)
 {
-    int kinds[3], count = 1 + pick(m, 3), outside = m->count, condition = make_condition(m), first = m->next;
+    int kinds[3], count = 1 + pick(m, 3), outside = m->count, condition = make_condition(m),
+                  first = m->next;
     for (int k = 0; k < count; k++)
         kinds[k] = pick(m, 3) > 0;
     m->next += count;
@@ -374,7 +384,8 @@ make_program(CiContext *ctx, uint64_t seed)
     for (int k = 0; k < count; k++)
         make_statement(&m, 0);
     const char *results[3];
-    for (int k = 0; k < 3; k++) { /* an input that is written is returned as it then is: not asked for here */
+    for (int k = 0; k < 3;
+         k++) { /* an input that is written is returned as it then is: not asked for here */
         int value = choose(&m, k < 2);
         results[k] = name(&m, value);
         if (m.ids[value] < 0)
@@ -437,7 +448,8 @@ define(Walk *walk, const CiNode *node, double value)
     int k = 0;
     while (k < walk->nsymbols && walk->symbols[k] != symbol)
         k++;
-    walk->has_failed |= value < (double)symbol->low || value >= (double)evaluate(walk, node->starts[1]);
+    walk->has_failed |=
+        value < (double)symbol->low || value >= (double)evaluate(walk, node->starts[1]);
     walk->symbols[k] = symbol;
     walk->values[k] = (int64_t)value;
     walk->nsymbols += k == walk->nsymbols;
@@ -447,14 +459,22 @@ static double
 compute(CiOp op, double a, double b)
 {
     switch (op) {
-    case CI_OP_add: return a + b;
-    case CI_OP_subtract: return a - b;
-    case CI_OP_maximum: return a >= b || a != a ? a : b;
-    case CI_OP_minimum: return a <= b || a != a ? a : b;
-    case CI_OP_greater: return a > b;
-    case CI_OP_less: return a < b;
-    case CI_OP_equal: return a == b;
-    default: return a;
+    case CI_OP_add:
+        return a + b;
+    case CI_OP_subtract:
+        return a - b;
+    case CI_OP_maximum:
+        return a >= b || a != a ? a : b;
+    case CI_OP_minimum:
+        return a <= b || a != a ? a : b;
+    case CI_OP_greater:
+        return a > b;
+    case CI_OP_less:
+        return a < b;
+    case CI_OP_equal:
+        return a == b;
+    default:
+        return a;
     }
 }
 
@@ -511,7 +531,8 @@ walk_node(Walk *walk, CiNode *node)
         const double *value = elements(walk, node->args[2]);
         memcpy(out, a, sizeof(double) * N);
         for (int i = 0; i < count_of(walk, view); i++)
-            out[evaluate(walk, view->starts[0]) + i * evaluate(walk, view->steps[0])] = value[node->args[2]->rank ? i : 0];
+            out[evaluate(walk, view->starts[0]) + i * evaluate(walk, view->steps[0])] =
+                value[node->args[2]->rank ? i : 0];
     } else if (node->op == CI_OP_sum) {
         *out = 0;
         for (int i = 0; i < count_of(walk, node->args[0]); i++)
@@ -529,8 +550,9 @@ walk_node(Walk *walk, CiNode *node)
         walk_block(walk, node->blocks[!*a]);
     } else if (node->op == CI_OP_result) {
         CiNode *region = node->args[0];
-        CiNode *const *from = region->op == CI_OP_if ? region->blocks[!*elements(walk, region->args[0])]->results
-                                                     : region->blocks[0]->params + (region->op == CI_OP_for);
+        CiNode *const *from = region->op == CI_OP_if
+                                  ? region->blocks[!*elements(walk, region->args[0])]->results
+                                  : region->blocks[0]->params + (region->op == CI_OP_for);
         memcpy(out, elements(walk, from[node->index]), sizeof(double) * N);
     } else {
         for (int i = 0; i < count; i++) {
@@ -577,7 +599,8 @@ static void
 compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
 {
     for (int k = 0; k < graph->nwrites; k++)
-        CHECK(is_same(run->inputs[graph->writes[k].input->index], elements(walk, graph->writes[k].value), N));
+        CHECK(is_same(run->inputs[graph->writes[k].input->index],
+                      elements(walk, graph->writes[k].value), N));
     for (int k = 0; k < NINPUTS; k++) {
         bool is_written = false;
         for (int w = 0; w < graph->nwrites; w++)
@@ -589,11 +612,13 @@ compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
         int64_t storage[2 * CI_MAX_RANK];
         ci_program_return_at(program, k, NULL, storage, &value);
         CHECK(value.input >= 0 || value.result_buffer >= 0);
-        const double *data = value.input >= 0 ? run->inputs[value.input] : run->results[value.result_buffer];
+        const double *data =
+            value.input >= 0 ? run->inputs[value.input] : run->results[value.result_buffer];
         double got[N];
         for (int i = 0; i < count_of(walk, graph->body->results[k]); i++)
             got[i] = data[value.offset + (value.rank ? i * value.strides[0] : 0)];
-        CHECK(is_same(got, elements(walk, graph->body->results[k]), count_of(walk, graph->body->results[k])));
+        CHECK(is_same(got, elements(walk, graph->body->results[k]),
+                      count_of(walk, graph->body->results[k])));
     }
 }
 
@@ -609,8 +634,10 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
     options.verify = true;
     options.fusion = fusion;
     int failures = ci_test_failures;
-    CiApiTarget target = {
-        .device = backend->device, .backend = backend->name, .options = &options, .host_arrays = true};
+    CiApiTarget target = {.device = backend->device->name,
+                          .backend = backend->compiler->name,
+                          .options = &options,
+                          .host_arrays = true};
     if (ci_api_compile_text(api, text, &target, &program, message)) {
         CI_TEST_SAY("%s", message);
     } else {
@@ -620,7 +647,9 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
             memcpy(elements(&walk, graph->inputs[k]), INPUTS[k], sizeof INPUTS[k]);
         walk_block(&walk, graph->body);
         memcpy(run.inputs, INPUTS, sizeof INPUTS);
-        CiCall call = {.inputs = (void *[]){run.inputs[0], run.inputs[1]}, .new_result = new_result, .arg = &run};
+        CiCall call = {.inputs = (void *[]){run.inputs[0], run.inputs[1]},
+                       .new_result = new_result,
+                       .arg = &run};
         CHECK_INT(ci_program_run(program, &call), walk.has_failed ? CI_ERR_CHECK : CI_OK);
         if (walk.has_failed)
             CHECK(memcmp(run.inputs, INPUTS, sizeof INPUTS) == 0);
@@ -629,7 +658,7 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
         ci_program_release(program);
     }
     if (failures != ci_test_failures)
-        printf("backend %s, fusion %d\n%s", backend->name, fusion, text);
+        printf("backend %s, fusion %d\n%s", backend->compiler->name, fusion, text);
     ci_context_close(ctx);
 }
 
@@ -639,9 +668,10 @@ check_seeds(const char *device, const char *name, int first, int count, bool bot
     CiApi *api;
     CiOptions options;
     char reason[512];
-    const CiBackend *backend = ci_backend_find(device, name);
+    const CiBackend *backend = ci_backend_find(NULL, device, name);
     ci_options_default(&options);
-    if (backend->why_not_available && backend->why_not_available(&options, reason, sizeof reason))
+    if (backend->compiler->why_not_available &&
+        backend->compiler->why_not_available(&options, reason, sizeof reason))
         return;
     CHECK_INT(ci_api_open(&api, 1, ""), CI_OK);
     for (int seed = first; seed < first + count && ci_test_failures < 3; seed++) {

@@ -50,7 +50,13 @@ typedef struct Check {
 static const CiBackend *
 gpu(void)
 {
-    return ci_backend_find("cuda", "cuda");
+    return ci_backend_find(NULL, "cuda", "cuda");
+}
+
+static CiQueue
+queue_of(CiRuntime *runtime)
+{
+    return (CiQueue){.backend = gpu(), .runtime = runtime};
 }
 
 /* ---- values ---- */
@@ -117,12 +123,13 @@ static void *
 new_device_result(void *arg, int number, const CiResultBuffer *result)
 {
     Side *side = arg;
+    CiQueue queue = queue_of(side->device);
     void *block = NULL;
     int64_t count = 1;
     for (int k = 0; k < result->rank; k++)
         count *= result->sizes[k];
     if (number >= MAX_RESULTS ||
-        gpu()->allocate(side->device, (size_t)(count * ci_dtype_size(result->dtype)), &block))
+        gpu()->device->allocate(&queue, (size_t)(count * ci_dtype_size(result->dtype)), &block))
         return NULL;
     side->nresults = number >= side->nresults ? number + 1 : side->nresults;
     side->results[number] = (Memory){result->dtype, count, block};
@@ -132,8 +139,9 @@ new_device_result(void *arg, int number, const CiResultBuffer *result)
 static void
 release_device_results(Side *side)
 {
+    CiQueue queue = queue_of(side->device);
     for (int k = 0; k < side->nresults; k++) {
-        gpu()->release(side->device, side->results[k].data, 0);
+        gpu()->device->release(&queue, side->results[k].data, 0);
         side->results[k].data = NULL;
     }
 }
@@ -141,7 +149,8 @@ release_device_results(Side *side)
 static int32_t
 run_times(const Check *check, Side *side, void *const *inputs, int times, double *ms)
 {
-    int32_t status = gpu()->synchronize(side->device);
+    CiQueue queue = queue_of(side->device);
+    int32_t status = gpu()->device->synchronize(&queue);
     int64_t start = ci_os_time_ns();
     for (int k = 0; k < times && !status; k++) {
         CiCall call = {.inputs = inputs,
@@ -153,7 +162,7 @@ run_times(const Check *check, Side *side, void *const *inputs, int times, double
         release_device_results(side);
     }
     if (!status)
-        status = gpu()->synchronize(side->device);
+        status = gpu()->device->synchronize(&queue);
     *ms = (double)(ci_os_time_ns() - start) * 1e-6 / times;
     return status;
 }
@@ -163,6 +172,7 @@ static const char *
 time_side(Check *check, Side *side)
 {
     void *inputs[MAX_INPUTS] = {0};
+    CiQueue queue = queue_of(side->device);
     double ms[9] = {0}, bytes = 0;
     int32_t status = CI_OK;
     for (int k = 0; k < check->graph->ninputs && !status; k++) {
@@ -171,14 +181,14 @@ time_side(Check *check, Side *side)
         if (!memory->data)
             continue;
         bytes += (double)size;
-        status = gpu()->allocate(side->device, size, &inputs[k]);
+        status = gpu()->device->allocate(&queue, size, &inputs[k]);
         if (!status)
-            status = gpu()->copy_in(side->device, inputs[k], memory->data, size);
+            status = gpu()->device->copy_in(&queue, inputs[k], memory->data, size);
     }
     for (int k = 0; k < 12 && !status; k++)
         status = run_times(check, side, inputs, 20, &ms[k < 3 ? 0 : k - 3]);
     for (int k = 0; k < check->graph->ninputs; k++)
-        gpu()->release(side->device, inputs[k], 0);
+        gpu()->device->release(&queue, inputs[k], 0);
     for (int i = 0; i < 9; i++)
         for (int j = i + 1; j < 9; j++)
             if (ms[j] < ms[i]) {
@@ -260,8 +270,8 @@ compile_side(CiApi *api, Check *check, const char *device, const char *backend, 
     if (!status) {
         CiRequest request = {.graph = own.graph,
                              .options = &options,
-                             .backend = ci_backend_find(device, backend),
-                             .runtime = ci_api_runtime(api),
+                             .queue = {.backend = ci_backend_find(NULL, device, backend),
+                                       .runtime = ci_api_runtime(api)},
                              .host_arrays = !side->device};
         status = ci_compile(&request);
         side->program = request.program;
@@ -402,12 +412,13 @@ run_both(CiApi *api, Check *check, Side *card)
     } else if (!fill_inputs(check, card) || !fill_inputs(check, &cpu)) {
         why = "no memory";
     } else {
+        CiQueue queue = queue_of(ci_api_runtime(api));
         CiStatus here = run_side(check, card), there = run_side(check, &cpu);
         if (here == CI_OK && there == CI_OK)
             why = compare_sides(check, card, &cpu);
         else if (here != there) /* a check may fail, on both */
-            why = here ? gpu()->last_error(ci_api_runtime(api), text, sizeof text)
-                       : ci_status_name(there);
+            why =
+                here ? gpu()->device->last_error(&queue, text, sizeof text) : ci_status_name(there);
         else if (here != CI_ERR_CHECK)
             why = ci_status_name(here);
     }

@@ -1,8 +1,12 @@
 /* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a
- * launch of real code does nothing but count, one of the fake NVRTC's is emulated. $FAKE_CUDA_FAIL
- * names a function that fails (out of memory for allocation, else an unknown error). */
+ * launch of real code does nothing but count, one of the fake NVRTC's is emulated. $FAKE_CUDA_COUNT
+ * devices (one) have a context each, and what belongs to one is refused by the others. What a
+ * stream is given is done at once. $FAKE_CUDA_FAIL names a function that fails (out of memory for
+ * allocation, else an unknown error). */
 #include "emulator.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +25,19 @@ EXPORT int cuInit(unsigned flags);
 EXPORT int cuDeviceGetCount(int *count);
 EXPORT int cuDeviceGet(int *device, int ordinal);
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
+EXPORT int cuDeviceGetName(char *name, int length, int device);
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+EXPORT int cuMemGetInfo_v2(size_t *left, size_t *all);
+EXPORT int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream);
+EXPORT int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream);
+EXPORT int cuStreamCreate(void **stream, unsigned flags);
+EXPORT int cuStreamDestroy_v2(void *stream);
+EXPORT int cuEventCreate(void **event, unsigned flags);
+EXPORT int cuEventDestroy_v2(void *event);
+EXPORT int cuEventRecord(void *event, void *stream);
+EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
+EXPORT int cuEventSynchronize(void *event);
+EXPORT int cuEventElapsedTime(float *ms, void *first, void *second);
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
 EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 EXPORT int cuCtxPushCurrent_v2(void *context);
@@ -40,13 +57,65 @@ EXPORT int cuMemsetD32Async(Address block, unsigned value, size_t count, void *s
 EXPORT int cuMemcpyHtoD_v2(Address to, const void *from, size_t size);
 EXPORT int cuMemcpyDtoH_v2(void *to, Address from, size_t size);
 EXPORT int cuStreamSynchronize(void *stream);
+EXPORT int cuCtxSynchronize(void);
 EXPORT int cuGetErrorString(int result, const char **text);
 EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by NVRTC */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 
+#define MOST_DEVICES 8
+#define MOST_OWNED 65536
+#define WRONG_CONTEXT 400
+
+typedef struct Owned {
+    const void *what;
+    int device;
+} Owned;
+
 static int blocks, launches;
 static int is_emulated; /* all of a process or none */
+static int contexts[MOST_DEVICES];
+static Owned
+    owned[MOST_OWNED]; /* memory, modules, streams, events: the latest of an address counts */
+static int nowned;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local int current[16], depth;
+
+static int
+device_now(void)
+{
+    return depth > 0 ? current[depth - 1] : -1;
+}
+
+static void
+own(const void *what)
+{
+    pthread_mutex_lock(&lock);
+    owned[nowned++ % MOST_OWNED] = (Owned){what, device_now()};
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether it is the current device's; what was never seen is nobody's. */
+static int
+is_ours(const void *what)
+{
+    int device = device_now();
+    pthread_mutex_lock(&lock);
+    for (int k = nowned - 1; what && k >= 0 && k > nowned - MOST_OWNED; k--)
+        if (owned[k % MOST_OWNED].what == what) {
+            device = owned[k % MOST_OWNED].device;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    return device == device_now();
+}
+
+static int
+count_devices(void)
+{
+    const char *text = getenv("FAKE_CUDA_COUNT");
+    return text ? atoi(text) : 1;
+}
 
 int
 cuInit(unsigned flags)
@@ -58,7 +127,7 @@ cuInit(unsigned flags)
 int
 cuDeviceGetCount(int *count)
 {
-    *count = fails("cuDeviceGetCount", 1) ? 0 : 1;
+    *count = fails("cuDeviceGetCount", 1) ? 0 : count_devices();
     return 0;
 }
 
@@ -66,7 +135,7 @@ int
 cuDeviceGet(int *device, int ordinal)
 {
     *device = ordinal;
-    return 0;
+    return ordinal < count_devices() ? 0 : 101;
 }
 
 int
@@ -78,10 +147,32 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
 }
 
 int
-cuDevicePrimaryCtxRetain(void **context, int device)
+cuDeviceGetName(char *name, int length, int device)
+{
+    snprintf(name, (size_t)length, "Fake %d", device);
+    return 0;
+}
+
+int
+cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
     (void)device;
-    *context = &blocks;
+    *bytes = (size_t)1 << 34;
+    return 0;
+}
+
+int
+cuMemGetInfo_v2(size_t *left, size_t *all)
+{
+    *all = (size_t)1 << 34;
+    *left = *all - (size_t)blocks;
+    return 0;
+}
+
+int
+cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &contexts[device];
     return fails("cuDevicePrimaryCtxRetain", 999);
 }
 
@@ -95,14 +186,14 @@ cuDevicePrimaryCtxRelease_v2(int device)
 int
 cuCtxPushCurrent_v2(void *context)
 {
-    (void)context;
+    current[depth++] = (int)((int *)context - contexts);
     return 0;
 }
 
 int
 cuCtxPopCurrent_v2(void **context)
 {
-    *context = &blocks;
+    *context = &contexts[current[--depth]];
     return 0;
 }
 
@@ -111,6 +202,7 @@ cuModuleLoadData(void **module, const void *image)
 {
     is_emulated = *(const char *)image == '/';
     *module = is_emulated ? emulator_open(image) : (void *)image;
+    own(*module);
     return !*module ? 1 : fails("cuModuleLoadData", 999);
 }
 
@@ -126,6 +218,9 @@ int
 cuModuleGetFunction(void **function, void *module, const char *name)
 {
     *function = is_emulated ? emulator_find(module, name) : module;
+    if (!is_ours(module))
+        return WRONG_CONTEXT;
+    own(*function);
     return *function ? 0 : 1;
 }
 
@@ -142,7 +237,9 @@ int
 cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
-    (void)gz, (void)by, (void)bz, (void)stream, (void)extra;
+    (void)gz, (void)by, (void)bz, (void)extra;
+    if (!is_ours(function) || !is_ours(stream))
+        return WRONG_CONTEXT;
     launches++;
     if (gx == 0 || gy == 0 || bx == 0 || bx > 1024)
         return 1;
@@ -158,6 +255,7 @@ cuMemAllocAsync(Address *block, size_t size, void *stream)
     if (fails("cuMemAllocAsync", 2))
         return 2;
     *block = (Address)(size_t)calloc(1, size);
+    own((void *)(size_t)*block);
     blocks++;
     return *block ? 0 : 2;
 }
@@ -165,7 +263,8 @@ cuMemAllocAsync(Address *block, size_t size, void *stream)
 int
 cuMemFreeAsync(Address block, void *stream)
 {
-    (void)stream;
+    if (!is_ours((void *)(size_t)block) || !is_ours(stream))
+        return WRONG_CONTEXT;
     free((void *)(size_t)block);
     blocks--;
     return 0;
@@ -210,10 +309,82 @@ cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 }
 
 int
+cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream)
+{
+    return is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : WRONG_CONTEXT;
+}
+
+int
+cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
+{
+    return is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : WRONG_CONTEXT;
+}
+
+int
 cuStreamSynchronize(void *stream)
 {
-    (void)stream;
+    return !is_ours(stream) ? WRONG_CONTEXT : fails("cuStreamSynchronize", 999);
+}
+
+int
+cuCtxSynchronize(void)
+{
     return fails("cuStreamSynchronize", 999);
+}
+
+int
+cuStreamCreate(void **stream, unsigned flags)
+{
+    (void)flags;
+    *stream = malloc(1);
+    own(*stream);
+    return fails("cuStreamCreate", 999);
+}
+
+int
+cuStreamDestroy_v2(void *stream)
+{
+    int result = is_ours(stream) ? 0 : WRONG_CONTEXT;
+    free(stream);
+    return result;
+}
+
+int
+cuEventCreate(void **event, unsigned flags)
+{
+    return cuStreamCreate(event, flags);
+}
+
+int
+cuEventDestroy_v2(void *event)
+{
+    return cuStreamDestroy_v2(event);
+}
+
+int
+cuEventRecord(void *event, void *stream)
+{
+    return is_ours(event) && is_ours(stream) ? 0 : WRONG_CONTEXT;
+}
+
+int
+cuStreamWaitEvent(void *stream, void *event, unsigned flags)
+{
+    (void)event, (void)flags; /* it may be another device's */
+    return is_ours(stream) ? 0 : WRONG_CONTEXT;
+}
+
+int
+cuEventSynchronize(void *event)
+{
+    return is_ours(event) ? 0 : WRONG_CONTEXT;
+}
+
+int
+cuEventElapsedTime(float *ms, void *first, void *second)
+{
+    *ms = 0.5f;
+    return is_ours(first) && is_ours(second) ? 0 : WRONG_CONTEXT;
 }
 
 int

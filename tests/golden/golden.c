@@ -181,12 +181,12 @@ make_target(CiContext *ctx, const Run *run)
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 #ifdef GOLDEN_DEVICE
-    const CiBackend *backend = ci_backend_find(run->device, run->backend);
+    const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
     CiOptions options;
     ci_options_default(&options);
     options.arch = "x86-64-v3";
     if (backend && strcmp(run->device, "cpu") != 0)
-        backend->fill_target(target, &options);
+        backend->compiler->fill_target(target, &options);
 #endif
     return target;
 }
@@ -213,11 +213,12 @@ source_of(CiContext *ctx, const CiKernels *kernels)
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_DEVICE
     CiOptions options;
-    const CiBackend *backend = ci_backend_find(kernels->target->device, kernels->target->backend);
+    const CiBackend *backend =
+        ci_backend_find(NULL, kernels->target->device, kernels->target->backend);
     ci_options_default(&options);
     options.arch = "x86-64-v3";
-    if (backend && backend->emit)
-        backend->emit(&text, kernels, &options);
+    if (backend && backend->compiler->emit)
+        backend->compiler->emit(&text, kernels, &options);
 #else
     (void)kernels;
 #endif
@@ -262,11 +263,11 @@ show_statements(CiContext *ctx, const Run *run)
     ci_options_default(&options);
     options.verify = true;
     options.arch = "x86-64-v3";
-    const CiBackend *backend = ci_backend_find(run->device, run->backend);
+    const CiBackend *backend = ci_backend_find(NULL, run->device, run->backend);
     if (has_word(run->dump, "expand"))
         show_procs(ctx, "expand", ci_expand(run->kernels));
-    if (has_word(run->dump, "procs") && backend && backend->lower)
-        show_procs(ctx, "procs", backend->lower(run->kernels, &options));
+    if (has_word(run->dump, "procs") && backend && backend->compiler->lower)
+        show_procs(ctx, "procs", backend->compiler->lower(run->kernels, &options));
 #else
     (void)ctx, (void)run;
 #endif

@@ -45,7 +45,7 @@ struct Build {
     const CiOptions *options;
     CiRuntime *runtime;
     CiBuildInfo *info;
-    CiCompiler compiler;
+    CiSystemCompiler compiler;
     bool is_fast;
     int nkernels, nunits;
     int *unit_of; /* by kernel id, as are these */
@@ -359,11 +359,11 @@ close_unit(Unit *unit, bool has_failed)
 }
 
 CiExecutable *
-ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
-             const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+             const CiOptions *options, CiBuildInfo *info)
 {
     CiBuildInfo ignored;
-    Build b = {.kernels = kernels, .options = options, .runtime = runtime};
+    Build b = {.kernels = kernels, .options = options, .runtime = queue->runtime};
     b.info = info ? info : &ignored;
     b.is_fast = options->numerics && !strcmp(options->numerics, "fast");
     b.nkernels = ci_cpu_highest_id(kernels) + 1;
@@ -382,7 +382,8 @@ ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
         free(b.executable);
         ci_fail(ctx, status, "%s", message);
     }
-    b.executable->base = (CiExecutable){backend, runtime};
+    b.executable->base =
+        (CiExecutable){.queue = *queue, .close = ci_cpu_close, .launch = ci_cpu_launch};
     for (int u = 0; u < b.nunits; u++)
         b.executable->libraries[b.executable->nlibraries++] = b.units[u].library;
     return &b.executable->base;

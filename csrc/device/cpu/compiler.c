@@ -54,7 +54,7 @@ static const char *const libraries[CI_LIBRARY_COUNT] = {
 /* ---- finding ---- */
 
 static void
-describe(CiCompiler *compiler)
+describe(CiSystemCompiler *compiler)
 {
     char resolved[4096];
     CiFileInfo info = {0};
@@ -67,7 +67,7 @@ describe(CiCompiler *compiler)
 
 /* The program is the first word; the others go before our own arguments. */
 static bool
-find_from_variable(CiCompiler *compiler, const char *variable)
+find_from_variable(CiSystemCompiler *compiler, const char *variable)
 {
     const char *at = variable + strspn(variable, " \t");
     size_t length = strcspn(at, " \t"), used = 0;
@@ -89,7 +89,7 @@ find_from_variable(CiCompiler *compiler, const char *variable)
 }
 
 bool
-ci_compiler_find(CiCompiler *compiler)
+ci_compiler_find(CiSystemCompiler *compiler)
 {
     static const char *const names[] = {"cc", "gcc", "clang"};
     const char *variable = getenv("CC");

@@ -7,26 +7,26 @@
 
 #define CI_CPU_MAX_WORDS 64
 
-typedef struct CiCompiler {
+typedef struct CiSystemCompiler {
     char path[4096];  /* what is run */
     char words[1024]; /* arguments of $CC behind the program, each ended by NUL */
     int nwords;
     char stamp[4224];  /* of the program: resolved path, size and time of change */
     char identity[65]; /* of what compiles: enters cache keys; "": it is not known (identity.c) */
-} CiCompiler;
+} CiSystemCompiler;
 
 /* $CC (its words split at spaces; no shell is involved), cc, gcc, clang: the first that exists. */
-bool ci_compiler_find(CiCompiler *compiler);
+bool ci_compiler_find(CiSystemCompiler *compiler);
 const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
 /* Fills the identity; asks the compiler once for all builds of a runtime where it may be a wrapper.
  * Fails with CI_ERR_COMPILE when it does not answer at all, or CI_ERR_INTERRUPTED. */
-void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiCompiler *compiler,
+void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler,
                           double timeout_s);
 
 /* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with
  * CI_ERR_COMPILE, naming the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */
 typedef struct CiCompileJob {
-    const CiCompiler *compiler;
+    const CiSystemCompiler *compiler;
     const CiText *source;
     const bool *is_linked; /* per CiLibrary */
     CiCpuLevel level;

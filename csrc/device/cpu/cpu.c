@@ -13,7 +13,7 @@
 static const char *
 why_not_available(const CiOptions *options, char *out, size_t capacity)
 {
-    CiCompiler compiler;
+    CiSystemCompiler compiler;
     bool has_routines = ci_cpu_machine(ci_cpu_level(options))->routines != NULL;
     void *library = has_routines ? ci_cpu_math_open() : NULL;
     if (has_routines && !library) {
@@ -46,33 +46,15 @@ emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
     ci_cpu_emit_source(out, kernels, ci_cpu_lower(kernels, options), options, NULL);
 }
 
-static void
-close_executable(CiExecutable *executable)
-{
-    CiCpuExecutable *cpu = (CiCpuExecutable *)executable;
-    for (int k = 0; k < cpu->nlibraries; k++)
-        dlclose(cpu->libraries[k]);
-    free(cpu);
-}
+extern const CiCompiler ci_compiler_c;
 
-extern const CiBackend ci_backend_cpu_c;
-
-static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
-      CiBuildInfo *info)
-{
-    return ci_cpu_build(ctx, &ci_backend_cpu_c, kernels, options, runtime, info);
-}
-
-const CiBackend ci_backend_cpu_c = {
-    .device = "cpu",
+const CiCompiler ci_compiler_c = {
+    .abi = CI_DEVICE_ABI,
     .name = "c",
     .doc = "C source, the system's C compiler, vector mathematics of the C library",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
     .lower = ci_cpu_lower,
     .emit = emit,
-    .build = build,
-    .close = close_executable,
-    .launch = ci_cpu_launch,
+    .build = ci_cpu_build,
 };

@@ -21,14 +21,16 @@ typedef struct CiCpuExecutable {
     CiCpuKernel *kernels;
 } CiCpuExecutable;
 
-/* build.c: the build function of that backend; see CiBackend. */
-CiExecutable *ci_cpu_build(CiContext *ctx, const CiBackend *backend, const CiKernels *kernels,
-                           const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
+/* build.c: see CiCompiler. */
+CiExecutable *ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                           const CiOptions *options, CiBuildInfo *info);
 /* unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
  * returns the number of units. */
 int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);
 int ci_cpu_highest_id(const CiKernels *kernels);
 
+/* launch.c */
+void ci_cpu_close(CiExecutable *executable);
 int32_t ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 
 #endif

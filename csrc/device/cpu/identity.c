@@ -1,10 +1,11 @@
 /* Which compiler it is, for keys of the disk cache.
  *
  * The file of gcc or clang itself says it: its path, size and time of change. Any other program may
- * be a wrapper (a script, ccache, env), which stays as it is when the compiler behind it changes. It
- * is asked, once in each runtime, what it is (--version) and what it would run (-###): the answer
- * has the target and the compiler proper, whose file is looked at, as are the programs that a script
- * names. One that does not know the question is not known, and what it makes is not kept. */
+ * be a wrapper (a script, ccache, env), which stays as it is when the compiler behind it changes.
+ * It is asked, once in each runtime, what it is (--version) and what it would run (-###): the
+ * answer has the target and the compiler proper, whose file is looked at, as are the programs that
+ * a script names. One that does not know the question is not known, and what it makes is not kept.
+ */
 #include "device/cpu/compiler.h"
 
 #include "base/hash.h"
@@ -197,8 +198,8 @@ add_script(CiSha256 *hash, const char *path, int depth, int *left)
 /* Adds what the compiler answers, and sets *names_files when it names some; false when that is no
  * answer. */
 static bool
-ask(CiContext *ctx, CiRuntime *runtime, const CiCompiler *compiler, const char *const *question,
-    double timeout_s, CiSha256 *hash, bool *names_files)
+ask(CiContext *ctx, CiRuntime *runtime, const CiSystemCompiler *compiler,
+    const char *const *question, double timeout_s, CiSha256 *hash, bool *names_files)
 {
     const char *words[CI_CPU_MAX_WORDS], *word = compiler->words;
     int count = 0;
@@ -224,7 +225,7 @@ ask(CiContext *ctx, CiRuntime *runtime, const CiCompiler *compiler, const char *
 }
 
 static void
-ask_all(CiContext *ctx, CiRuntime *runtime, CiCompiler *compiler, double timeout_s)
+ask_all(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler, double timeout_s)
 {
     static const char *const version[] = {"--version", NULL};
     static const char *const run[] = {"-###", "-fsyntax-only", "-x", "c", "/dev/null", NULL};
@@ -240,7 +241,8 @@ ask_all(CiContext *ctx, CiRuntime *runtime, CiCompiler *compiler, double timeout
 }
 
 void
-ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiCompiler *compiler, double timeout_s)
+ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler,
+                     double timeout_s)
 {
     char question[65];
     const char *word = compiler->words;

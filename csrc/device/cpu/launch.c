@@ -5,8 +5,10 @@
 
 #include "base/os.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #define SMALL_SCRATCH 4096
 #define POLL_NS 5000000
@@ -137,11 +139,20 @@ ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
     int64_t work = launch->unit_work;
     Job job = {.function = kernel->run,
                .launch = launch,
-               .runtime = executable->runtime,
+               .runtime = executable->queue.runtime,
                .fault = fault,
                .units = launch->units};
     if (fault)
         fault->kind = 0;
     job.chunk_units = work < cpu->chunk_elements && work > 0 ? cpu->chunk_elements / work : 1;
     return kernel->finish ? run_split(&job, kernel) : run_all(&job);
+}
+
+void
+ci_cpu_close(CiExecutable *executable)
+{
+    CiCpuExecutable *cpu = (CiCpuExecutable *)executable;
+    for (int k = 0; k < cpu->nlibraries; k++)
+        dlclose(cpu->libraries[k]);
+    free(cpu);
 }

@@ -35,8 +35,8 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
     return why ? why : ci_cuda_why_no_nvrtc(nvrtc_folder(options), out, capacity);
 }
 
-static void
-fill_target(CiTarget *target, const CiOptions *options)
+void
+ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
 {
     (void)options;
     *target = (CiTarget){.device = "cuda",
@@ -152,7 +152,7 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
 {
-    CiCudaState *state = ci_cuda_state(executable->base.runtime);
+    CiCudaState *state = ci_cuda_state(&executable->base.queue);
     int32_t status = ci_cuda_enter(state);
     if (status)
         return status;
@@ -186,7 +186,7 @@ static void
 load_first(CiContext *ctx, CiCudaExecutable *executable, CiBuildInfo *info)
 {
     CiCudaImage *image = &executable->images[0];
-    CiCudaState *state = ci_cuda_state(executable->base.runtime);
+    CiCudaState *state = ci_cuda_state(&executable->base.queue);
     char why[300];
     CiCudaCompile job = ci_cuda_compile_job(executable, image->source);
     int64_t start = ci_os_time_ns();
@@ -198,7 +198,7 @@ load_first(CiContext *ctx, CiCudaExecutable *executable, CiBuildInfo *info)
         status = (CiStatus)load_cubin(executable, image, job.cubin);
     free(job.cubin);
     if (status) {
-        const char *text = ci_cuda_last_error(executable->base.runtime, why, sizeof why);
+        const char *text = ci_cuda_last_error(&executable->base.queue, why, sizeof why);
         ci_fail(ctx, status, "the kernels could not be loaded: %s",
                 text ? text : ci_status_text(status));
     }
@@ -237,7 +237,7 @@ close_executable(CiExecutable *base)
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
     ci_cuda_close_variants(executable);
     for (int k = 0; k < 2; k++) {
-        CiCudaState *state = executable->images[k].module ? ci_cuda_state(base->runtime) : NULL;
+        CiCudaState *state = executable->images[k].module ? ci_cuda_state(&base->queue) : NULL;
         if (state && !ci_cuda_enter(state))
             (void)ci_cuda_leave(state, state->driver.module_unload(executable->images[k].module));
     }
@@ -247,17 +247,18 @@ close_executable(CiExecutable *base)
     free(executable);
 }
 
-extern const CiBackend ci_backend_cuda;
+static int32_t launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault);
 
 static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
+build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
       CiBuildInfo *info)
 {
     CiBuildInfo ignored;
     CiCudaExecutable *executable = calloc(1, sizeof *executable);
     if (!executable)
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
-    executable->base = (CiExecutable){&ci_backend_cuda, runtime};
+    executable->base =
+        (CiExecutable){.queue = *queue, .close = close_executable, .launch = launch_kernel};
     executable->memory = ci_context_open();
     executable->is_fast = options->numerics && !strcmp(options->numerics, "fast");
     executable->uses_cache = options->cache;
@@ -299,14 +300,14 @@ fill_parameters(const CiCudaLayout *layout, const CiLaunch *launch, Parameters *
 }
 
 static int
-start(const CiCudaDriver *driver, const CiCudaFunction *function, const int64_t *sizes,
+start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch *launch,
       Parameters *parameters)
 {
-    int64_t blocks = ci_cuda_extent_value(&function->blocks, sizes);
+    int64_t blocks = ci_cuda_extent_value(&function->blocks, launch->sizes);
     if (blocks <= 0)
         return 0;
     return driver->launch(function->run, (unsigned)blocks, 1, 1, (unsigned)function->threads, 1, 1,
-                          (unsigned)function->shared_bytes, NULL, parameters->list, NULL);
+                          (unsigned)function->shared_bytes, launch->stream, parameters->list, NULL);
 }
 
 /* What the first leaves for the second lies in memory of the launch. */
@@ -316,15 +317,15 @@ start_both(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunc
 {
     CUdeviceptr partials = 0;
     if (!layout->has_finish)
-        return start(driver, &layout->functions[0], launch->sizes, parameters);
+        return start(driver, &layout->functions[0], launch, parameters);
     int64_t bytes = ci_cuda_extent_value(&layout->partial_bytes, launch->sizes);
-    int result = driver->allocate(&partials, (size_t)(bytes > 0 ? bytes : 1), NULL);
+    int result = driver->allocate(&partials, (size_t)(bytes > 0 ? bytes : 1), launch->stream);
     if (result)
         return result;
     parameters->list[parameters->count++] = &partials;
     for (int k = 0; k < 2 && !result; k++)
-        result = start(driver, &layout->functions[k], launch->sizes, parameters);
-    int freed = driver->release(partials, NULL);
+        result = start(driver, &layout->functions[k], launch, parameters);
+    int freed = driver->release(partials, launch->stream);
     return result ? result : freed;
 }
 
@@ -334,16 +335,18 @@ start_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLa
               Parameters *parameters, int *failed)
 {
     CUdeviceptr place = 0;
-    int result = driver->allocate(&place, sizeof *failed, NULL);
+    int result = driver->allocate(&place, sizeof *failed, launch->stream);
     if (result)
         return result;
     parameters->list[parameters->count++] = &place;
-    result = driver->clear(place, 0, 1, NULL);
+    result = driver->clear(place, 0, 1, launch->stream);
     if (!result)
-        result = start(driver, &layout->functions[0], launch->sizes, parameters);
+        result = start(driver, &layout->functions[0], launch, parameters);
     if (!result)
-        result = driver->copy_out(failed, place, sizeof *failed);
-    int freed = driver->release(place, NULL);
+        result = driver->copy_out_on(failed, place, sizeof *failed, launch->stream);
+    if (!result)
+        result = driver->synchronize(launch->stream);
+    int freed = driver->release(place, launch->stream);
     return result ? result : freed;
 }
 
@@ -369,7 +372,7 @@ static int32_t
 launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
 {
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
-    CiCudaState *state = ci_cuda_state(base->runtime);
+    CiCudaState *state = ci_cuda_state(&base->queue);
     int64_t sizes[CI_CUDA_MAX_SIZES];
     const CiCudaLayout *layout;
     CiLaunch own = *asked, *launch = &own;
@@ -398,25 +401,43 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     return CI_ERR_CHECK;
 }
 
-const CiBackend ci_backend_cuda = {
-    .device = "cuda",
+extern const CiDevice ci_device_cuda;
+extern const CiCompiler ci_compiler_cuda;
+
+const CiDevice ci_device_cuda = {
+    .abi = CI_DEVICE_ABI,
     .name = "cuda",
-    .doc = "CUDA C++ through NVRTC and the driver, on the first NVIDIA device",
-    .why_not_available = why_not_available,
-    .fill_target = fill_target,
-    .has_own_order = true,
-    .lower = lower,
-    .emit = emit,
-    .build = build,
-    .close = close_executable,
-    .launch = launch_kernel,
-    .why_slower = ci_cuda_why_slower,
-    .takes_extern = ci_cuda_takes_extern,
-    .run_extern = ci_cuda_run_extern,
+    .doc = "NVIDIA's devices, through the driver",
+    .count = ci_cuda_count,
+    .properties = ci_cuda_properties,
     .allocate = ci_cuda_allocate,
     .release = ci_cuda_release,
     .copy_in = ci_cuda_copy_in,
     .copy_out = ci_cuda_copy_out,
     .synchronize = ci_cuda_synchronize,
+    .memory_left = ci_cuda_memory_left,
+    .stream_open = ci_cuda_stream_open,
+    .stream_close = ci_cuda_stream_close,
+    .event_open = ci_cuda_event_open,
+    .event_close = ci_cuda_event_close,
+    .event_record = ci_cuda_event_record,
+    .event_wait = ci_cuda_event_wait,
+    .event_synchronize = ci_cuda_event_synchronize,
+    .event_elapsed = ci_cuda_event_elapsed,
+    .takes_extern = ci_cuda_takes_extern,
+    .run_extern = ci_cuda_run_extern,
     .last_error = ci_cuda_last_error,
+};
+
+const CiCompiler ci_compiler_cuda = {
+    .abi = CI_DEVICE_ABI,
+    .name = "cuda",
+    .doc = "CUDA C++ through NVRTC",
+    .why_not_available = why_not_available,
+    .fill_target = ci_cuda_fill_target,
+    .has_own_order = true,
+    .lower = lower,
+    .emit = emit,
+    .build = build,
+    .why_slower = ci_cuda_why_slower,
 };

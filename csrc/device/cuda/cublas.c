@@ -24,6 +24,7 @@ enum {
 #define CUBLAS_TABLE                                                                               \
     CUBLAS(create, cublasCreate_v2, (void **handle))                                               \
     CUBLAS(destroy, cublasDestroy_v2, (void *handle))                                              \
+    CUBLAS(use_stream, cublasSetStream_v2, (void *handle, CUstream stream))                        \
     CUBLAS(product, cublasGemmStridedBatchedEx,                                                    \
            (void *handle, int transpose_a, int transpose_b, int m, int n, int k,                   \
             const void *alpha, CUdeviceptr a, int type_a, int lead_a, long long step_a,            \
@@ -151,7 +152,8 @@ multiply(const CiCublas *cublas, const CiCudaProduct *p, const bool *is_transpos
 }
 
 bool
-ci_cublas_product(CiCudaState *state, const CiCudaProduct *product, int *result)
+ci_cublas_product(CiCudaState *state, const CiQueue *queue, const CiCudaProduct *product,
+                  int *result)
 {
     CiCudaProduct p = *product;
     bool is_transposed[3];
@@ -172,7 +174,9 @@ ci_cublas_product(CiCudaState *state, const CiCudaProduct *product, int *result)
     if (!state->cublas)
         state->cublas = open_cublas();
     bool is_there = state->cublas && state->cublas->handle;
-    *result = is_there ? multiply(state->cublas, &p, is_transposed, lead) : 0;
+    *result = is_there ? state->cublas->use_stream(state->cublas->handle, queue->stream) : 0;
+    if (is_there && !*result)
+        *result = multiply(state->cublas, &p, is_transposed, lead);
     pthread_mutex_unlock(&state->lock);
     return is_there;
 }

@@ -13,7 +13,10 @@
 
 #define CI_CUDA_STATIC_SHARED 49152 /* bytes that a block may use without asking */
 
-/* offload.c: a backend's why_slower. */
+/* backend.c */
+void ci_cuda_fill_target(CiTarget *target, const CiOptions *options);
+
+/* offload.c: the compiler's why_slower. */
 const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
 
 /* ---- extent.c: sizes at a launch ---- */

@@ -17,6 +17,7 @@ enum {
     RESULT_forked = -2,
     ATTRIBUTE_major = 75,
     ATTRIBUTE_minor = 76,
+    ATTRIBUTE_units = 16,
     ATTRIBUTE_shared_optin = 97,
     POOL_release_threshold = 4
 };
@@ -57,7 +58,9 @@ static int
 open_device(CiCudaState *state)
 {
     const CiCudaDriver *driver = &state->driver;
-    int major = 0, minor = 0, result = driver->device_get(&state->device, 0);
+    int major = 0, minor = 0, result = driver->device_count(&state->count);
+    if (!result)
+        result = driver->device_get(&state->device, state->index);
     if (!result)
         result = driver->context_retain(&state->context, state->device);
     if (result)
@@ -86,11 +89,12 @@ shut(CiDeviceState *base)
 }
 
 static CiCudaState *
-open_state(void)
+open_state(int index)
 {
     CiCudaState *state = calloc(1, sizeof *state);
     if (!state)
         return NULL;
+    state->index = index;
     state->base.shut = shut;
     state->process = getpid();
     pthread_mutex_init(&state->lock, NULL);
@@ -107,32 +111,32 @@ open_state(void)
 }
 
 static CiCudaState *
-find_state(CiRuntime *runtime)
+find_state(const CiQueue *queue)
 {
-    for (CiDeviceState *state = atomic_load(&runtime->states); state; state = state->next)
-        if (state->shut == shut)
+    for (CiDeviceState *state = atomic_load(&queue->runtime->states); state; state = state->next)
+        if (state->shut == shut && ((CiCudaState *)state)->index == queue->index)
             return (CiCudaState *)state;
     return NULL;
 }
 
 CiCudaState *
-ci_cuda_state(CiRuntime *runtime)
+ci_cuda_state(const CiQueue *queue)
 {
-    CiCudaState *found = find_state(runtime), *own;
+    CiCudaState *found = find_state(queue), *own;
     if (found)
         return found;
-    own = open_state();
+    own = open_state(queue->index);
     if (!own)
         return NULL;
-    CiDeviceState *first = atomic_load(&runtime->states);
+    CiDeviceState *first = atomic_load(&queue->runtime->states);
     do {
-        found = find_state(runtime);
+        found = find_state(queue);
         if (found) { /* another thread was first */
             shut(&own->base);
             return found;
         }
         own->base.next = first;
-    } while (!atomic_compare_exchange_weak(&runtime->states, &first, &own->base));
+    } while (!atomic_compare_exchange_weak(&queue->runtime->states, &first, &own->base));
     return own;
 }
 
@@ -163,9 +167,9 @@ ci_cuda_leave(CiCudaState *state, int result)
 }
 
 const char *
-ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity)
+ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity)
 {
-    CiCudaState *state = find_state(runtime);
+    CiCudaState *state = find_state(queue);
     int result = state ? atomic_load(&state->last_error) : 0;
     const char *text = NULL;
     if (!result)
@@ -180,6 +184,41 @@ ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity)
     return out;
 }
 
+/* ---- what there is ---- */
+
+int
+ci_cuda_count(const CiQueue *queue)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    return state && !state->why_not[0] ? state->count : 0;
+}
+
+int32_t
+ci_cuda_properties(const CiQueue *queue, CiDeviceProperties *out)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    int32_t status = ci_cuda_enter(state);
+    size_t bytes = 0;
+    if (status)
+        return status;
+    *out = (CiDeviceProperties){.capability = state->capability};
+    int result = state->driver.device_name(out->name, sizeof out->name, state->device);
+    if (!result)
+        result = state->driver.device_memory(&bytes, state->device);
+    if (!result)
+        result = state->driver.device_attribute(&out->units, ATTRIBUTE_units, state->device);
+    out->memory = (int64_t)bytes;
+    return ci_cuda_leave(state, result);
+}
+
+int32_t
+ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    int32_t status = ci_cuda_enter(state);
+    return status ? status : ci_cuda_leave(state, state->driver.memory_left(left, all));
+}
+
 /* ---- memory ---- */
 
 static CUdeviceptr
@@ -189,52 +228,62 @@ address(const void *block)
 }
 
 int32_t
-ci_cuda_allocate(CiRuntime *runtime, size_t size, void **block)
+ci_cuda_allocate(const CiQueue *queue, size_t size, void **block)
 {
-    CiCudaState *state = ci_cuda_state(runtime);
+    CiCudaState *state = ci_cuda_state(queue);
     CUdeviceptr made = 0;
     int32_t status = ci_cuda_enter(state);
     if (status)
         return status;
-    status = ci_cuda_leave(
-        state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size, NULL));
+    status =
+        ci_cuda_leave(state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size,
+                                                    queue->stream));
     *block = (void *)(uintptr_t)made;
     return status;
 }
 
 void
-ci_cuda_release(CiRuntime *runtime, void *block, size_t size)
+ci_cuda_release(const CiQueue *queue, void *block, size_t size)
 {
-    CiCudaState *state = find_state(runtime);
+    CiCudaState *state = find_state(queue);
     (void)size;
     if (state && block && !ci_cuda_enter(state))
-        (void)ci_cuda_leave(state, state->driver.release(address(block), NULL));
+        (void)ci_cuda_leave(state, state->driver.release(address(block), queue->stream));
 }
 
 int32_t
-ci_cuda_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size)
+ci_cuda_copy_in(const CiQueue *queue, void *device, const void *host, size_t size)
 {
-    CiCudaState *state = ci_cuda_state(runtime);
+    CiCudaState *state = ci_cuda_state(queue);
     int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    return status || !size
-               ? status
-               : ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
+    if (status || !size)
+        return status;
+    if (!queue->stream)
+        return ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
+    int result = state->driver.copy_in_on(address(device), host, size, queue->stream);
+    return ci_cuda_leave(state, result ? result : state->driver.synchronize(queue->stream));
 }
 
 int32_t
-ci_cuda_copy_out(CiRuntime *runtime, void *host, const void *device, size_t size)
+ci_cuda_copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
 {
-    CiCudaState *state = ci_cuda_state(runtime);
+    CiCudaState *state = ci_cuda_state(queue);
     int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    return status || !size
-               ? status
-               : ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
+    if (status || !size)
+        return status;
+    if (!queue->stream)
+        return ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
+    int result = state->driver.copy_out_on(host, address(device), size, queue->stream);
+    return ci_cuda_leave(state, result ? result : state->driver.synchronize(queue->stream));
 }
 
 int32_t
-ci_cuda_synchronize(CiRuntime *runtime)
+ci_cuda_synchronize(const CiQueue *queue)
 {
-    CiCudaState *state = ci_cuda_state(runtime);
+    CiCudaState *state = ci_cuda_state(queue);
     int32_t status = ci_cuda_enter(state);
-    return status ? status : ci_cuda_leave(state, state->driver.synchronize(NULL));
+    if (status)
+        return status;
+    return ci_cuda_leave(state, queue->stream ? state->driver.synchronize(queue->stream)
+                                              : state->driver.synchronize_all());
 }

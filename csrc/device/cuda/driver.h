@@ -12,6 +12,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 
@@ -21,6 +22,9 @@ typedef unsigned long long CUdeviceptr;
     DRIVER(device_count, cuDeviceGetCount, (int *count))                                           \
     DRIVER(device_get, cuDeviceGet, (int *device, int ordinal))                                    \
     DRIVER(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))        \
+    DRIVER(device_name, cuDeviceGetName, (char *name, int length, int device))                     \
+    DRIVER(device_memory, cuDeviceTotalMem_v2, (size_t *bytes, int device))                        \
+    DRIVER(memory_left, cuMemGetInfo_v2, (size_t *left, size_t *all))                              \
     DRIVER(context_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, int device))            \
     DRIVER(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                            \
     DRIVER(context_push, cuCtxPushCurrent_v2, (CUcontext context))                                 \
@@ -43,7 +47,20 @@ typedef unsigned long long CUdeviceptr;
            (CUdeviceptr block, unsigned value, size_t count, CUstream stream))                     \
     DRIVER(copy_in, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size))              \
     DRIVER(copy_out, cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t size))                   \
+    DRIVER(copy_in_on, cuMemcpyHtoDAsync_v2,                                                       \
+           (CUdeviceptr to, const void *from, size_t size, CUstream stream))                       \
+    DRIVER(copy_out_on, cuMemcpyDtoHAsync_v2,                                                      \
+           (void *to, CUdeviceptr from, size_t size, CUstream stream))                             \
     DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \
+    DRIVER(synchronize_all, cuCtxSynchronize, (void))                                              \
+    DRIVER(stream_open, cuStreamCreate, (CUstream * stream, unsigned flags))                       \
+    DRIVER(stream_close, cuStreamDestroy_v2, (CUstream stream))                                    \
+    DRIVER(event_open, cuEventCreate, (CUevent * event, unsigned flags))                           \
+    DRIVER(event_close, cuEventDestroy_v2, (CUevent event))                                        \
+    DRIVER(event_record, cuEventRecord, (CUevent event, CUstream stream))                          \
+    DRIVER(event_wait, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))        \
+    DRIVER(event_synchronize, cuEventSynchronize, (CUevent event))                                 \
+    DRIVER(event_elapsed, cuEventElapsedTime, (float *ms, CUevent first, CUevent second))          \
     DRIVER(error_string, cuGetErrorString, (int result, const char **text))
 
 typedef struct CiCudaDriver {
@@ -54,12 +71,14 @@ typedef struct CiCudaDriver {
 
 typedef struct CiCublas CiCublas;
 
-/* The first device of the process, its primary context. Work goes to the legacy default stream: in
+/* One device, its primary context. Work that names no stream goes to the legacy default stream: in
  * order among itself and with whoever else uses that stream. */
 typedef struct CiCudaState {
     CiDeviceState base;
     CiCudaDriver driver;
     CUcontext context;
+    int index; /* of all the process sees */
+    int count; /* that it sees */
     int device;
     int capability;    /* 90 for sm_90; 0 without a device */
     int shared_limit;  /* bytes of shared memory a block may ask for */
@@ -74,20 +93,32 @@ typedef struct CiCudaState {
 
 /* NULL, or why no device can be used here. Opens the driver and leaves it open. */
 const char *ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity);
-/* The runtime's state, made when first asked for. NULL only without memory. May be unusable: see
+/* That of a queue, made when first asked for. NULL only without memory. May be unusable: see
  * why_not. */
-CiCudaState *ci_cuda_state(CiRuntime *runtime);
+CiCudaState *ci_cuda_state(const CiQueue *queue);
 /* Makes the context current for this thread, or says CI_ERR_DEVICE; ends by ci_cuda_leave. */
 int32_t ci_cuda_enter(CiCudaState *state);
 int32_t ci_cuda_leave(CiCudaState *state,
                       int result); /* CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE, remembered */
-const char *ci_cuda_last_error(CiRuntime *runtime, char *out, size_t capacity);
-
-int32_t ci_cuda_allocate(CiRuntime *runtime, size_t size, void **block);
-void ci_cuda_release(CiRuntime *runtime, void *block, size_t size);
-int32_t ci_cuda_copy_in(CiRuntime *runtime, void *device, const void *host, size_t size);
-int32_t ci_cuda_copy_out(CiRuntime *runtime, void *host, const void *device, size_t size);
-int32_t ci_cuda_synchronize(CiRuntime *runtime);
+/* The functions of the device: see CiDevice. */
+const char *ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity);
+int ci_cuda_count(const CiQueue *queue);
+int32_t ci_cuda_properties(const CiQueue *queue, CiDeviceProperties *out);
+int32_t ci_cuda_allocate(const CiQueue *queue, size_t size, void **block);
+void ci_cuda_release(const CiQueue *queue, void *block, size_t size);
+int32_t ci_cuda_copy_in(const CiQueue *queue, void *device, const void *host, size_t size);
+int32_t ci_cuda_copy_out(const CiQueue *queue, void *host, const void *device, size_t size);
+int32_t ci_cuda_synchronize(const CiQueue *queue);
+int32_t ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all);
+/* stream.c */
+int32_t ci_cuda_stream_open(const CiQueue *queue, void **stream);
+void ci_cuda_stream_close(const CiQueue *queue, void *stream);
+int32_t ci_cuda_event_open(const CiQueue *queue, void **event);
+void ci_cuda_event_close(const CiQueue *queue, void *event);
+int32_t ci_cuda_event_record(const CiQueue *queue, void *event);
+int32_t ci_cuda_event_wait(const CiQueue *queue, void *event);
+int32_t ci_cuda_event_synchronize(const CiQueue *queue, void *event);
+int32_t ci_cuda_event_elapsed(const CiQueue *queue, void *first, void *second, double *ms);
 
 /* ---- nvrtc.c ---- */
 

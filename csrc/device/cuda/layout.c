@@ -88,13 +88,13 @@ ci_cuda_find_functions(CiCudaState *state, CUmodule module, CiCudaLayout *layout
 CiCudaCompile
 ci_cuda_compile_job(CiCudaExecutable *executable, const char *source)
 {
-    CiCudaState *state = ci_cuda_state(executable->base.runtime);
-    return (CiCudaCompile){.source = source,
-                           .is_fast = executable->is_fast,
-                           .where = executable->where,
-                           .cache = executable->uses_cache ? executable->base.runtime->cache : NULL,
-                           .capability =
-                               state && state->capability ? state->capability : DEFAULT_CAPABILITY};
+    CiCudaState *state = ci_cuda_state(&executable->base.queue);
+    return (CiCudaCompile){
+        .source = source,
+        .is_fast = executable->is_fast,
+        .where = executable->where,
+        .cache = executable->uses_cache ? executable->base.queue.runtime->cache : NULL,
+        .capability = state && state->capability ? state->capability : DEFAULT_CAPABILITY};
 }
 
 bool

@@ -103,7 +103,7 @@ print_element(char *out, size_t capacity, CiDtype dtype)
 }
 
 static int32_t
-compile_kernel(CiRuntime *runtime, CiCudaState *state, CiDtype dtype)
+compile_kernel(const CiQueue *queue, CiCudaState *state, CiDtype dtype)
 {
     char source[sizeof kernel_text + 1000];
     print_element(source, 1000, dtype);
@@ -112,7 +112,7 @@ compile_kernel(CiRuntime *runtime, CiCudaState *state, CiDtype dtype)
                          .capability = state->capability,
                          .is_fast = true, /* products and sums in one rounding, as BLAS has them */
                          .where = getenv("CINDUCTOR_NVRTC"),
-                         .cache = runtime->cache};
+                         .cache = queue->runtime->cache};
     int32_t status = (int32_t)ci_cuda_compile(&job);
     if (!status) {
         int result = state->driver.module_load(&state->matmul_modules[dtype], job.cubin);
@@ -126,7 +126,7 @@ compile_kernel(CiRuntime *runtime, CiCudaState *state, CiDtype dtype)
 }
 
 static int
-launch(const CiCudaState *state, CiCudaProduct *p)
+launch(const CiQueue *queue, const CiCudaState *state, CiCudaProduct *p)
 {
     int64_t tiles = (p->m + TILE - 1) / TILE * ((p->n + TILE - 1) / TILE), first;
     void *parameters[] = {
@@ -138,21 +138,21 @@ launch(const CiCudaState *state, CiCudaProduct *p)
     for (first = 0; first < p->batch && !result; first += MOST_BLOCKS) {
         int64_t count = p->batch - first < MOST_BLOCKS ? p->batch - first : MOST_BLOCKS;
         result = state->driver.launch(state->matmuls[p->dtype], (unsigned)tiles, (unsigned)count, 1,
-                                      THREADS, 1, 1, 0, NULL, parameters, NULL);
+                                      THREADS, 1, 1, 0, queue->stream, parameters, NULL);
     }
     return result;
 }
 
 static int32_t
-run_own(CiRuntime *runtime, CiCudaState *state, CiCudaProduct *p, int *result)
+run_own(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result)
 {
     int32_t status = CI_OK;
     pthread_mutex_lock(&state->lock);
     if (!state->matmuls[p->dtype])
-        status = compile_kernel(runtime, state, p->dtype);
+        status = compile_kernel(queue, state, p->dtype);
     pthread_mutex_unlock(&state->lock);
     if (!status)
-        *result = launch(state, p);
+        *result = launch(queue, state, p);
     return status;
 }
 
@@ -191,16 +191,16 @@ batch_step(const CiExternCall *call, int k, int matrix_axes, int nbatch, int axi
 }
 
 static int32_t
-run_product(CiRuntime *runtime, CiCudaState *state, CiCudaProduct *p, int *result)
+run_product(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result)
 {
-    if (ci_cublas_product(state, p, result))
+    if (ci_cublas_product(state, queue, p, result))
         return CI_OK;
-    return run_own(runtime, state, p, result);
+    return run_own(queue, state, p, result);
 }
 
 /* The batch axes but the last, one after another. */
 static int32_t
-run_batches(CiRuntime *runtime, CiCudaState *state, const CiExternCall *call,
+run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
             const int *matrix_axes, CiCudaProduct *p, int *result)
 {
     int nbatch = call->ranks[2] - matrix_axes[2];
@@ -223,16 +223,16 @@ run_batches(CiRuntime *runtime, CiCudaState *state, const CiExternCall *call,
                 mine[k]->data +=
                     (CUdeviceptr)(at * size * batch_step(call, k, matrix_axes[k], nbatch, axis));
         }
-        status = run_product(runtime, state, &own, result);
+        status = run_product(queue, state, &own, result);
     }
     return status;
 }
 
 int32_t
-ci_cuda_run_extern(CiRuntime *runtime, CiOp op, const CiExternCall *call)
+ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call)
 {
     (void)op; /* matmul is the only one taken */
-    CiCudaState *state = ci_cuda_state(runtime);
+    CiCudaState *state = ci_cuda_state(queue);
     bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
     int result = 0,
         matrix_axes[3] = {has_rows ? 2 : 1, has_columns ? 2 : 1, has_rows + has_columns};
@@ -249,7 +249,7 @@ ci_cuda_run_extern(CiRuntime *runtime, CiOp op, const CiExternCall *call)
     int32_t status = ci_cuda_enter(state);
     if (status)
         return status;
-    status = run_batches(runtime, state, call, matrix_axes, &p, &result);
+    status = run_batches(queue, state, call, matrix_axes, &p, &result);
     int32_t left = ci_cuda_leave(state, result);
     return status ? status : left;
 }

@@ -19,11 +19,12 @@ typedef struct CiCudaProduct {
 } CiCudaProduct;
 
 /* cublas.c. False when cuBLAS is not there or does not take this product; *result is its answer. */
-bool ci_cublas_product(CiCudaState *state, const CiCudaProduct *product, int *result);
+bool ci_cublas_product(CiCudaState *state, const CiQueue *queue, const CiCudaProduct *product,
+                       int *result);
 void ci_cublas_shut(CiCudaState *state);
 
-/* matmul.c: what a backend's takes_extern and run_extern are. */
+/* matmul.c: the device's takes_extern and run_extern. */
 bool ci_cuda_takes_extern(const CiExternItem *item);
-int32_t ci_cuda_run_extern(CiRuntime *runtime, CiOp op, const CiExternCall *call);
+int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call);
 
 #endif

@@ -89,7 +89,7 @@ make_source(CiContext *ctx, void *arg)
 static bool
 load(Making *making)
 {
-    CiCudaState *state = ci_cuda_state(making->executable->base.runtime);
+    CiCudaState *state = ci_cuda_state(&making->executable->base.queue);
     CiCudaCompile job = ci_cuda_compile_job(making->executable, making->source);
     CiCudaVariant *variant = making->variant;
     bool is_made = !ci_cuda_compile(&job) && !ci_cuda_enter(state);
@@ -172,7 +172,7 @@ ci_cuda_close_variants(CiCudaExecutable *executable)
         CiCudaVariant *variant = atomic_load(&executable->kept[k].variants);
         while (variant) {
             CiCudaVariant *next = variant->next;
-            CiCudaState *state = variant->module ? ci_cuda_state(executable->base.runtime) : NULL;
+            CiCudaState *state = variant->module ? ci_cuda_state(&executable->base.queue) : NULL;
             if (state && !ci_cuda_enter(state))
                 (void)ci_cuda_leave(state, state->driver.module_unload(variant->module));
             free(variant);

@@ -13,7 +13,7 @@ why_not_available(const CiOptions *options, char *out, size_t capacity)
 static void
 fill_target(CiTarget *target, const CiOptions *options)
 {
-    ci_backend_find("cuda", "cuda")->fill_target(target, options);
+    ci_cuda_fill_target(target, options);
     target->backend = "interp";
 }
 
@@ -23,24 +23,22 @@ lower(const CiKernels *kernels, const CiOptions *options)
     return ci_cuda_lower(kernels, options, true);
 }
 
-extern const CiBackend ci_backend_cuda_interp;
+extern const CiDevice ci_device_cuda_on_host;
+extern const CiCompiler ci_compiler_cuda_interp;
 
-static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
-      CiBuildInfo *info)
-{
-    return ci_interp_build(&ci_backend_cuda_interp, ctx, kernels, options, runtime, info);
-}
+const CiDevice ci_device_cuda_on_host = {
+    .abi = CI_DEVICE_ABI,
+    .name = "cuda",
+    .doc = "memory of the host for what the interpreter walks",
+};
 
-const CiBackend ci_backend_cuda_interp = {
-    .device = "cuda",
+const CiCompiler ci_compiler_cuda_interp = {
+    .abi = CI_DEVICE_ABI,
     .name = "interp",
     .doc = "walks what kernels of the GPU do, on the processor",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
     .has_own_order = true,
     .lower = lower,
-    .build = build,
-    .close = ci_interp_close,
-    .launch = ci_interp_launch,
+    .build = ci_interp_build,
 };

@@ -57,8 +57,8 @@ build_body(CiContext *ctx, void *arg)
     b->status = ci_protect(b->exe->ctx, compile_body, b);
 }
 
-void
-ci_interp_close(CiExecutable *executable)
+static void
+close_executable(CiExecutable *executable)
 {
     CiInterpExecutable *exe = (CiInterpExecutable *)executable;
     if (exe->math.library)
@@ -67,21 +67,20 @@ ci_interp_close(CiExecutable *executable)
     free(exe);
 }
 
-extern const CiBackend ci_backend_cpu_interp;
-
 CiExecutable *
-ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kernels,
-                const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info)
+ci_interp_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                const CiOptions *options, CiBuildInfo *info)
 {
     int64_t start = ci_os_time_ns();
-    const CiProcs *procs = backend->lower(kernels, options);
+    const CiProcs *procs = queue->backend->compiler->lower(kernels, options);
     CiInterpExecutable *exe = calloc(1, sizeof *exe);
     CiContext *own = exe ? ci_context_open() : NULL;
     if (!own) {
         free(exe);
         ci_fail(ctx, CI_ERR_MEMORY, "no memory for the interpreter");
     }
-    exe->base = (CiExecutable){backend, runtime};
+    exe->base =
+        (CiExecutable){.queue = *queue, .close = close_executable, .launch = ci_interp_launch};
     exe->ctx = own;
     exe->is_checked = options->verify;
     exe->math = (CiInterpMath){ci_cpu_math_open(), ci_cpu_level(options)};
@@ -90,7 +89,7 @@ ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kerne
     if (status != CI_OK || b.status != CI_OK) {
         char message[1024];
         snprintf(message, sizeof message, "%s", ci_context_message(status != CI_OK ? ctx : own));
-        ci_interp_close(&exe->base);
+        close_executable(&exe->base);
         ci_fail(ctx, status != CI_OK ? status : b.status, "%s", message);
     }
     if (info)
@@ -98,21 +97,14 @@ ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kerne
     return &exe->base;
 }
 
-static CiExecutable *
-build(CiContext *ctx, const CiKernels *kernels, const CiOptions *options, CiRuntime *runtime,
-      CiBuildInfo *info)
-{
-    return ci_interp_build(&ci_backend_cpu_interp, ctx, kernels, options, runtime, info);
-}
+extern const CiCompiler ci_compiler_interp;
 
-const CiBackend ci_backend_cpu_interp = {
-    .device = "cpu",
+const CiCompiler ci_compiler_interp = {
+    .abi = CI_DEVICE_ABI,
     .name = "interp",
     .doc = "walks procs strip by strip, with no compiler",
     .why_not_available = why_not_available,
     .fill_target = fill_target,
     .lower = lower,
-    .build = build,
-    .close = ci_interp_close,
-    .launch = ci_interp_launch,
+    .build = ci_interp_build,
 };

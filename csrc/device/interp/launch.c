@@ -124,13 +124,13 @@ launch_one(CiExecutable *executable, const CiInterpKernel *kernel, const CiLaunc
     size_t nmemories = (size_t)kernel->nmemories + 1, values = kernel->value_bytes + 64;
     size_t memories = (sizeof(void *) + sizeof(size_t) + 16) * nmemories;
     size_t total = values + memories + sizeof(int64_t) * (size_t)(kernel->nslots + 1);
-    char *space = ci_allocator_take(executable->runtime->allocator, total);
+    char *space = ci_allocator_take(executable->queue.runtime->allocator, total);
     if (!space)
         return CI_ERR_MEMORY;
     memset(space + values, 0, total - values);
     CiInterpRun run = {.kernel = kernel,
                        .launch = launch,
-                       .runtime = executable->runtime,
+                       .runtime = executable->queue.runtime,
                        .fault = fault,
                        .values = space};
     char *scalars = space + values;
@@ -140,7 +140,7 @@ launch_one(CiExecutable *executable, const CiInterpKernel *kernel, const CiLaunc
     run.last_poll = ci_os_time_ns();
     int32_t status =
         run_kernel(&run, scalars, partials, ((CiInterpExecutable *)executable)->is_checked);
-    ci_allocator_give(executable->runtime->allocator, space, total);
+    ci_allocator_give(executable->queue.runtime->allocator, space, total);
     return status;
 }
 
@@ -157,6 +157,6 @@ ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *faul
     if (!status && finish->body.count)
         status = launch_one(executable, finish, launch, &partials, fault);
     if (partials.memory)
-        ci_allocator_give(executable->runtime->allocator, partials.memory, partials.bytes);
+        ci_allocator_give(executable->queue.runtime->allocator, partials.memory, partials.bytes);
     return status;
 }

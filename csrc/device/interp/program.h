@@ -112,9 +112,8 @@ typedef struct CiInterpExecutable {
 /* compile.c: fails through exe->ctx. */
 void ci_interp_compile(CiInterpExecutable *exe, const CiKernels *kernels, const CiProcs *procs);
 /* interp.c: of what the backend's `lower` makes. */
-CiExecutable *ci_interp_build(const CiBackend *backend, CiContext *ctx, const CiKernels *kernels,
-                              const CiOptions *options, CiRuntime *runtime, CiBuildInfo *info);
-void ci_interp_close(CiExecutable *executable);
+CiExecutable *ci_interp_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                              const CiOptions *options, CiBuildInfo *info);
 /* launch.c */
 int32_t ci_interp_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
 

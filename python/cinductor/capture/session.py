@@ -100,11 +100,16 @@ def run(
 
 def not_usable(job: Job, error: Exception) -> Exception:
     """That the device asked for cannot be used: what was tried, and what helps."""
-    folder = os.environ.get("CINDUCTOR_NVRTC") or "the loader's folders"
+    device = job.settings["device"]
+    tried = ""
+    if device == "cuda":
+        folder = os.environ.get("CINDUCTOR_NVRTC") or "the loader's folders"
+        tried = (
+            f". Tried: the driver as libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA "
+            "driver and `pip install cinductor[cuda]` have both"
+        )
     return _core.DeviceError(
-        f"{job.name} cannot run on device {job.settings['device']!r}: {error}. Tried: the driver as "
-        f"libcuda.so.1 in the loader's folders, NVRTC in {folder}. An NVIDIA driver and "
-        "`pip install cinductor[cuda]` have both; device='cpu' needs neither, and with "
+        f"{job.name} cannot run on device {device!r}: {error}{tried}; device='cpu' needs none, and with "
         "CINDUCTOR_DEVICE_FALLBACK=cpu NumPy answers instead"
     )
 

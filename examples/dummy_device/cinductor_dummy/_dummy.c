@@ -1,0 +1,596 @@
+/* A device for cinductor that needs no hardware: two cards whose memory is malloc's, with streams
+ * that are threads. What a stream is given is done in order, behind a delay that can be set, so that
+ * whoever forgets to wait is seen; calls are counted; each can be told to fail. Kernels are those of
+ * cinductor's own C compiler: they run on the addresses that `allocate` gives.
+ *
+ * The struct at the end is all that cinductor sees. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "device/device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CARDS 2
+
+/* ---- what is counted, delayed, and told to fail ---- */
+
+#define CALLS(CALL)                                                                                \
+    CALL(allocate)                                                                                 \
+    CALL(release)                                                                                  \
+    CALL(copy_in)                                                                                  \
+    CALL(copy_out)                                                                                 \
+    CALL(synchronize)                                                                              \
+    CALL(stream_open)                                                                              \
+    CALL(event_open)                                                                               \
+    CALL(event_record)                                                                             \
+    CALL(event_wait)                                                                               \
+    CALL(event_synchronize)                                                                        \
+    CALL(launch)
+
+enum {
+#define CALL(name) CALL_##name,
+    CALLS(CALL)
+#undef CALL
+        CALL_COUNT
+};
+
+static const char *const call_names[] = {
+#define CALL(name) #name,
+    CALLS(CALL)
+#undef CALL
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static long counts[CALL_COUNT], live;
+static int delay_us, failing = -1; /* CALL_... that fails from now on */
+static char error[128];
+
+/* One more call; what it answers if it is told to fail. */
+static int32_t
+enter(int call)
+{
+    pthread_mutex_lock(&lock);
+    counts[call]++;
+    int32_t status = call != failing ? CI_OK : call == CALL_allocate ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+    if (status)
+        snprintf(error, sizeof error, "the dummy was told to fail in %s", call_names[call]);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* ---- memory: a list of blocks, each a card's ---- */
+
+typedef struct Block Block;
+struct Block {
+    Block *next;
+    char *at;
+    size_t size;
+    int card;
+};
+
+static Block *blocks;
+
+/* The card whose memory it is; -1: nobody's. */
+static int
+card_of(const void *address)
+{
+    int card = -1;
+    pthread_mutex_lock(&lock);
+    for (Block *b = blocks; b && card < 0; b = b->next)
+        if ((const char *)address >= b->at && (const char *)address <= b->at + b->size)
+            card = b->card;
+    pthread_mutex_unlock(&lock);
+    return card;
+}
+
+static void
+free_block(void *address)
+{
+    pthread_mutex_lock(&lock);
+    for (Block **b = &blocks; *b; b = &(*b)->next)
+        if ((*b)->at == address) {
+            Block *found = *b;
+            *b = found->next;
+            memset(found->at, 0xd7, found->size); /* whoever reads it later gets nonsense */
+            free(found->at);
+            free(found);
+            live--;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- streams: a thread and what it has yet to do ---- */
+
+typedef struct Event {
+    long recorded, done; /* by how many records */
+} Event;
+
+typedef enum Kind { KIND_copy, KIND_free, KIND_launch, KIND_record, KIND_wait, KIND_end } Kind;
+
+typedef struct Task Task;
+struct Task {
+    Task *next;
+    Kind kind;
+    void *to;
+    const void *from;
+    size_t size;
+    Event *event;
+    long number;
+    CiExecutable *executable;
+    CiLaunch launch;
+    int32_t *status; /* of a launch that somebody waits for */
+    CiFault *fault;
+};
+
+typedef struct Stream Stream;
+struct Stream {
+    pthread_t thread;
+    Task *first, *last;
+    long given, done;
+    int32_t status; /* of a launch that nobody waited for */
+    Stream *next;   /* of the same card */
+};
+
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* anything did */
+static Stream *own[CARDS], *all[CARDS];
+
+static void
+run_task(Stream *stream, Task *task)
+{
+    CiFault fault = {0};
+    int32_t status = CI_OK;
+    switch (task->kind) {
+    case KIND_copy:
+        memcpy(task->to, task->from, task->size);
+        break;
+    case KIND_free:
+        free_block(task->to);
+        break;
+    case KIND_launch:
+        status = task->executable->launch(task->executable, &task->launch, &fault);
+        break;
+    case KIND_wait:
+        pthread_mutex_lock(&lock);
+        while (task->event->done < task->number)
+            pthread_cond_wait(&changed, &lock);
+        pthread_mutex_unlock(&lock);
+        break;
+    default:
+        break;
+    }
+    pthread_mutex_lock(&lock);
+    if (task->kind == KIND_record)
+        task->event->done = task->number;
+    if (task->status) {
+        *task->status = status;
+        *task->fault = fault;
+    } else if (status) {
+        stream->status = status;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void *
+run_stream(void *arg)
+{
+    Stream *stream = arg;
+    for (bool is_over = false; !is_over;) {
+        pthread_mutex_lock(&lock);
+        while (!stream->first)
+            pthread_cond_wait(&changed, &lock);
+        Task *task = stream->first;
+        int us = delay_us;
+        pthread_mutex_unlock(&lock);
+        if (us)
+            nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000L}, NULL);
+        run_task(stream, task);
+        is_over = task->kind == KIND_end;
+        pthread_mutex_lock(&lock);
+        stream->first = task->next;
+        if (!stream->first)
+            stream->last = NULL;
+        stream->done++;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&lock);
+        free(task);
+    }
+    return NULL;
+}
+
+static Stream *
+new_stream(int card)
+{
+    Stream *stream = calloc(1, sizeof *stream);
+    if (!stream || pthread_create(&stream->thread, NULL, run_stream, stream)) {
+        free(stream);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    stream->next = all[card];
+    all[card] = stream;
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+/* That of the queue, or the card's own. */
+static Stream *
+stream_of(const CiQueue *queue)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    if (queue->stream)
+        return queue->stream;
+    pthread_mutex_lock(&making);
+    if (!own[queue->index])
+        own[queue->index] = new_stream(queue->index);
+    pthread_mutex_unlock(&making);
+    return own[queue->index];
+}
+
+static void
+wait_for(Stream *stream, long number)
+{
+    pthread_mutex_lock(&lock);
+    while (stream->done < number)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Gives a stream a copy of the task, with `more` bytes behind it; its number. */
+static int32_t
+give(const CiQueue *queue, const Task *what, size_t more, Task **made, long *number)
+{
+    Stream *stream = stream_of(queue);
+    Task *task = malloc(sizeof *task + more);
+    if (!stream || !task) {
+        free(task);
+        return CI_ERR_MEMORY;
+    }
+    *task = *what;
+    if (made)
+        *made = task;
+    else {
+        pthread_mutex_lock(&lock);
+        if (stream->last)
+            stream->last->next = task;
+        else
+            stream->first = task;
+        stream->last = task;
+        *number = ++stream->given;
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&lock);
+    }
+    return CI_OK;
+}
+
+static int32_t
+give_and_wait(const CiQueue *queue, const Task *what)
+{
+    long number = 0;
+    int32_t status = give(queue, what, 0, NULL, &number);
+    if (!status)
+        wait_for(stream_of(queue), number);
+    return status;
+}
+
+/* ---- the device's functions ---- */
+
+static int
+count(const CiQueue *queue)
+{
+    (void)queue;
+    return CARDS;
+}
+
+static int32_t
+properties(const CiQueue *queue, CiDeviceProperties *out)
+{
+    *out = (CiDeviceProperties){.memory = (int64_t)1 << 30, .units = 1};
+    snprintf(out->name, sizeof out->name, "Dummy card %d", queue->index);
+    return CI_OK;
+}
+
+static int32_t
+allocate(const CiQueue *queue, size_t size, void **out)
+{
+    int32_t status = enter(CALL_allocate);
+    if (status || queue->index < 0 || queue->index >= CARDS) {
+        if (!status)
+            snprintf(error, sizeof error, "there are %d dummy cards", CARDS);
+        return status ? status : CI_ERR_DEVICE;
+    }
+    Block *block = calloc(1, sizeof *block);
+    char *at = aligned_alloc(64, (size + 127) / 64 * 64);
+    if (!block || !at) {
+        free(block);
+        free(at);
+        return CI_ERR_MEMORY;
+    }
+    memset(at, 0xd7, size);
+    pthread_mutex_lock(&lock);
+    *block = (Block){blocks, at, size, queue->index};
+    blocks = block;
+    live++;
+    pthread_mutex_unlock(&lock);
+    *out = at;
+    return CI_OK;
+}
+
+static void
+release(const CiQueue *queue, void *block, size_t size)
+{
+    long number;
+    (void)size;
+    (void)enter(CALL_release);
+    (void)give(queue, &(Task){.kind = KIND_free, .to = block}, 0, NULL, &number);
+}
+
+static int32_t
+copy(const CiQueue *queue, int call, const Task *task, const void *device)
+{
+    int32_t status = enter(call);
+    if (!status && task->size && card_of(device) != queue->index) {
+        snprintf(error, sizeof error, "a copy with memory of another card");
+        status = CI_ERR_DEVICE;
+    }
+    return status || !task->size ? status : give_and_wait(queue, task);
+}
+
+static int32_t
+copy_in(const CiQueue *queue, void *device, const void *host, size_t size)
+{
+    Task task = {.kind = KIND_copy, .to = device, .from = host, .size = size};
+    return copy(queue, CALL_copy_in, &task, device);
+}
+
+static int32_t
+copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
+{
+    Task task = {.kind = KIND_copy, .to = host, .from = device, .size = size};
+    return copy(queue, CALL_copy_out, &task, device);
+}
+
+static int32_t
+finish(Stream *stream)
+{
+    wait_for(stream, stream->given);
+    int32_t status = stream->status;
+    stream->status = CI_OK;
+    return status;
+}
+
+static int32_t
+synchronize(const CiQueue *queue)
+{
+    int32_t status = enter(CALL_synchronize);
+    if (queue->stream)
+        return status ? status : finish(queue->stream);
+    for (Stream *s = all[queue->index]; s && !status; s = s->next)
+        status = finish(s);
+    return status;
+}
+
+static int32_t
+stream_open(const CiQueue *queue, void **stream)
+{
+    int32_t status = enter(CALL_stream_open);
+    *stream = status ? NULL : new_stream(queue->index);
+    return status ? status : *stream ? CI_OK : CI_ERR_MEMORY;
+}
+
+static void
+stream_close(const CiQueue *queue, void *what)
+{
+    Stream *stream = what;
+    CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
+    long number;
+    (void)give(&of, &(Task){.kind = KIND_end}, 0, NULL, &number);
+    pthread_join(stream->thread, NULL);
+    pthread_mutex_lock(&lock);
+    for (Stream **s = &all[queue->index]; *s; s = &(*s)->next)
+        if (*s == stream) {
+            *s = stream->next;
+            break;
+        }
+    pthread_mutex_unlock(&lock);
+    free(stream);
+}
+
+static int32_t
+event_open(const CiQueue *queue, void **event)
+{
+    int32_t status = enter(CALL_event_open);
+    (void)queue;
+    *event = status ? NULL : calloc(1, sizeof(Event));
+    return status ? status : *event ? CI_OK : CI_ERR_MEMORY;
+}
+
+static void
+event_close(const CiQueue *queue, void *event)
+{
+    (void)queue;
+    free(event);
+}
+
+static int32_t
+event_record(const CiQueue *queue, void *what)
+{
+    Event *event = what;
+    long number;
+    int32_t status = enter(CALL_event_record);
+    if (status)
+        return status;
+    pthread_mutex_lock(&lock);
+    long record = ++event->recorded;
+    pthread_mutex_unlock(&lock);
+    return give(queue, &(Task){.kind = KIND_record, .event = event, .number = record}, 0, NULL,
+                &number);
+}
+
+static int32_t
+event_wait(const CiQueue *queue, void *what)
+{
+    Event *event = what;
+    long number;
+    int32_t status = enter(CALL_event_wait);
+    Task task = {.kind = KIND_wait, .event = event, .number = event->recorded};
+    return status ? status : give(queue, &task, 0, NULL, &number);
+}
+
+static int32_t
+event_synchronize(const CiQueue *queue, void *what)
+{
+    Event *event = what;
+    int32_t status = enter(CALL_event_synchronize);
+    (void)queue;
+    pthread_mutex_lock(&lock);
+    while (!status && event->done < event->recorded)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* A launch's arrays may be gone when it runs. */
+static void
+copy_arrays(Task *task, const CiLaunch *launch)
+{
+    char *at = (char *)(task + 1);
+    size_t bytes = sizeof(void *) * (size_t)launch->nbuffers;
+    task->launch.buffers = memcpy(at, launch->buffers, bytes);
+    at += bytes;
+    bytes = sizeof(int64_t) * (size_t)launch->nsizes;
+    task->launch.sizes = bytes ? memcpy(at, launch->sizes, bytes) : at;
+    at += bytes;
+    bytes = sizeof(CiSlot) * (size_t)launch->nscalars;
+    task->launch.scalars = bytes ? memcpy(at, launch->scalars, bytes) : (void *)at;
+}
+
+static int32_t
+launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *asked, CiFault *fault)
+{
+    int32_t status = enter(CALL_launch), answer = CI_OK;
+    CiQueue on = {queue->backend, queue->runtime, queue->index, asked->stream};
+    Stream *stream = stream_of(&on);
+    for (int k = 0; k < asked->nbuffers && !status; k++)
+        if (card_of(asked->buffers[k]) != queue->index) {
+            snprintf(error, sizeof error, "a kernel with memory of another card");
+            status = CI_ERR_DEVICE;
+        }
+    if (status)
+        return status;
+    size_t more = sizeof(void *) * (size_t)asked->nbuffers +
+                  sizeof(int64_t) * (size_t)asked->nsizes +
+                  sizeof(CiSlot) * (size_t)(asked->nscalars + 1);
+    Task what = {.kind = KIND_launch, .executable = executable, .launch = *asked}, *task;
+    if (asked->may_fail) {
+        what.status = &answer;
+        what.fault = fault;
+    }
+    status = give(&on, &what, more, &task, NULL);
+    if (status)
+        return status;
+    copy_arrays(task, asked);
+    pthread_mutex_lock(&lock);
+    if (stream->last)
+        stream->last->next = task;
+    else
+        stream->first = task;
+    stream->last = task;
+    long number = ++stream->given;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    if (asked->may_fail)
+        wait_for(stream, number);
+    return answer;
+}
+
+static const char *
+last_error(const CiQueue *queue, char *out, size_t capacity)
+{
+    (void)queue;
+    snprintf(out, capacity, "%s", error);
+    return *error ? out : NULL;
+}
+
+static const CiDevice device = {
+    .abi = CI_DEVICE_ABI,
+    .name = "dummy",
+    .doc = "two cards in memory of the host, each stream a thread",
+    .count = count,
+    .properties = properties,
+    .allocate = allocate,
+    .release = release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .synchronize = synchronize,
+    .stream_open = stream_open,
+    .stream_close = stream_close,
+    .event_open = event_open,
+    .event_close = event_close,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_synchronize = event_synchronize,
+    .launch = launch,
+    .last_error = last_error,
+};
+
+/* ---- for Python ---- */
+
+static PyObject *
+get_counts(PyObject *module, PyObject *unused)
+{
+    PyObject *dict = Py_BuildValue("{s:l}", "live", live);
+    (void)module, (void)unused;
+    for (int k = 0; dict && k < CALL_COUNT; k++) {
+        PyObject *value = PyLong_FromLong(counts[k]);
+        if (!value || PyDict_SetItemString(dict, call_names[k], value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+static PyObject *
+set_delay(PyObject *module, PyObject *us)
+{
+    (void)module;
+    delay_us = (int)PyLong_AsLong(us);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
+set_failing(PyObject *module, PyObject *name)
+{
+    const char *text = name == Py_None ? "" : PyUnicode_AsUTF8(name);
+    (void)module;
+    failing = -1;
+    for (int k = 0; text && k < CALL_COUNT; k++)
+        if (!strcmp(call_names[k], text))
+            failing = k;
+    return text ? Py_NewRef(Py_None) : NULL;
+}
+
+static PyMethodDef methods[] = {
+    {"counts", get_counts, METH_NOARGS, "Calls of each function, and blocks that live."},
+    {"set_delay", set_delay, METH_O, "Microseconds before each thing that a stream does."},
+    {"set_failing", set_failing, METH_O, "The function that fails from now on, or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_dummy", "The dummy device.", -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC
+PyInit__dummy(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&device, "cinductor.CiDevice", NULL);
+    if (!module || !capsule || PyModule_AddObjectRef(module, "DEVICE", capsule) < 0)
+        Py_CLEAR(module);
+    Py_XDECREF(capsule);
+    return module;
+}

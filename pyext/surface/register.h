@@ -1,0 +1,9 @@
+/* Devices from outside the tree. */
+#ifndef CX_REGISTER_H
+#define CX_REGISTER_H
+
+#include "state/state.h"
+
+PyObject *cx_register_device(PyObject *module, PyObject *args);
+
+#endif

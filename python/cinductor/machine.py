@@ -1,0 +1,117 @@
+"""The machine's devices, and devices from outside the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from . import _core
+from .instance import is_a
+
+
+class Device:
+    """One device of the machine: `name` ("cuda"), `index`, and what it is like.
+
+    str() is what `device=` takes, "cuda:1". Attributes that ask the device raise DeviceError where it
+    cannot be used: `description` (its maker's name), `memory` (bytes, 0 where nobody knows), `units`
+    (multiprocessors, cores), `capability` (of CUDA: 90 for 9.0; else 0).
+    """
+
+    __slots__ = ("index", "name")
+
+    def __init__(self, name: str, index: int = 0) -> None:
+        self.name, self.index = split(name) if ":" in name else (name, index)
+
+    @property
+    def description(self) -> str:
+        return _core.device_properties(str(self))[0]
+
+    @property
+    def memory(self) -> int:
+        return _core.device_properties(str(self))[1]
+
+    @property
+    def capability(self) -> int:
+        return _core.device_properties(str(self))[2]
+
+    @property
+    def units(self) -> int:
+        return _core.device_properties(str(self))[3]
+
+    @property
+    def backends(self) -> dict[str, str | None]:
+        """Those that compile for it, with why each cannot be used here; None: it can."""
+        return {name: why for device, name, _, why in _core.backends() if device == self.name}
+
+    def __eq__(self, other: object) -> bool:
+        if not is_a(other, Device):
+            return NotImplemented
+        return (self.name, self.index) == (other.name, other.index)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.index))
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.index}" if self.index else self.name
+
+    def __repr__(self) -> str:
+        return f"Device({str(self)!r})"
+
+
+def split(device: Any) -> tuple[str, int]:
+    """Name and index of "cuda", "cuda:1" or a Device. Raises ValueError for what is no such text."""
+    if is_a(device, Device):
+        return device.name, device.index
+    if not is_a(device, str):
+        return device, 0  # refused by whoever looks the name up
+    name, colon, index = device.partition(":")
+    if colon and not index.isdecimal():
+        raise ValueError(f"device is {device!r}; wanted: a name, or a name and a number, 'cuda:1'")
+    return name, int(index or 0)
+
+
+def get_include() -> str:
+    """See `cinductor.get_include`; a checkout's own headers where it is run from one."""
+    here = Path(__file__).parent
+    installed = here / "include"
+    return str(installed if installed.is_dir() else here.parents[1] / "csrc")
+
+
+def devices(name: str | None = None) -> list[Device]:
+    """Those of the machine that can be used, all or of one kind; the processor comes first.
+
+    Raises ValueError for a name that no device has.
+    """
+    names = dict.fromkeys(row[0] for row in _core.backends())
+    if name is not None and name not in names:
+        raise ValueError(f"there is no device {name!r}; there are: {', '.join(names)}")
+    return [Device(n, k) for n in names if name in (None, n) for k in range(count(n))]
+
+
+def count(name: str) -> int:
+    """How many devices of that kind can be used."""
+    reasons = [why for device, _, _, why in _core.backends() if device == name]
+    return _core.device_count(name) if any(why is None for why in reasons) else 0
+
+
+def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", "interp")) -> Device:
+    """Adds a kind of device to this process, for `device=` and `to_device`; the first of its devices.
+
+    device: a capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the
+    headers), or an object with `name` and `doc` and these methods, `index` telling which of its devices
+    and `stream` what `stream_open` gave, or None:
+
+        allocate(index, size, stream) -> address      release(index, address, size, stream)
+        copy_in(index, address, host, stream)         host: a memoryview of bytes to be read
+        copy_out(index, address, host, stream)        to be written
+        synchronize(index, stream)
+        count() -> int, properties(index) -> (name, bytes, units), launch(index, kernel, stream),
+        stream_open(index) and stream_close, event_open, event_close, event_record, event_wait,
+        event_synchronize(index, what, stream): where it has such things
+
+    compilers: names of the processor's, whose kernels then run on the addresses that `allocate` gives, or
+    capsules "cinductor.CiCompiler". What a method raises, the call that asked raises as DeviceError, or as
+    MemoryError. Raises ValueError for a device that is there already, was made for another version or lacks
+    a function; TypeError for what is no device.
+    """
+    return Device(_core.register_device(device, tuple(compilers)))
