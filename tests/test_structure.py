@@ -287,8 +287,9 @@ LATE = {
     "__init__.py",
     "compile.py",
     "device.py",
-    "explanation.py",
     "job.py",
+    "report/explanation.py",
+    "report/page.py",
 }
 
 

@@ -464,6 +464,7 @@ program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
+    Py_XDECREF(p->observer);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->option_values);
     Py_XDECREF(p->why_host);
@@ -483,6 +484,7 @@ program_traverse(PyObject *self, visitproc visit, void *arg)
     CxProgram *p = (CxProgram *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(p->wrapper);
+    Py_VISIT(p->observer);
     Py_VISIT(p->texts);
     return 0;
 }
@@ -492,6 +494,7 @@ program_clear(PyObject *self)
 {
     CxProgram *p = (CxProgram *)self;
     Py_CLEAR(p->wrapper);
+    Py_CLEAR(p->observer);
     Py_CLEAR(p->texts);
     return 0;
 }
@@ -509,6 +512,7 @@ static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
+    {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,7 +20,8 @@ struct CxProgram {
     const CiBackend *backend;
     CiQueue queue; /* its own, without a stream */
     PyObject *texts;
-    PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
+    PyObject *wrapper;  /* the printed Python wrapper, when that runs the program */
+    PyObject *observer; /* is called behind each launch of the wrapper, or NULL */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
     bool *is_scalar; /* per result buffer: one number, never an array */
@@ -96,6 +97,7 @@ void cx_program_take_out(CxProgram *program);
 /* wrapper.c */
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
+PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);

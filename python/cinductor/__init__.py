@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .device import DeviceArray, synchronize, to_device
-    from .explanation import Explanation as Explanation
+    from .report.explanation import Explanation as Explanation
     from .exporting import Program as Program
     from .machine import Device, devices, register_device
 
@@ -89,7 +89,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     loops and branches), `recompiles`, `timings` and `result`; its str() is a report. Raises what fn
     raises.
     """
-    from .explanation import explain as run
+    from .report.explanation import explain as run
 
     return run(fn, *args, **kwargs)
 
