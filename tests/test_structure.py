@@ -289,7 +289,6 @@ LATE = {
     "device.py",
     "job.py",
     "report/explanation.py",
-    "report/page.py",
 }
 
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from .device import DeviceArray, synchronize, to_device
-    from .report.explanation import Explanation as Explanation
     from .exporting import Program as Program
     from .machine import Device, devices, register_device
+    from .report.explanation import Explanation as Explanation
 
 __version__ = "0.1.0"
 

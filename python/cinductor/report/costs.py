@@ -19,7 +19,7 @@ from . import kernels, sizes
 from .kernels import Access, Kernel, Nest
 
 ITEMSIZE = {"bool": 1, "c64": 8, "c128": 16}
-SAMPLES = 17  # values of a loop's variable at which what depends on it is counted
+MOST_TRIPS = 32  # of a loop that are counted one by one, where the extents inside depend on them
 HINT = re.compile(r"(\w+) in [\[(][^\])]*[\])] from [^,}]*? hint (-?\d+)")
 RANGE = re.compile(r"\b(u\d+) (?:= symbol \w+ )?in [\[(]")
 
@@ -113,11 +113,15 @@ def points(axes: list[tuple[str, str]], names: dict[str, int]) -> float | None:
     if count == 0 or not any(name in sizes.names_in(other) for _, other in rest):
         inside = points(rest, {**names, name: 0})
         return None if inside is None else count * inside
-    taken = min(count, SAMPLES)
-    at = [round(k * (count - 1) / max(taken - 1, 1)) for k in range(taken)]
-    inner = [points(rest, {**names, name: value}) for value in at]
-    known = [value for value in inner if value is not None]
-    return count * sum(known) / taken if len(known) == taken else None
+    if count <= MOST_TRIPS:
+        found = [points(rest, {**names, name: value}) for value in range(count)]
+        return None if None in found else sum(filter(None, found))
+    first, middle, last = (points(rest, {**names, name: at}) for at in (0, (count - 1) // 2, count - 1))
+    if first is None or middle is None or last is None:
+        return None
+    # Simpson's rule: right for extents that grow steadily.
+    between = middle + (last - first) / (count - 1) / 2 * ((count - 1) % 2)
+    return count * (first + 4 * between + last) / 6
 
 
 @dataclass
@@ -137,15 +141,20 @@ class Pattern:
 
 
 def extents(axes: list[tuple[str, str]], names: dict[str, int]) -> list[tuple[str, int]] | None:
-    """Axes with their extents as numbers; of one that varies, what it is halfway."""
-    known, found = dict(names), []
-    for name, text in axes:
-        extent = sizes.parse(text)(known)
-        if extent is None:
-            return None
-        known[name] = max(extent - 1, 0) // 2
-        found.append((name, max(extent, 0)))
-    return found
+    """Axes with their extents as numbers; of one that varies with those around it the most: it grows or
+    shrinks steadily, so at their first or last value.
+    """
+    ends = []
+    for is_last in (False, True):
+        known, found = dict(names), []
+        for name, text in axes:
+            extent = sizes.parse(text)(known)
+            if extent is None:
+                return None
+            found.append(max(extent, 0))
+            known[name] = max(extent - 1, 0) if is_last else 0
+        ends.append(found)
+    return [(name, max(both)) for (name, _), *both in zip(axes, *ends)]
 
 
 def pattern_of(access: Access, axes: list[tuple[str, int]], names: dict[str, int]) -> Pattern | None:

@@ -17,9 +17,10 @@ import numpy as np
 from .. import _core
 from ..user import wrong
 from . import costs, kernels, measure, timeline
+from .html import document, fragment
+from .page import LEVELS, full, page
 from .reasons import Reason, hint_for, reason_of
 
-LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
 KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
@@ -226,16 +227,12 @@ class Explanation:
     # --- as text, as data, as a page ---
 
     def __str__(self) -> str:
-        from .page import page
-
         return page(self)
 
     __repr__ = __str__
 
     def full(self) -> str:
         """All of it as text: the page, guards, and every level."""
-        from .page import full
-
         return full(self)
 
     def data(self) -> dict[str, Any]:
@@ -259,16 +256,12 @@ class Explanation:
         return json.dumps(self.data(), indent=1)
 
     def _repr_html_(self) -> str:
-        from .html import fragment
-
         return fragment(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report to a file: a web page, or what the name ends with: .json, .txt (all of it as text).
         Raises OSError where that cannot be written.
         """
-        from .html import document
-
         ending = os.path.splitext(os.fspath(path))[1]
         made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self))
         text = made()

@@ -15,7 +15,7 @@ from .. import _core
 from ..compile import compile
 
 BUDGET = 0.02  # seconds for runs beyond the first
-MOST_RUNS = 20
+FEW, MOST_RUNS = 3, 20
 MANY = 1000  # operations of a graph, whose texts take long
 LONG = 1.0  # seconds of a call that is not made again unasked
 
@@ -48,10 +48,12 @@ def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
     if not program.observe(note):
         return None
     try:
-        until = time.perf_counter() + BUDGET
-        while not runs or (time.perf_counter() < until and len(runs) < MOST_RUNS):
+        began = time.perf_counter()
+        least, long = 1, began + LONG / 10
+        while len(runs) < least or (time.perf_counter() < began + BUDGET and len(runs) < MOST_RUNS):
             runs.append(defaultdict(float))
             call()
+            least = FEW if time.perf_counter() < long else 1
     finally:
         program.observe(None)
     answered = [run for run in runs if run]

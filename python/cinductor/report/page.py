@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
+LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
 ANEW = "captured anew, for an assumption did not hold"
 MADE = "specialisations, the one used last first"
@@ -38,8 +39,6 @@ def page(report: Explanation) -> str:
 
 def full(report: Explanation) -> str:
     """The page without its limits, guards, specialisations, memory and every level."""
-    from .explanation import LEVELS
-
     parts = [*head(report), ""]
     parts += section("Python runs here", breaks(report))
     parts += section("later calls run these compiled, with Python between", report.pieces)

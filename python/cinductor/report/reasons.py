@@ -47,17 +47,27 @@ REASONS = tuple(
             "format it outside of the function",
         ),
         (
+            "growing-lists",
+            r".*\b(appended to a list|appends? |list that is as long)|"
+            r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of several types|several loops append",
+            "append one number or array of one size to a list in each trip, and stack the list behind the loop",
+        ),
+        (
+            "overlap",
+            r"an array that overlaps|arrays overlap|(arguments|names|.*) shares? memory|a write (to memory|through|at an array)|"
+            r"an? .* written to an array|a value of type",
+            "write to a copy, or return a new array",
+        ),
+        (
             "values",
-            r"(a concrete value|the value of a (size|loop variable)) is needed|the values of an array are asked|"
-            r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|.*is read$",
+            r"(a concrete value|the value of a (size|loop variable)) is needed|a value made in a branch|the values of an array|"
+            r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|.* is read$",
             "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
         ),
         (
             "containers",
-            r"(changes a |sets an item of|deletes an item|a (list|set|dict|deque|Counter)?.* changes|a list grows|"
-            r"a .*list.* (is|has|that)|a set |a dict |items of several types|data decide how a list|several loops append|"
-            r"a trip appends|an? .* is appended to a list|an item of|a list)",
-            "return what is new, and let the caller keep it; lists that a loop appends numbers or arrays to are captured",
+            r"(changes a |(sets|deletes) an item of|a \S+ (changes|with keys)|an item of)",
+            "return what is new, and let the caller keep it",
         ),
         (
             "globals",
@@ -66,29 +76,22 @@ REASONS = tuple(
         ),
         (
             "objects",
-            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item)|hands on|makes |enters |reads \.|an object|"
-            r"asks whether|an index is of class|looks for a key|sees objects die|a recursion|flags of an array|"
-            r"reads the items of|iterates a|unpacks a|a container|a \S+ is used as a whole|an operator|iter\(\)",
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|hands on|makes |enters |an object|"
+            r"asks whether|an index is of class|looks for a key|sees objects die|flags of an array|iterates a|unpacks a|"
+            r"a container|a \S+ is (used as a whole|unpacked)|an operator|iter\(\)",
             "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",
         ),
         (
             "results",
-            r"returns |an array that (may be one of several|lies otherwise in memory)|whether an array is another|a write to an array that may be",
+            r"returns |an array that (may be one of several|lies otherwise)|whether an array is another|a write to an array that may be",
             "return arrays, numbers, and tuples, lists or dicts of them that are made in the call",
         ),
         (
-            "overlap",
-            r"an array that overlaps|arrays overlap|arguments share memory|names share memory|.*shares memory|"
-            r"a write (to memory that another|through \.real|at an array|made at once)|a value of type|an? \S+ written to an array",
-            "write to a copy, or return a new array",
-        ),
-        (
             "loops",
-            r"runs trip by trip|iterates over \d+ rows|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
-            r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.*is (bound in one trip|used behind the loop|written to and lies)|"
+            r"runs trip by trip|iterates over \S+ rows|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
+            r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an (iterator|exception leaves|operand of a condition|array that is carried)|"
-            r".*is changed by a function inside|the size of|.*is another view of its array|.*is bound|"
-            r"a list has changed|the array |an array is made|a recursion that data end|.*before the loop|a result is of another type",
+            r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
             "work on the whole array, or loop over range(len(x)); let names keep their type and shape from trip to trip",
         ),
         (
@@ -99,19 +102,19 @@ REASONS = tuple(
         ),
         (
             "library-calls",
-            r"calls (numpy|scipy|np)\.|calls ndarray\.|the (method|function) '|ufunc '",
-            "it runs as it is; what stands before and behind it is compiled",
-        ),
-        (
-            "unknown-calls",
-            r"calls |imports |is disabled",
+            r"calls (numpy|scipy|np)\.|calls ndarray\.|the (method|function) |ufunc ",
             "it runs as it is; what stands before and behind it is compiled",
         ),
         (
             "arguments",
             r"an argument is |an array of (dtype|more than|class)|an array (that is not aligned|whose elements)|a \S+, which is a subclass|"
-            r"a view of a dict|an iterator \(|a container of more|.*subclass of ndarray",
+            r"a view of a dict|a container of more|.*subclass of ndarray",
             "give plain arrays of bool, int, float or complex dtypes: np.asarray(x), x.filled(), x.astype(float)",
+        ),
+        (
+            "unknown-calls",
+            r"calls |imports |is disabled",
+            "it runs as it is; what stands before and behind it is compiled",
         ),
         (
             "source",
