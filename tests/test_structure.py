@@ -287,6 +287,7 @@ LATE = {
     "__init__.py",
     "compile.py",
     "device.py",
+    "events.py",
     "job.py",
     "report/explanation.py",
 }

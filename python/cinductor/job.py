@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, float_warnings, notices
+from . import _core, events, float_warnings, notices
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
@@ -154,15 +154,23 @@ class Job:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
             return self.run_driver(compiled, bound, args, kwargs or {})
-        self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-        if why is not None:
-            return self.run_eager(args, kwargs)
+        begun = events.begin(self)
+        try:
+            self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+            if why is not None:
+                return self.run_eager(args, kwargs)
+            return self.capture(compiled, bound, args, kwargs or {})
+        finally:
+            events.end(self, begun)
+
+    def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """A call that is captured."""
         from .capture.session import run
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
         try:
-            return run(self, compiled, bound, args, kwargs or {})
+            return run(self, compiled, bound, args, kwargs)
         finally:
             _capturing.count -= 1
             self.keep_profile()

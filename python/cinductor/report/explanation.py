@@ -335,23 +335,42 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         job.profile = known.profile.copy()
     report = called(compiled, job, args, kwargs)
     if known is not None:
-        report.recompiles = list(known.reasons)
-        if known.plan is not None:
-            report.pieces = known.plan.lines()
-        race = known.budget.races.get(getattr(job.last, "kind", None))
-        report.later = report.later or (race and race.why)
-        report.specializations = [
-            known.made.get(id(s), "")
-            + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
-            for s in kept
-        ]
+        add_known(report, known, kept, getattr(job.last, "kind", None))
+    add_rewritten(report, fn)
+    return report
+
+
+def of_latest(compiled: Any) -> Explanation:
+    """The report of the latest capture of a compiled function, which is not called; without a result."""
+    job = compiled._cinductor_job
+    report = Explanation(job, None)
+    report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
+    add_known(report, job, compiled.specializations, getattr(job.last, "kind", None))
+    add_rewritten(report, job.fn)
+    return report
+
+
+def add_known(report: Explanation, known: Any, kept: Any, kind: Any) -> None:
+    """What the compiled function has learnt in all its calls; kind: of the one that is reported."""
+    report.recompiles = list(known.reasons)
+    if known.plan is not None:
+        report.pieces = known.plan.lines()
+    race = known.budget.races.get(kind)
+    report.later = report.later or (race and race.why)
+    report.specializations = [
+        known.made.get(id(s), "")
+        + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
+        for s in kept
+    ]
+
+
+def add_rewritten(report: Explanation, fn: Any) -> None:
     from ..capture.syntax.rewrite import NotRewritable, print_rewritten
 
     try:
         report.rewritten = print_rewritten(fn)
-    except (NotRewritable, AttributeError):
+    except (NotRewritable, AttributeError, TypeError):
         pass
-    return report
 
 
 def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
