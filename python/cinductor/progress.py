@@ -17,19 +17,30 @@ class ProgressLine:
     """Of one capture: a thread that waits, and then writes."""
 
     def __init__(self, job: Any) -> None:
-        self.job, self.began, self.width = job, time.perf_counter(), 0
+        self.job, self.began, self.width, self.is_shown = job, time.perf_counter(), 0, False
         self.done, self.stream = threading.Event(), sys.stderr
+        self.cell: Any = None  # of a notebook, an output of its own
         self.thread = threading.Thread(target=self.run, name="cinductor progress", daemon=True)
         self.thread.start()
 
     def run(self) -> None:
-        wait = PATIENCE
-        while not self.done.wait(wait):
+        if self.done.wait(PATIENCE):
+            return
+        if "ipykernel.zmqshell" in sys.modules:
+            from IPython.display import display
+
+            self.cell = display({"text/plain": ""}, raw=True, display_id=True)
+        while True:
             self.write(f"cinductor: compiling {self.job.name}, {time.perf_counter() - self.began:.1f} s")
-            wait = PACE
+            self.is_shown = True
+            if self.done.wait(PACE):
+                return
 
     def write(self, text: str) -> None:
         """The line in the place of the one before."""
+        if self.cell is not None:
+            self.cell.update({"text/plain": text}, raw=True)
+            return
         try:
             self.stream.write("\r" + text.ljust(self.width) + ("" if text else "\r"))
             self.stream.flush()
@@ -40,7 +51,7 @@ class ProgressLine:
     def stop(self) -> None:
         self.done.set()
         self.thread.join()
-        if self.width:
+        if self.is_shown:
             self.write("")
 
 

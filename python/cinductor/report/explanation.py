@@ -189,7 +189,7 @@ class Explanation:
     @property
     def stats(self) -> dict[str, Any]:
         """Sums over the last program: kernels, calls (of libraries), nests, bytes, operations, seconds (None where
-        one is not known), peak_bytes, breaks, programs.
+        one is not known; of library calls products alone have operations), peak_bytes, breaks, programs.
         """
         own = [cost for cost in self.costs if not cost.call]
         return {
@@ -199,7 +199,7 @@ class Explanation:
             "calls": len(self.costs) - len(own),
             "nests": sum(cost.nests for cost in own),
             "bytes": total(cost.bytes for cost in self.costs),
-            "operations": total(cost.operations for cost in own),
+            "operations": total(cost.operations for cost in self.costs if cost.operations is not None or not cost.call),
             "seconds": total(cost.seconds for cost in self.costs) if self.costs else None,
             "peak_bytes": self.memory.peak,
         }

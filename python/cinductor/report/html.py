@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
+MOST_CARDS = 6  # that are seen at once
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -159,11 +160,13 @@ class Page:
         if not self.costs:
             return ""
         titles = ["", "lines", "reads", "writes", "operations", "per byte", "time", "speed", "of the ceiling"]
-        rows = "".join(f"<tr>{self.cells(cost)}</tr>" for cost in self.costs)
+        rows = "".join(f'<tr id="{self.id}-{cost.name}">{self.cells(cost)}</tr>' for cost in self.costs)
         head = "".join(f"<th>{title}</th>" for title in titles)
         why = self.report.why_not_measured
         note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
         cards = "".join(self.card(cost) for cost in self.costs)
+        if len(self.costs) > MOST_CARDS:
+            cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
         return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
 
     def cells(self, cost: Cost) -> str:
@@ -206,7 +209,7 @@ class Page:
         where = escape(plural_lines(lines_text(self.report, cost)))
         launches = f", {cost.launches} launches in a call" if cost.launches not in (None, 1) else ""
         return (
-            f'<div class="card" id="{self.id}-{cost.name}">{self.chip(cost.name)} {what}, {where}{launches}; '
+            f'<div class="card">{self.chip(cost.name)} {what}, {where}{launches}; '
             f'<span class="soft">{escape(", ".join(cost.buffers))}</span><div class="texts">{shown}</div></div>'
         )
 
@@ -261,8 +264,8 @@ class Page:
         if self.ceilings is None:
             return '<p class="soft">The ceilings of this machine were not measured.</p>'
         return (
-            '<p class="soft">Ceilings are what kernels of cinductor reach here at most on float64 '
-            "(sums of long arrays; products and sums without memory). What lies in cache may be above that of memory.</p>"
+            '<p class="soft">Ceilings are the most that was measured here on float64: a sum of long arrays, and '
+            "arithmetic in registers or a product of matrices. What lies in cache may be above that of memory.</p>"
         )
 
     # --- calls ---
@@ -361,6 +364,8 @@ def style_of(token: tokenize.TokenInfo) -> str:
 def marked(line: str, marks: list[tuple[int, int, str]]) -> str:
     parts, at = [], 0
     for start, end, style in marks:
-        parts.append(escape(line[at:start]) + f'<span class="{style}">{escape(line[start:end])}</span>')
+        # Indentation stands inside: notebooks drop texts that are blanks alone.
+        start = at if not line[at:start].strip() else start
+        parts.append(f'{escape(line[at:start])}<span class="{style}">{escape(line[start:end])}</span>')
         at = end
     return "".join(parts) + escape(line[at:])

@@ -81,12 +81,13 @@ def multiply_and_add(x: Any) -> Any:
     return a + b + c + d
 
 
+SIDE = 384
 PER_ELEMENT = 3 + 8 * 16 + 3  # operations of it
 
 
 @functools.cache
 def ceilings() -> Ceilings | None:
-    """Measured once in a process, by kernels of cinductor's; None without a C compiler."""
+    """Measured once in a process, by kernels of cinductor's and a product of NumPy's; None without a C compiler."""
     if any(row[0] == "cpu" and row[1] == "c" and row[3] for row in _core.backends()):
         return None
     large, small = np.ones(1 << 22), np.linspace(0, 1, 1 << 18)
@@ -94,7 +95,9 @@ def ceilings() -> Ceilings | None:
     moving, computing = compile(add, dynamic=False), compile(multiply_and_add, dynamic=False)
     moved = 3 * large.nbytes / least_of(lambda: moving(large, large, out))
     done = PER_ELEMENT * small.size / least_of(lambda: computing(small))
-    return Ceilings(moved, done)
+    square = small[: SIDE * SIDE].reshape(SIDE, SIDE)
+    product = 2 * SIDE**3 / least_of(lambda: square @ square)
+    return Ceilings(moved, max(done, product))
 
 
 def least_of(call: Any) -> float:

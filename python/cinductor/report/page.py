@@ -129,16 +129,10 @@ def table(report: Explanation) -> list[str]:
 
 def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
     name = f"{cost.name} {cost.call}".rstrip()
-    most = "<=" if cost.is_most else ""
-    each = " a trip" if cost.is_per_trip else ""
-    return (
-        name,
-        lines_text(report, cost),
-        most + size_text(cost.read) + each,
-        most + size_text(cost.written) + each,
-        most + count_text(cost.operations) + each,
-        time_text(cost.seconds),
-    )
+    counts = (size_text(cost.read), size_text(cost.written), count_text(cost.operations))
+    most, each = "<=" if cost.is_most else "", " a trip" if cost.is_per_trip else ""
+    shown = [text if text in ("?", "0", "0 B") else most + text + each for text in counts]
+    return (name, lines_text(report, cost), *shown, time_text(cost.seconds))
 
 
 def lines_text(report: Explanation, cost: Cost) -> str:

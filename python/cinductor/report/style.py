@@ -19,12 +19,13 @@ STYLE = """
 .cinductor p { margin: 4px 0; }
 .cinductor a { color: var(--accent); text-decoration: none; }
 .cinductor a:hover { text-decoration: underline; }
-.cinductor code, .cinductor pre { font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; color: inherit;
-  background: none; }
+.cinductor code, .cinductor pre { font: 12.5px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; color: inherit; }
+.cinductor code { background: none !important; padding: 0 !important; }
 .cinductor pre { background: var(--panel); border: 1px solid var(--rule); border-radius: 6px; padding: 10px 12px;
   margin: 6px 0; overflow: auto; max-height: 520px; white-space: pre; }
 .cinductor .soft { color: var(--soft); }
-.cinductor .facts { display: flex; flex-wrap: wrap; gap: 8px; list-style: none; padding: 0; margin: 12px 0 0; }
+.cinductor ul.facts { display: flex; flex-wrap: wrap; gap: 8px; list-style: none; padding: 0 !important;
+  margin: 12px 0 0 !important; }
 .cinductor .facts li { background: var(--panel); border: 1px solid var(--rule); border-radius: 6px;
   padding: 6px 12px; margin: 0; }
 .cinductor .facts b { display: block; font-size: 16px; }
@@ -41,6 +42,7 @@ STYLE = """
 .cinductor .chips { position: sticky; right: 8px; display: flex; gap: 4px; background: inherit; }
 .cinductor .chip { display: inline-block; border-radius: 4px; padding: 0 6px; font: 600 11px/1.55 ui-monospace,
   "DejaVu Sans Mono", monospace; color: var(--chip); background: var(--accent); }
+.cinductor a.chip { color: var(--chip) !important; }
 .cinductor .chip:hover { text-decoration: none; filter: brightness(1.15); }
 .cinductor .note { margin: 0; padding: 2px 12px 4px 66px; font-size: 12.5px; color: var(--soft); white-space: normal; }
 .cinductor .note.break { background: var(--warn-back); color: var(--ink); border-left: 3px solid var(--warn);
@@ -49,14 +51,14 @@ STYLE = """
 .cinductor .key { color: var(--key); } .cinductor .string { color: var(--string); }
 .cinductor .comment { color: var(--comment); font-style: italic; }
 .cinductor .wide { overflow-x: auto; }
-.cinductor table { border-collapse: collapse; width: 100%; margin: 4px 0; font-size: 13px; color: inherit; }
+.cinductor table { border-collapse: collapse; width: 100%; table-layout: auto !important; margin: 4px 0; font-size: 13px; color: inherit; }
 .cinductor th, .cinductor td { text-align: right; padding: 4px 10px; border-bottom: 1px solid var(--rule);
   white-space: nowrap; background: none; }
 .cinductor th { color: var(--soft); font-weight: 600; font-size: 12px; }
 .cinductor th:nth-child(-n+2), .cinductor td:nth-child(-n+2) { text-align: left; }
 .cinductor td:nth-child(2) { white-space: normal; }
 .cinductor .card { border: 1px solid var(--rule); border-radius: 6px; padding: 8px 12px; margin: 8px 0; }
-.cinductor .card:target { outline: 2px solid var(--accent); }
+.cinductor tr:target td { background: var(--warn-back); }
 .cinductor .texts { display: flex; flex-wrap: wrap; gap: 0 18px; }
 .cinductor .texts details { min-width: 0; } .cinductor .texts details[open] { flex: 1 0 100%; }
 .cinductor summary { cursor: pointer; color: var(--accent); font-size: 13px; margin: 2px 0; }
@@ -70,7 +72,7 @@ STYLE = """
 .cinductor svg .roof { stroke: var(--ink); stroke-width: 1.5; fill: none; }
 .cinductor svg .area { fill: var(--accent); fill-opacity: 0.18; stroke: var(--accent); stroke-width: 1.5; }
 .cinductor svg .peak { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 4 3; fill: none; }
-.cinductor svg text.peak { fill: var(--bad); stroke-dasharray: none; font-weight: 600; }
+.cinductor svg text.peak { fill: var(--bad); stroke: var(--page); stroke-width: 3px; stroke-dasharray: none; font-weight: 600; }
 .cinductor svg .dot { stroke: var(--page); stroke-width: 1.5; }
 .cinductor .tabs > input { position: absolute; opacity: 0; pointer-events: none; }
 .cinductor .tabs > label { display: inline-block; padding: 4px 12px; margin: 0 2px 0 0; cursor: pointer;
