@@ -14,8 +14,8 @@ from .notices import warn
 
 
 class Event(NamedTuple):
-    """A call that has been captured, or that NumPy has answered instead. began, ended: nanoseconds of
-    time.perf_counter_ns. recompiles: the guard that calls failed, where this is not the first capture.
+    """A call that has been captured, or that capture has left to NumPy. began, ended: nanoseconds of
+    time.perf_counter_ns. recompiles: the guard that the call failed, where this is not the first capture.
     """
 
     job: Any
@@ -39,7 +39,7 @@ listeners: list[Listener] = []
 _awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE") if os.environ.get(name)]
 
 
-def begin(job: Any) -> tuple[int, list[str]]:
+def begin(job: Any) -> int:
     """Before a capture; gives what `end` wants back."""
     while _awaited:
         listen_for(_awaited.pop())
@@ -49,10 +49,10 @@ def begin(job: Any) -> tuple[int, list[str]]:
         start(job)
     for listener in listeners:
         listener.begin(job)
-    return time.perf_counter_ns(), job.reasons
+    return time.perf_counter_ns()
 
 
-def end(job: Any, begun: tuple[int, list[str]]) -> None:
+def end(job: Any, began: int) -> None:
     """Behind it."""
     progress = sys.modules.get("cinductor.progress")
     if progress is not None:
@@ -61,9 +61,8 @@ def end(job: Any, begun: tuple[int, list[str]]) -> None:
     is_read = logging is not None and logging.getLogger("cinductor.breaks").isEnabledFor(logging.INFO)
     if not listeners and not is_read:
         return
-    began, reasons = begun
-    last = job.reasons[-1] if job.reasons is not reasons and job.reasons else None
-    event = Event(job, began, time.perf_counter_ns(), last)
+    why = job.reasons[-1] if job.reasons and job.captures > 1 else None
+    event = Event(job, began, time.perf_counter_ns(), why)
     if is_read:
         from .logs import tell
 

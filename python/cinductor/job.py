@@ -154,26 +154,20 @@ class Job:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
             return self.run_driver(compiled, bound, args, kwargs or {})
-        begun = events.begin(self)
-        try:
-            self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-            if why is not None:
-                return self.run_eager(args, kwargs)
-            return self.capture(compiled, bound, args, kwargs or {})
-        finally:
-            events.end(self, begun)
-
-    def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        """A call that is captured."""
+        self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+        if why is not None:
+            return self.run_eager(args, kwargs)
         from .capture.session import run
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
+        begun = events.begin(self)
         try:
-            return run(self, compiled, bound, args, kwargs)
+            return run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            events.end(self, begun)
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""
