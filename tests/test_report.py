@@ -235,6 +235,17 @@ def test_a_break_has_its_hint_and_page():
     assert found.hint in str(report) and found.hint in report._repr_html_()
 
 
+def test_each_piece_of_a_function_that_breaks_has_its_kernels():
+    report = explained(broken, V)
+    first = broken.__code__.co_firstlineno
+    assert [cost.name for cost in report.costs] == ["a.k0", "b.k0"]
+    assert [cost.places[0][1] for cost in report.costs] == [first + 1, first + 3]
+    again = pickle.loads(pickle.dumps(report))
+    assert str(again) == str(report) and again.graph == report.graph == report.text("graph")
+    assert report.every_text("graph").count("graph broken(") == 2 and "  # b\n" in report.full()
+    check_page(again._repr_html_())
+
+
 def test_json_has_all_of_it():
     found = json.loads(explained(broken, V).json())
     assert found["breaks"][0]["hint"] and found["breaks"][0]["line"] == broken.__code__.co_firstlineno + 2

@@ -35,7 +35,7 @@ class Trace(events.Listener):
     def write(self, report: Explanation, event: events.Event) -> None:
         """One capture: a text for each level, guards, the report as a page and as JSON."""
         folder = self.new_folder(report.name)
-        texts = {FILES.get(level, f"{level}.txt"): report.text(level) for level in LEVELS}
+        texts = {FILES.get(level, f"{level}.txt"): report.every_text(level) for level in LEVELS}
         texts["guards.txt"] = "\n".join(report.guards)
         texts["breaks.txt"] = "\n".join(map(repr, report.breaks))
         texts["report.txt"], texts["report.json"] = report.full(), report.json()

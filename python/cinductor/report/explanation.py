@@ -4,7 +4,6 @@ they cost, memory, timings. The object; `page.py` and `html.py` show it.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import linecache
@@ -16,9 +15,10 @@ import numpy as np
 
 from .. import _core
 from ..user import wrong
-from . import costs, kernels, measure, timeline
+from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page
+from .programs import ProgramTexts, all_of
 from .reasons import Reason, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
@@ -87,12 +87,12 @@ class Explanation:
         self.programs = 0
         self.program: Any = None
         self.specialization: Any = None
-        self.seconds: dict[tuple[str, int], float] = {}  # measured, by kernel and library call
         self.why_not_measured: str | None = "Python is needed between; cinductor.profile() times each piece"
         self.ceilings: measure.Ceilings | None = None
         self.function_lines = lines_of(job.fn)
-        self._texts: dict[str, str] = {}
         self._take(job)
+        self.parts: list[ProgramTexts] = all_of(self._programs(job), self.place)
+        self._last = next((part for part in self.parts if part.program is self.program), None)
         for name, value in zip(OF_PROGRAM, facts_of(self.program)):
             setattr(self, name, value)
 
@@ -119,13 +119,22 @@ class Explanation:
                 self.program = outcome.specialization.program
                 self.programs = max(self.programs, 1)
 
+    def _programs(self, job: Any) -> list[Any]:
+        """All that ran in the call: one where it is compiled whole, else its pieces."""
+        if self.program is None or self.specialization is not None:
+            return [] if self.program is None else [self.program]
+        return list({id(p): p for p in (*job.segments, self.program)}.values())
+
     # --- the levels ---
 
     def text(self, level: str) -> str:
         """One level of the last program: a level, a pass, ranges or json. Raises ValueError for another."""
-        if level not in self._texts:
-            self._texts[level] = "" if self.program is None else self.program.text(level)
-        return self._texts[level]
+        return "" if self._last is None else self._last.text(level)
+
+    def every_text(self, level: str) -> str:
+        """One level of all programs of the call."""
+        texts = [(part.letter, part.text(level)) for part in self.parts]
+        return "\n".join(f"# {letter}\n{text}" if letter else text for letter, text in texts if text)
 
     @property
     def graph(self) -> str:
@@ -159,36 +168,28 @@ class Explanation:
 
     # --- what it costs ---
 
-    @functools.cached_property
-    def _read(self) -> tuple[list[costs.Cost], list[str], timeline.Footprint]:
-        if self.program is None and not self._texts.get("json"):
-            return [], [], timeline.Footprint()
-        program = json.loads(self.text("json"))
-        found, apart = kernels.read(self.kernels)
-        counter = costs.Counter(self.graph, self.kernels, program)
-        made = [counter.kernel(kernel) for kernel in found]
-        costs.place_all(made, found, self.place)
-        costs.time_all(made, program, self.seconds)
-        return made, apart, timeline.walk(program, counter.names)
-
     @property
     def costs(self) -> list[costs.Cost]:
-        """Of each kernel and library call: lines, bytes, operations, seconds."""
-        return self._read[0]
+        """Of each kernel and library call: lines, bytes, operations, seconds. Of a call in pieces one run of
+        each, its kernels called a.k0, b.k0 and so on.
+        """
+        return [cost for part in self.parts for cost in part.counted[0]]
 
     @property
     def apart(self) -> list[str]:
         """Why loops were not fused, and trips not made side by side."""
-        return self._read[1]
+        return [why for part in self.parts for why in part.counted[1]]
 
     @property
     def memory(self) -> timeline.Footprint:
-        """What the program allocates over the time of one call: a static estimate."""
-        return self._read[2]
+        """What the program allocates over the time of one call, of several the one that allocates most: a
+        static estimate.
+        """
+        return max((part.counted[2] for part in self.parts), key=lambda made: made.peak, default=timeline.Footprint())
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Sums over the last program: kernels, calls (of libraries), nests, bytes, operations, seconds (None where
+        """Sums over the program, or one run of each piece: kernels, calls (of libraries), nests, bytes, operations, seconds (None where
         one is not known; of library calls products alone have operations), peak_bytes, breaks, programs.
         """
         own = [cost for cost in self.costs if not cost.call]
@@ -218,11 +219,11 @@ class Explanation:
 
     def _measure(self, call: Any) -> None:
         found = measure.times(call, self.program)
-        self.__dict__.pop("_read", None)
         if found is None:
             self.why_not_measured = "its device measures nothing, or NumPy answers"
         else:
-            self.seconds, self.why_not_measured = found, None
+            self.why_not_measured = None
+            self.parts[-1].set_times(found)
 
     # --- as text, as data, as a page ---
 
@@ -269,12 +270,10 @@ class Explanation:
             file.write(text)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Texts instead of the program; the result where it is arrays and numbers."""
-        for level in (*LEVELS, "json") if self.program is not None else ():
-            self.text(level)
+        """Texts instead of programs; the result where it is arrays and numbers."""
         left = {"program": None, "specialization": None, "_compiled": None}
         result = self.result if is_plain(self.result) else None
-        return {**self.__dict__, **left, "result": result, "_read": self._read}
+        return {**self.__dict__, **left, "result": result}
 
 
 def is_plain(value: Any) -> bool:

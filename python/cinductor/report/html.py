@@ -60,7 +60,7 @@ class Page:
         self.costs = report.costs
         self.color = {cost.name: k % 8 for k, cost in enumerate(self.costs)}
         self.ceilings = report.ceilings
-        if self.ceilings is None and report.seconds and report.program is not None:
+        if self.ceilings is None and report.program is not None and any(cost.seconds for cost in self.costs):
             self.ceilings = report.ceilings = measure.ceilings()
 
     def text(self) -> str:
@@ -198,9 +198,11 @@ class Page:
 
     def card(self, cost: Cost) -> str:
         """Its texts at the levels where it is one thing."""
+        letter, _, name = cost.name.rpartition(".")
+        (program,) = [part for part in self.report.parts if part.letter == letter]
         texts = [("kernels", cost.text)]
-        texts += [("procs", part_of(self.report.procs, rf"^ *proc {cost.name}(_\w+)?\(", r"^  \}$"))]
-        texts += [("source", part_of(self.report.source, rf"^{cost.name}(_\w+)?\(", r"^\}$"))]
+        texts += [("procs", part_of(program.text("procs"), rf"^ *proc {name}(_\w+)?\(", r"^  \}$"))]
+        texts += [("source", part_of(program.text("source"), rf"^{name}(_\w+)?\(", r"^\}$"))]
         shown = "".join(
             f"<details><summary>{level}</summary><pre>{escape(text)}</pre></details>" for level, text in texts if text
         )
@@ -230,7 +232,7 @@ class Page:
     def linked(self, text: str) -> str:
         """A text with the kernels that it names as chips."""
         return re.sub(
-            r"\bk\d+\b", lambda found: self.chip(found[0]) if found[0] in self.color else found[0], escape(text)
+            r"\b([a-z]+\.)?k\d+\b", lambda found: self.chip(found[0]) if found[0] in self.color else found[0], escape(text)
         )
 
     # --- drawings ---
@@ -289,7 +291,7 @@ class Page:
 
     def levels(self) -> str:
         """A tab for each level that has a text."""
-        texts = [(level, self.report.text(level)) for level in LEVELS]
+        texts = [(level, self.report.every_text(level)) for level in LEVELS]
         texts.append(("as captured", self.report.rewritten))
         shown = [(level, text) for level, text in texts if text]
         if not shown:

@@ -34,7 +34,7 @@ def page(report: Explanation) -> str:
     parts += section("apart", shortened(report.apart))
     parts += section("timings", timings(report))
     more = "more: .full(), .save('report.html'), and .graph .loops .kernels .procs .source .wrapper .guards .memory"
-    return "\n".join([*parts, more if report.program is not None or report._texts else "more: .full()", ""])
+    return "\n".join([*parts, more if report.parts else "more: .full()", ""])
 
 
 def full(report: Explanation) -> str:
@@ -51,7 +51,7 @@ def full(report: Explanation) -> str:
     parts += section("memory", str(report.memory).splitlines())
     parts += section("timings", timings(report))
     for level in LEVELS:
-        if text := short(report, report.text(level).rstrip("\n")):
+        if text := short(report, report.every_text(level).rstrip("\n")):
             parts += section(level, text.split("\n"))
     if report.rewritten:
         parts += section("as captured", report.rewritten.split("\n"))
@@ -71,7 +71,7 @@ def verdict(report: Explanation) -> list[str]:
         hint = reason_of(report.plain).hint
         return [*lines, f"runs in NumPy: {report.plain}", *([f"  -> {hint}"] if hint else [])]
     if report.guards or not report.breaks:
-        if report.error is not None and report.program is None:
+        if report.error is not None and not report.parts:
             return lines
         kernels, calls = plural(report.kernels_count, "kernel"), plural(report.externs_count, "library call")
         lines.append(f"compiled whole, no Python between: {kernels}, {calls}")
