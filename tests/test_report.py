@@ -246,6 +246,16 @@ def test_each_piece_of_a_function_that_breaks_has_its_kernels():
     check_page(again._repr_html_())
 
 
+def test_a_recompile_has_its_hint():
+    fast = cinductor.compile(lambda x: x * 2, backend="interp", dynamic=False)
+    fast(V)
+    fast(V[:7])
+    report = cinductor.explain(fast, V[:7])
+    assert "x.shape[0] was 100" in report.recompiles[0]
+    for text in (str(report), report._repr_html_()):
+        assert "cinductor.mark_dynamic(x, axis) or dynamic=True" in text and "reasons.md#sizes-that-differ" in text
+
+
 def test_json_has_all_of_it():
     found = json.loads(explained(broken, V).json())
     assert found["breaks"][0]["hint"] and found["breaks"][0]["line"] == broken.__code__.co_firstlineno + 2
@@ -405,6 +415,8 @@ def test_rows_of_reasons_and_pages_are_the_same():
 @pytest.mark.parametrize(
     "text, name",
     [
+        ("x.shape[0] was 100 when compiled at model.py:31, is 120 now", "sizes-that-differ"),
+        ("how was 'double' when compiled at model.py:3, is 'one more' now", "values-that-differ"),
         ("calls print", "printing"),
         ("calls time.perf_counter", "timing"),
         ("a concrete value is needed by a condition", "conditions"),

@@ -32,7 +32,7 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     """`%%cinductor`: the cell with its functions compiled. The report of each that was called in it is shown,
     and a card of each that was not. An exception of the cell's is shown as always.
     """
-    mode = line.strip() or None
+    mode: Any = line.strip() or None
     if mode is not None and mode not in MODES:
         raise usage(f"there is no mode {mode!r}: {', '.join(MODES)}")
     made: list[Any] = []
@@ -54,7 +54,7 @@ def run_cell(shell: Any, line: str, cell: str) -> None:
     if done.success and not made:
         print("cinductor: the cell defines no function")
     for compiled in made if done.success else ():
-        display(compiled if compiled._cinductor_job.last is None else of_latest(compiled))
+        put_out(compiled if compiled._cinductor_job.last is None else of_latest(compiled))
 
 
 def run_line(shell: Any, line: str) -> Explanation | KernelProfile:
@@ -98,9 +98,10 @@ def usage(text: str) -> Exception:
     return UsageError(f"{text}\n{USAGE}")
 
 
-def display(shown: Any) -> None:
-    from IPython.display import display as show
+def put_out(shown: Any) -> None:
+    from IPython import display
 
+    show: Any = display.display
     show(shown)
 
 

@@ -27,9 +27,10 @@ class ProgressLine:
         if self.done.wait(PATIENCE):
             return
         if "ipykernel.zmqshell" in sys.modules:
-            from IPython.display import display
+            from IPython import display
 
-            self.cell = display({"text/plain": ""}, raw=True, display_id=True)
+            show: Any = display.display
+            self.cell = show({"text/plain": ""}, raw=True, display_id=True)
         while True:
             self.write(f"cinductor: compiling {self.job.name}, {time.perf_counter() - self.began:.1f} s")
             self.is_shown = True

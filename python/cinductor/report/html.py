@@ -110,7 +110,7 @@ class Page:
     def kernels_by_line(self) -> dict[tuple[str, int], list[str]]:
         used: dict[tuple[str, int], list[str]] = defaultdict(list)
         for cost in self.costs:
-            for place in dict.fromkeys(map(tuple, cost.places)):
+            for place in dict.fromkeys(cost.places):
                 used[place].append(cost.name)
         return used
 
@@ -175,7 +175,7 @@ class Page:
         intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
         row = [read, written, operations, intensity, seconds, self.speed(cost), self.of_ceiling(cost)]
         links = ", ".join(
-            f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(map(tuple, cost.places))
+            f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(cost.places)
         )
         return f"<td>{self.chip(cost.name)}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
 

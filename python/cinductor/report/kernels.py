@@ -70,6 +70,11 @@ class Frame:
     nest: Nest | None = None
 
 
+def is_indirect(index: str) -> bool:
+    """Whether data decide which element it is."""
+    return re.search(r"\bat\d", index) is not None
+
+
 def split_outside(text: str, separator: str = ",") -> list[str]:
     """The parts between separators that no parenthesis or bracket encloses."""
     parts, depth, start = [], 0, 0
@@ -127,7 +132,8 @@ class KernelReader:
 
     def begin(self, name: str, rest: str) -> None:
         """A kernel, a library call, a check, or a loop around kernels."""
-        kernel = Kernel(name, places=places_of(rest), **self.around())
+        kernel = Kernel(name, places=places_of(rest), outer=self.axes())
+        kernel.may_not_run, kernel.repeats = self.stands_in("if"), self.stands_in("while")
         if match := CALL.match(re.sub(r"  @.*", "", rest)):
             kernel.call, kernel.result = match[1], match[3]
             kernel.operands = split_outside(match[2])
@@ -139,27 +145,23 @@ class KernelReader:
         elif rest.partition(" @")[0].rstrip().endswith("{"):
             self.frames.append(Frame(axes_of(rest), rest.split(" ")[0]))
 
-    def around(self) -> dict[str, object]:
-        """What the open frames say of what stands in them."""
-        return {
-            "outer": [axis for frame in self.frames for axis in frame.axes],
-            "may_not_run": any(frame.word == "if" for frame in self.frames),
-            "repeats": any(frame.word == "while" for frame in self.frames),
-        }
+    def axes(self) -> list[tuple[str, str]]:
+        """Of all open frames, outermost first."""
+        return [axis for frame in self.frames for axis in frame.axes]
+
+    def stands_in(self, word: str) -> bool:
+        return any(frame.word == word for frame in self.frames)
 
     def open_nest(self, buffer: str, index: str, how: str) -> None:
         assert self.kernel is not None
-        known, outer = self.around(), len(self.kernel.outer)
-        axes = known["outer"][outer:]  # type: ignore[index]
         nest = Nest(
-            axes,
-            [Access(buffer, index, True, "at" in re.sub(r"\d", " ", index).split())],
+            self.axes()[len(self.kernel.outer) :],
+            [Access(buffer, index, True, is_indirect(index))],
             0,
             " over " in how or bool(re.match(r"(?!distinct)\w", how)),
-            bool(known["may_not_run"]) and not self.kernel.may_not_run,
-            bool(known["repeats"]) and not self.kernel.repeats,
+            self.stands_in("if") and not self.kernel.may_not_run,
+            self.stands_in("while") and not self.kernel.repeats,
         )
-        nest.accesses[0].is_indirect = bool(re.search(r"\bat\d", index))
         self.kernel.nests.append(nest)
         self.frames.append(Frame([], "nest", nest=nest))
 
@@ -169,8 +171,7 @@ class KernelReader:
             return
         if match[1] == "load":
             buffer, _, index = match[2].rstrip("]").partition("[")
-            is_indirect = bool(re.search(r"\bat\d", index))
-            nest.accesses.append(Access(buffer, index, False, is_indirect))
+            nest.accesses.append(Access(buffer, index, False, is_indirect(index)))
         nest.operations += match[1] not in MOVES
 
     def close(self, text: str) -> None:

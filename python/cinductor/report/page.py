@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
 ANEW = "captured anew, for an assumption did not hold"
+FITTED_NONE = "calls that fitted none, the latest last"
 MADE = "specialisations, the one used last first"
 
 
@@ -29,7 +30,7 @@ def page(report: Explanation) -> str:
     parts += section("loops and branches", shortened(regions(report)))
     parts += section(ANEW, shortened(report.replans))
     parts += section(MADE, shortened(made_for(report)))
-    parts += section("calls that fitted none, the latest last", shortened(report.recompiles))
+    parts += section(FITTED_NONE, shortened(recompiles(report)))
     parts += section("kernels", shortened(table(report)))
     parts += section("apart", shortened(report.apart))
     parts += section("timings", timings(report))
@@ -46,7 +47,7 @@ def full(report: Explanation) -> str:
     parts += section(ANEW, report.replans)
     parts += section("guards: what a call must be like for this program", report.guards)
     parts += section(MADE, made_for(report))
-    parts += section("calls that fitted none, the latest last", report.recompiles)
+    parts += section(FITTED_NONE, recompiles(report))
     parts += section("costs", table(report))
     parts += section("memory", str(report.memory).splitlines())
     parts += section("timings", timings(report))
@@ -104,6 +105,16 @@ def breaks(report: Explanation) -> list[str]:
 
 def made_for(report: Explanation) -> list[str]:
     return [f"{k}. {why}" for k, why in enumerate(report.specializations, 1)]
+
+
+def recompiles(report: Explanation) -> list[str]:
+    """Which guards failed, and below the last of each family what can be done."""
+    last = {reason_of(why): k for k, why in enumerate(report.recompiles)}
+    lines = []
+    for k, why in enumerate(report.recompiles):
+        row = reason_of(why)
+        lines += [why, *([f"    -> {row.hint} ({row.page})"] if row.hint and last[row] == k else [])]
+    return lines
 
 
 def regions(report: Explanation) -> list[str]:

@@ -28,6 +28,16 @@ class Reason(NamedTuple):
 REASONS = tuple(
     Reason(*row)
     for row in (
+        (
+            "sizes-that-differ",
+            r"\S+\.(shape|strides|ndim|size)\b.* was .* when compiled|.* held when compiled",
+            "cinductor.mark_dynamic(x, axis) or dynamic=True has one program serve many sizes",
+        ),
+        (
+            "values-that-differ",
+            r".* was .* when compiled|a guard$",
+            "texts, bools, types and dtypes are part of a program, floats and arrays are not: give as numbers what varies",
+        ),
         ("printing", r"calls (builtins\.)?print\b", "return the value and print it outside"),
         (
             "timing",

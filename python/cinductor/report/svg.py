@@ -111,11 +111,11 @@ def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
     width = (WIDTH - LEFT - RIGHT) / len(steps)
     base = HEIGHT - BOTTOM
     heights = [base - live / top * (base - TOP - 14) for _, live in steps]
-    points = [(LEFT, base)]
+    points: list[tuple[float, float]] = [(LEFT, base)]
     for k, height in enumerate(heights):
         points += [(LEFT + k * width, height), (LEFT + (k + 1) * width, height)]
     points.append((WIDTH - RIGHT, base))
-    parts = [line([(LEFT, base), (WIDTH - RIGHT, base)], "axis")]
+    parts: list[str] = []
     for part in (0.0, 0.5, 1.0):
         at = base - part * (base - TOP - 14)
         parts += [line([(LEFT, at), (WIDTH - RIGHT, at)], "axis"), text(LEFT - 6, at + 4, size_text(top * part), "end")]
