@@ -13,7 +13,7 @@ from .config import config
 from .notices import warn
 
 
-class Event(NamedTuple):
+class CaptureEvent(NamedTuple):
     """A call that has been captured, or that capture has left to NumPy. began, ended: nanoseconds of
     time.perf_counter_ns. recompiles: the guard that the call failed, where this is not the first capture.
     """
@@ -30,7 +30,7 @@ class Listener:
     def begin(self, job: Any) -> None:
         """A capture begins."""
 
-    def end(self, event: Event) -> None:
+    def end(self, event: CaptureEvent) -> None:
         """It has ended."""
 
 
@@ -62,7 +62,7 @@ def end(job: Any, began: int) -> None:
     if not listeners and not is_read:
         return
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
-    event = Event(job, began, time.perf_counter_ns(), why)
+    event = CaptureEvent(job, began, time.perf_counter_ns(), why)
     if is_read:
         from .logs import tell
 

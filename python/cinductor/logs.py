@@ -31,7 +31,7 @@ _handler: list[logging.Handler] = []
 class LogListener(events.Listener):
     """Hears of captures while a category is switched on."""
 
-    def end(self, event: events.Event) -> None:
+    def end(self, event: events.CaptureEvent) -> None:
         if not logger("breaks").isEnabledFor(logging.INFO):  # else it has been told already
             tell(event)
 
@@ -79,7 +79,7 @@ def from_environment(value: str) -> None:
         warn(f"the environment variable CINDUCTOR_LOGS has no effect: {error}")
 
 
-def tell(event: events.Event) -> None:
+def tell(event: events.CaptureEvent) -> None:
     """All that a capture gives to say."""
     job = event.job
     if event.recompiles is not None:

@@ -84,7 +84,7 @@ class KernelProfile(events.Listener):
         if program.observe(note):
             self.programs[number] = name, program
 
-    def end(self, event: events.Event) -> None:
+    def end(self, event: events.CaptureEvent) -> None:
         """A capture: its time, and what it has made is watched from now on."""
         job, outcome = event.job, event.job.last
         self.captures.append((job.title, event.began, event.ended, threading.get_ident()))

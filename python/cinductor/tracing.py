@@ -22,7 +22,7 @@ class Trace(events.Listener):
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def end(self, event: events.Event) -> None:
+    def end(self, event: events.CaptureEvent) -> None:
         try:
             report = Explanation(event.job, None)
             self.write(report, event)
@@ -32,7 +32,7 @@ class Trace(events.Listener):
                 events.listeners.remove(self)
             warn(f"CINDUCTOR_TRACE has no effect from here on: {error}")
 
-    def write(self, report: Explanation, event: events.Event) -> None:
+    def write(self, report: Explanation, event: events.CaptureEvent) -> None:
         """One capture: a text for each level, guards, the report as a page and as JSON."""
         folder = self.new_folder(report.name)
         texts = {FILES.get(level, f"{level}.txt"): report.every_text(level) for level in LEVELS}
