@@ -353,8 +353,9 @@ def test_what_has_effects_is_called_once():
     assert generator.random() == other.random()
 
 
-def test_observing_ends():
-    compiled = cinductor.compile(lambda x: x * 5 + 2, backend="interp")
+@pytest.mark.parametrize("wrapper", ["c", "python"])
+def test_observing_ends(wrapper):
+    compiled = cinductor.compile(lambda x: x * 5 + 2, backend="interp", options={"wrapper": wrapper})
     compiled(V)
     program, seen = compiled.specializations[0].program, []
     assert program.observe(lambda *row: seen.append(row))

@@ -468,7 +468,6 @@ program_dealloc(PyObject *self)
     PyObject_GC_UnTrack(self);
     cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
-    Py_XDECREF(p->observer);
     Py_XDECREF(p->texts);
     Py_XDECREF(p->option_values);
     Py_XDECREF(p->why_host);
@@ -488,7 +487,6 @@ program_traverse(PyObject *self, visitproc visit, void *arg)
     CxProgram *p = (CxProgram *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(p->wrapper);
-    Py_VISIT(p->observer);
     Py_VISIT(p->texts);
     return 0;
 }
@@ -498,7 +496,6 @@ program_clear(PyObject *self)
 {
     CxProgram *p = (CxProgram *)self;
     Py_CLEAR(p->wrapper);
-    Py_CLEAR(p->observer);
     Py_CLEAR(p->texts);
     return 0;
 }

@@ -20,8 +20,7 @@ struct CxProgram {
     const CiBackend *backend;
     CiQueue queue; /* its own, without a stream */
     PyObject *texts;
-    PyObject *wrapper;  /* the printed Python wrapper, when that runs the program */
-    PyObject *observer; /* is called behind each launch of the wrapper, or NULL */
+    PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;
     CxReturn *returns;
     bool *is_scalar; /* per result buffer: one number, never an array */

@@ -85,12 +85,16 @@ dtype_of_number(PyObject *value)
                                     : CI_DTYPE_i64;
 }
 
-/* Tells the program's observer of what has just run: (letter, number, began, ended), in nanoseconds
- * of the clock of time.perf_counter_ns. */
+/* Who watches the program stands among the names of its wrapper. */
+#define OBSERVER "observer"
+
+/* Tells who watches of what has just run: (letter, number, began, ended), in nanoseconds of the clock
+ * of time.perf_counter_ns. */
 static int
 tell_observer(CxProgram *p, const char *letter, int number, int64_t began)
 {
-    PyObject *observer = Py_XNewRef(p->observer), *done = NULL;
+    PyObject *names = p->wrapper ? PyFunction_GetGlobals(p->wrapper) : NULL, *done = NULL;
+    PyObject *observer = names ? Py_XNewRef(cx_dict_named(names, OBSERVER)) : NULL;
 
     if (observer == NULL)
         return 0;
@@ -320,14 +324,19 @@ PyObject *
 cx_program_observe(PyObject *self, PyObject *observer)
 {
     CxProgram *p = (CxProgram *)self;
-    bool is_wrapped = strcmp(p->options.wrapper, "python") == 0;
 
     if (ci_backend_has_memory(p->backend))
         Py_RETURN_FALSE;
-    if (observer == Py_None && !is_wrapped)
+    if (observer == Py_None && strcmp(p->options.wrapper, "python") != 0) {
         Py_CLEAR(p->wrapper);
-    if (observer != Py_None && p->wrapper == NULL && cx_wrapper_open(p) < 0)
+        Py_RETURN_TRUE;
+    }
+    if (p->wrapper == NULL && cx_wrapper_open(p) < 0)
         return NULL;
-    Py_XSETREF(p->observer, observer == Py_None ? NULL : Py_NewRef(observer));
+    PyObject *names = PyFunction_GetGlobals(p->wrapper);
+    if (observer != Py_None && PyDict_SetItemString(names, OBSERVER, observer) < 0)
+        return NULL;
+    if (observer == Py_None && PyDict_DelItemString(names, OBSERVER) < 0)
+        PyErr_Clear(); /* nobody did */
     Py_RETURN_TRUE;
 }
