@@ -294,6 +294,18 @@ def test_text_of_the_users_stays_text():
     check_page(explained(odd, V)._repr_html_())
 
 
+def test_many_kernels_of_a_line_stand_below_it():
+    def many(x):
+        for k in range(6):
+            x = np.sort(x) * (k + 2)
+        return x
+
+    page = explained(many, V)._repr_html_()
+    below = re.search(r'<p class="note chips">(.*?)</p>', page)[1]
+    assert below.count('class="chip ') == 12
+    check_page(page)
+
+
 def test_what_fails_is_explained():
     def fails(x):
         return x[3] + x[500]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from . import events
 from .compile import functions
 from .report.page import ranges, time_text
+from .report.programs import ProgramTexts
 
 
 class Span(NamedTuple):
@@ -93,12 +94,16 @@ class KernelProfile(events.Listener):
 
     def note_names(self, number: int, program: Any) -> None:
         """What kernels and library calls are called, and where they come from."""
-        for line in json.loads(program.text("json"))["lines"]:
-            if line["line"] == "launch":
-                self.names[number, "k", line["kernel"]] = f"k{line['kernel']}", places_text(line["source"])
-            elif line["line"] == "extern":
-                self.names[number, "e", line["number"]] = line["name"], places_text(line["source"])
-        self.functions[number] = self.programs[number][0]
+        name, _ = self.programs[number]
+        texts = ProgramTexts(program, "", "")
+        calls = iter(json.loads(texts.text("json"))["lines"])
+        for cost in texts.counted[0]:
+            if cost.call:
+                key = "e", next(line["number"] for line in calls if line["line"] == "extern")
+            else:
+                key = "k", int(cost.name[1:])
+            self.names[(number, *key)] = cost.call or cost.name, places_text(cost.places)
+        self.functions[number] = name
 
     @property
     def rows(self) -> list[ProfileRow]:
@@ -160,7 +165,7 @@ def event_of(name: str, category: str, began: int, ended: int, thread: int) -> d
     return {"name": name, "cat": category, "ph": "X", **times, "pid": os.getpid(), "tid": thread}
 
 
-def places_text(places: list[Any]) -> str:
+def places_text(places: list[tuple[str, int]]) -> str:
     """`model.py:3-5`."""
     by_file: dict[str, set[int]] = defaultdict(set)
     for file, line in places:

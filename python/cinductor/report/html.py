@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-MOST_CARDS = 6  # that are seen at once
+MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and behind a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -142,6 +142,8 @@ class Page:
             names, said = used.get((file, number), []), notes.get((file, number), [])
             style = " broken" if any("break" in note for note in said) else " used" if names else ""
             chips = "".join(self.chip(name) for name in names)
+            if len(names) > MOST_CHIPS:
+                said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
             rows.append(
                 f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>'
                 f'<code>{code}</code><span class="chips">{chips}</span></div>' + "".join(said)

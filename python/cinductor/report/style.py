@@ -45,6 +45,7 @@ STYLE = """
 .cinductor a.chip { color: var(--chip) !important; }
 .cinductor .chip:hover { text-decoration: none; filter: brightness(1.15); }
 .cinductor .note { margin: 0; padding: 2px 12px 4px 66px; font-size: 12.5px; color: var(--soft); white-space: normal; }
+.cinductor .note.chips { position: static; flex-wrap: wrap; }
 .cinductor .note.break { background: var(--warn-back); color: var(--ink); border-left: 3px solid var(--warn);
   padding-left: 63px; }
 .cinductor .hint { color: var(--good); }
@@ -90,7 +91,7 @@ TABS = "".join(
     for k in range(1, 10)
 )
 CHIPS = "".join(
-    f".cinductor .k{k} {{ background: var(--k{k}); }} .cinductor svg .k{k} {{ fill: var(--k{k}); }}\n"
+    f".cinductor .chip.k{k} {{ background: var(--k{k}); }} .cinductor svg .k{k} {{ fill: var(--k{k}); }}\n"
     for k in range(8)
 )
 SHEET = STYLE + TABS + CHIPS
