@@ -99,10 +99,10 @@ class KernelProfile(events.Listener):
         calls = iter(json.loads(texts.text("json"))["lines"])
         for cost in texts.counted[0]:
             if cost.call:
-                key = "e", next(line["number"] for line in calls if line["line"] == "extern")
+                letter, which = "e", next(line["number"] for line in calls if line["line"] == "extern")
             else:
-                key = "k", int(cost.name[1:])
-            self.names[(number, *key)] = cost.call or cost.name, places_text(cost.places)
+                letter, which = "k", int(cost.name[1:])
+            self.names[number, letter, which] = cost.call or cost.name, places_text(cost.places)
         self.functions[number] = name
 
     @property
