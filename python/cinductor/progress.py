@@ -51,7 +51,7 @@ class ProgressLine:
 
     def stop(self) -> None:
         self.done.set()
-        self.thread.join()
+        self.thread.join(1)  # or somebody has stopped the terminal
         if self.is_shown:
             self.write("")
 
