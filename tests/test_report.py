@@ -275,6 +275,9 @@ def test_reports_are_pickled():
         again.measure(V)
     odd = explained(lambda x: (x, [lambda: 1]), V)
     assert pickle.loads(pickle.dumps(odd)).result is None
+    odd.result = [1]
+    odd.result.append(odd.result)
+    assert pickle.loads(pickle.dumps(odd)).result is None
 
 
 def test_files_by_their_ending(tmp_path):

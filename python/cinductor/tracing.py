@@ -75,5 +75,5 @@ class Trace(events.Listener):
 
 
 def write_text(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)

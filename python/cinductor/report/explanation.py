@@ -22,6 +22,7 @@ from .programs import ProgramTexts, all_of
 from .reasons import Reason, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
+MOST_NESTED = 20
 KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
 
 
@@ -266,7 +267,7 @@ class Explanation:
         ending = os.path.splitext(os.fspath(path))[1]
         made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self))
         text = made()
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -276,12 +277,11 @@ class Explanation:
         return {**self.__dict__, **left, "result": result}
 
 
-def is_plain(value: Any) -> bool:
-    """Whether a result is made of arrays, numbers and texts alone."""
-    if type(value) in (list, tuple):
-        return all(map(is_plain, value))
-    if type(value) is dict:
-        return all(is_plain(k) and is_plain(v) for k, v in value.items())
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether a result is made of arrays, numbers and texts alone, and not nested for ever."""
+    if type(value) in (list, tuple, dict):
+        inside = [*value.keys(), *value.values()] if type(value) is dict else value
+        return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)
     return isinstance(value, KEPT) and type(value).__module__ in ("builtins", "numpy")
 
 
