@@ -7,9 +7,6 @@
  * the very same element. */
 #include "schedule/plan.h"
 
-/* Outer points below which a big kernel has too little to share out among threads. */
-#define CI_FEW_POINTS 16
-
 typedef struct CiPlanned {
     CiNest *nest; /* over kernel symbols */
     CiAxis inner[2 * CI_MAX_RANK];
@@ -286,22 +283,22 @@ check_orders(const CiKernel *kernel)
 static bool
 has_few_points(CiScheduler *s, const CiKernel *kernel)
 {
-    const CiExpr *points = ci_expr_const(s->sym, 1);
+    CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
-        points = ci_expr_mul(s->sym, points, kernel->outer[k].extent);
-    return points->high < CI_FEW_POINTS; /* a size not known yet is taken to be large */
+        points = ci_amount_of(points, kernel->outer[k].extent);
+    return ci_amount_high(points) < CI_CHOOSE(s, few_points);
 }
 
 /* Work inside one outer point. */
-static const CiExpr *
-inner_work(CiScheduler *s, const CiKernel *kernel)
+static CiAmount
+inner_work(const CiKernel *kernel)
 {
-    const CiExpr *work = ci_expr_const(s->sym, 0);
+    CiAmount work = ci_amount(0);
     for (int k = 0; k < kernel->nstages; k++) {
-        const CiExpr *stage = ci_expr_const(s->sym, 1);
+        CiAmount stage = ci_amount(1);
         for (int a = 0; a < kernel->stages[k].naxes; a++)
-            stage = ci_expr_mul(s->sym, stage, kernel->stages[k].axes[a].extent);
-        work = ci_expr_add(s->sym, work, stage);
+            stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
+        work = ci_amount_plus(work, stage);
     }
     return work;
 }
@@ -311,7 +308,7 @@ check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
         return NULL;
-    if (inner_work(s, kernel)->high <= 2 * s->target->chunk_elements)
+    if (ci_amount_high(inner_work(kernel)) <= 2 * s->target->chunk_elements)
         return NULL;
     return "too little would be left to share out among threads";
 }

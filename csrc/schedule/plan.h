@@ -2,6 +2,8 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
+#include "ir/choices.h"
+#include "ir/cost.h"
 #include "schedule/schedule.h"
 
 /* A nest and the distinct buffers it loads. */
@@ -51,6 +53,9 @@ struct CiScheduler {
     const CiScheduler *condition; /* of the body of a while: of what it sees besides; or NULL */
     bool is_in_loop;
 };
+
+/* A threshold of choices.def. */
+#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
 
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)
