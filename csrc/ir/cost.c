@@ -122,9 +122,8 @@ is_of_data(const CiNest *nest, const CiExpr *index)
     return false;
 }
 
-/* What an access of the nest touches, each element once. */
-static CiAmount
-access_bytes(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index)
+CiAmount
+ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index)
 {
     CiAmount bytes = ci_amount((int64_t)ci_dtype_size(buffer->dtype));
     if (is_of_data(nest, index))
@@ -150,14 +149,14 @@ ci_cost_of_nest(const CiNest *nest)
 {
     const CiBody *body = &nest->body;
     CiCost cost = {.trips = trips_of(nest),
-                   .bytes = access_bytes(nest, nest->target, nest->store)};
+                   .bytes = ci_cost_of_access(nest, nest->target, nest->store)};
     int nops = nest->fold != CI_OP_none;
     for (int k = 0; k < body->nops; k++) {
         const CiScalar *op = &body->ops[k];
         nops += is_work(op->op);
         if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar && is_first_load(body, k))
             cost.bytes =
-                ci_amount_plus(cost.bytes, access_bytes(nest, op->buffer, op->index));
+                ci_amount_plus(cost.bytes, ci_cost_of_access(nest, op->buffer, op->index));
     }
     cost.flops = ci_amount_times(cost.trips, ci_amount(nops));
     return cost;

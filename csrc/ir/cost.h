@@ -31,6 +31,8 @@ typedef struct CiCost {
 } CiCost;
 
 CiCost ci_cost_of_nest(const CiNest *nest);
+/* What an access of the nest touches, each element once. */
+CiAmount ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index);
 /* The trips of the deepest statement, times those around. */
 CiAmount ci_cost_of_items(const CiItems *items, CiAmount around);
 CiAmount ci_cost_of_buffer(const CiBuffer *buffer); /* its bytes */

@@ -15,9 +15,9 @@ can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const 
     return c1 == ci_expr_mul(s->sym, c2, extent);
 }
 
-static bool
-can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const CiExpr *inner,
-               const CiExpr *extent)
+bool
+ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,
+                  const CiExpr *inner, const CiExpr *extent)
 {
     if (!can_merge_index(s, nest->store, outer, inner, extent))
         return false;
@@ -30,8 +30,8 @@ can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const Ci
 }
 
 /* Axes at positions k and k + 1 of the nest become one with variable var. */
-static void
-merge_nest(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent)
+void
+ci_merge_axes(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent)
 {
     const CiExpr *from[2] = {nest->axes[k].var, nest->axes[k + 1].var};
     const CiExpr *to[2] = {ci_expr_const(s->sym, 0), var};
@@ -65,7 +65,7 @@ try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
     CiKernelAxis a = kernel->outer[k], b = kernel->outer[k + 1];
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            if (!can_merge_nest(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
+            if (!ci_can_merge_axes(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
                 return false;
         }
     }
@@ -73,7 +73,7 @@ try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
     const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
-            merge_nest(s, kernel->stages[t].nests[n], k, var, extent);
+            ci_merge_axes(s, kernel->stages[t].nests[n], k, var, extent);
     }
     drop_axis(kernel->outer, &kernel->nouter, k, var, extent);
     return true;
@@ -98,13 +98,13 @@ try_merge_inner(CiScheduler *s, CiKernel *kernel, CiStage *stage, int k)
         bool is_mixed = position < nest->npoint && position + 1 >= nest->npoint;
         bool is_scan = nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
         bool is_ordered = position >= nest->npoint && divides_block(nest, position + 1);
-        if (is_mixed || is_scan || is_ordered || !can_merge_nest(s, nest, a.var, b.var, b.extent))
+        if (is_mixed || is_scan || is_ordered || !ci_can_merge_axes(s, nest, a.var, b.var, b.extent))
             return false;
     }
     const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
     const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "j%d", k), extent);
     for (int n = 0; n < stage->nnests; n++)
-        merge_nest(s, stage->nests[n], position, var, extent);
+        ci_merge_axes(s, stage->nests[n], position, var, extent);
     drop_axis(stage->axes, &stage->naxes, k, var, extent);
     return true;
 }

@@ -41,7 +41,7 @@ class Option(NamedTuple):
     doc: str
 
 
-class Choice(NamedTuple):
+class Threshold(NamedTuple):
     """One threshold of the compiler: its value on processors and on cards. None changes a bit of a result."""
 
     name: str
@@ -223,9 +223,9 @@ def list_options() -> list[Option]:
     return list(OPTIONS.values())
 
 
-def list_choices() -> list[Choice]:
+def list_choices() -> list[Threshold]:
     """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
-    return [Choice(*row) for row in _core.choices()]
+    return [Threshold(*row) for row in _core.choices()]
 
 
 def list_backends() -> dict[str, str | None]:
