@@ -10,7 +10,7 @@ X = np.random.default_rng(0).random((8, 4096))
 
 
 def spread(x):
-    return x.mean(), (x * 2).sum(axis=1)
+    return (x.mean(),)
 
 
 def kernels(**ways):

@@ -307,8 +307,8 @@ compile_body(CiContext *ctx, void *arg)
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);
-    CiStatus status = ci_program_open(wrapper, &request->queue, job->executable, &request->program,
-                                      message, sizeof message);
+    CiStatus status = ci_program_open(wrapper, request->options, &request->queue, job->executable,
+                                      &request->program, message, sizeof message);
     if (status)
         ci_fail(ctx, status, "%s", message);
 }

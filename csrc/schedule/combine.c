@@ -34,12 +34,23 @@ may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
     return true;
 }
 
-/* Up to the one at `to`, past all that stands between; part: what it is there. */
+/* What would be made earlier is worth less than a launch. */
+static bool
+is_worth_holding(const CiScheduler *s, const CiDraft *moved)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < moved->nnests; k++)
+        bytes = ci_amount_plus(bytes, ci_cost_of_buffer(moved->nests[k].nest->target));
+    return ci_amount_high(bytes) <= CI_CHOOSE(s, launch_bytes);
+}
+
+/* Up to the one at `to`, past all that stands between. */
 static bool
 may_join(CiScheduler *s, const CiDraft *drafts, int to, int from, const CiDraft *moved)
 {
     if (from - to > FARTHEST ||
-        drafts[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests))
+        drafts[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
+        (from - to > 1 && !is_worth_holding(s, moved)))
         return false;
     for (int over = from - 1; over > to; over--)
         if (!may_pass(s, &drafts[over], moved))

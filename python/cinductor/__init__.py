@@ -20,6 +20,7 @@ from ._core import (
     DeviceError,
     InternalError,
     LoweringError,
+    PromiseBroken,
     Unsupported,
 )
 from .compile import compile, disable, reset, set_stance, stats
@@ -50,6 +51,7 @@ __all__ = [
     "DeviceError",
     "InternalError",
     "LoweringError",
+    "PromiseBroken",
     "Unsupported",
     "cache",
     "compile",
