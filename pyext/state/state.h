@@ -82,5 +82,6 @@ bool cx_errstate_is_strict(CxState *state);
 /* options.c: the defaults, the environment, then these; a list of what there is. */
 int cx_options_fill(PyObject *values, CiOptions *options);
 PyObject *cx_options_list(void);
+PyObject *cx_choices_list(void);
 
 #endif

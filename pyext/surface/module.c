@@ -86,6 +86,14 @@ module_options(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_choices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return cx_choices_list();
+}
+
+static PyObject *
 op_row(CiOp op)
 {
     static const char *const kinds[] = {
@@ -266,6 +274,7 @@ static PyMethodDef module_methods[] = {
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
+    {"choices", module_choices, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
