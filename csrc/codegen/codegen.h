@@ -40,6 +40,8 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 
 /* Bytes between two sums of one unit in memory for partials. */
 #define CI_PARTIAL_STEP 16
+/* csrc/kernels: the loops of a kernel of some kind are what the builder of the family makes. */
+void ci_template(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* version.c: rows that may be short are lanes where they are. */
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */

@@ -17,7 +17,7 @@ repeats_elements(const CiNode *user, const CiNode *operand)
         return false;
     if (ci_node_is_view(user) && user->op != CI_OP_expand && user->op != CI_OP_window)
         return false;
-    if (user->op == CI_OP_window)
+    if (user->op == CI_OP_window || user->op == CI_OP_product)
         return true;
     if (user->op == CI_OP_gather)
         return operand == user->args[0] || user->rank > operand->rank;
@@ -136,6 +136,8 @@ visit_node(CiLowering *low, CiNode *node)
             ci_lowering_compress(low, node);
         else if (node->op == CI_OP_concat)
             ci_lowering_concat(low, node);
+        else if (node->op == CI_OP_product)
+            ci_lowering_product(low, node);
         else
             ci_lowering_check(low, node);
         return;

@@ -236,6 +236,8 @@ static bool
 can_split_order(const CiNest *nest)
 {
     int nouter = nest->naxes - nest->npoint - nest->order.ninner;
+    if (nest->order.kind == CI_FOLD_fused)
+        return false;
     if (nest->order.kind != CI_FOLD_pairwise ||
         ci_op_is_order_free(nest->fold, nest->target->dtype))
         return true;
@@ -459,8 +461,10 @@ void
 ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
     merge_axes(s, kernel);
-    kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     kernel->nparallel = kernel->nouter;
+    if (ci_label_product(s, kernel))
+        return;
+    kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     int64_t tile = 1;
     const CiExpr *work = ci_expr_const(s->sym, 0),
                  *points = extent_product(s, kernel->outer, kernel->nouter);

@@ -86,6 +86,10 @@ void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 /* fuse.c: which nests run together. */
 void ci_fuse(CiScheduler *s);
 
+/* product.c: NULL where what adds up products is a template's, or alone. And its axes. */
+const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
+bool ci_label_product(CiScheduler *s, CiKernel *kernel);
+
 /* axes.c: merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
