@@ -162,3 +162,29 @@ def test_no_other_types():
     for x, y in ((np.ones((3, 3), "i8"),) * 2, (np.ones((3, 3), "c8"),) * 2, (np.ones((3, 3)), np.ones(3))):
         program = explain(compile(lambda a, b: a @ b, options=OURS), x, y).program
         assert program.externs == 1
+
+
+BLOCKS = """
+symbols {s0 in [1, inf), s1 in [1, inf), s2 in [1, inf), s3 in [1, inf)}
+graph blocks(in0: f32[s0,s1,s2], in1: f32[s0,s3,s2], in2: f32[s3]) {
+  %0: f32[s0,s2,s3] order [0,2,1] = permute(in1, axes=[0,2,1])
+  %1: f32[s0,s1,s2] = absolute(in0)
+  %2: f32[s0,s1,s3] = product(%1, %0)
+  %3: f32[s0,s1,s3] = add(%2, in2)
+  return %3
+}
+"""
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 16, 64), (2, 70, 19, 5), (3, 1, 33, 65)], ids=str)
+def test_blocks_of_threads(shape):
+    """Walked on the processor: no race, no access outside, the bits of everybody else."""
+    s, m, k, n = shape
+    rng = np.random.default_rng(k)
+    arrays = [rng.standard_normal(x).astype("f4") for x in ((s, m, k), (s, n, k), (n,))]
+    run = {"options": {"numerics": "close", "verify": True}}
+    (got,), program = _core.compile_text(BLOCKS, arrays, device="cuda", backend="interp", **run)
+    (want,), _ = _core.compile_text(BLOCKS, arrays, backend="interp", **run)
+    assert "template product" in program.text("kernels")
+    assert got.tobytes() == want.tobytes()
+    assert_close(got, np.abs(arrays[0]) @ arrays[1].swapaxes(1, 2) + arrays[2], k, *arrays[:2])

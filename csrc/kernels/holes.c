@@ -123,7 +123,7 @@ ci_product_take_apart(CiBuild *b)
 
 void
 ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
-                      const CiExpr *row, const CiExpr *column)
+                      int count, const CiExpr *const *from, const CiExpr *const *to)
 {
     for (CiStmt *stmt = loops->behind.first; stmt; stmt = stmt->next)
         if (stmt->op == CI_OP_load && stmt->at.memory == loops->sum) {
@@ -131,7 +131,6 @@ ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const C
             stmt->at.index = place;
         }
     loops->sum = sums;
-    const CiExpr *from[] = {loops->row_var, loops->column_var}, *to[] = {row, column};
-    CiAt at = {2, from, to, NULL, 1, NULL, 1};
+    CiAt at = {count, from, to, NULL, 1, NULL, 1};
     ci_build_at(b, &loops->behind, &at);
 }

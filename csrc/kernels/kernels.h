@@ -30,11 +30,14 @@ typedef struct CiProductLoops {
 } CiProductLoops;
 
 CiProductLoops ci_product_take_apart(CiBuild *b);
-/* What is behind reads the sum at that place, at a row and a column. */
+/* What is behind, with the sum at that place; symbols of the kernel's axes, and what they are. */
 void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
-                           const CiExpr *row, const CiExpr *column);
+                           int count, const CiExpr *const *from, const CiExpr *const *to);
 
 /* cpu/product.c */
 void ci_product_in_registers(CiBuild *b, const CiFamily *family);
+
+/* gpu/product.c */
+void ci_product_in_shared_memory(CiBuild *b, const CiFamily *family);
 
 #endif
