@@ -30,9 +30,12 @@ print_running(CiCPrinter *p, const CiStmt *let)
     const char *cell = ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)),
                *value = ci_format(p->ctx, "v%d", let->args[0]);
     CiText text = ci_text_new(p->ctx);
-    ci_text_add(&text, "%s > 0 ? ", ci_emit_index_text(p->base, let->expr));
+    bool may_begin = let->expr->low <= 0;
+    if (may_begin)
+        ci_text_add(&text, "%s > 0 ? ", ci_emit_index_text(p->base, let->expr));
     ci_emit_combine(p->base, &text, let->op, let->type.dtype, cell, value);
-    ci_text_add(&text, " : %s", value);
+    if (may_begin)
+        ci_text_add(&text, " : %s", value);
     declare(p, let, text.data);
     ci_text_line(p->out, "%s = v%d;", cell, let->value);
 }
