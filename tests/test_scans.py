@@ -57,3 +57,16 @@ def test_long_rows_and_many_threads():
     want = np.cumsum(x, axis=1)
     for threads in (1, 3):
         assert compile(lambda x: np.cumsum(x, axis=1), options={"threads": threads})(x).tobytes() == want.tobytes()
+
+
+def test_packs_in_parts():
+    """Each part stores what it keeps, and nothing beyond: the next one has begun there."""
+
+    def kept(x, t):
+        return x[x > t] * 2
+
+    x = np.random.default_rng(1).standard_normal(200_001)
+    for threads in (1, 4):
+        compiled = compile(kept, options={"threads": threads, "verify": True}, dynamic=True)
+        for t in (-9.0, 0.0, 1.5, 9.0):
+            assert compiled(x, t).tobytes() == kept(x, t).tobytes()
