@@ -63,6 +63,8 @@ void ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* interchange.c: loops down columns run outside of those over lanes. */
+void ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* strips.c: what loops of NumPy's compute is asked of them. */
 void ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */

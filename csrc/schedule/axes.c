@@ -6,6 +6,9 @@
 #define CI_FEW_POINTS 16
 /* Lanes in a tile of an outer axis alone. */
 #define CI_FLAT_TILE 1024
+/* Columns that a unit goes down at most, and units that it leaves at least. */
+#define CI_MOST_COLUMNS 512
+#define CI_UNITS 8
 /* Elements of one chunk of a split fold, times its lanes. */
 #define CI_SPLIT_ELEMENTS 65536
 /* Inner extents up to here are walked serially with lanes outside when order allows. */
@@ -363,13 +366,40 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
     kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));
 }
 
+/* Of folds down columns, one element of each is all that a unit holds. */
+static bool
+holds_one_row(const CiKernel *kernel)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        const CiStage *stage = &kernel->stages[t];
+        for (int n = 0; n < stage->nnests && stage->naxes; n++)
+            if (!ci_nest_is_fold(stage->nests[n]) || stage->nests[n]->npoint > kernel->nouter)
+                return false;
+    }
+    return true;
+}
+
+/* Columns side by side in memory, as many as leave a number of units to share out. */
+static int
+columns_of_unit(const CiExpr *extent)
+{
+    int count = CI_STAGE_TILE;
+    int64_t most = extent->high == CI_INFINITY ? CI_UNITS * CI_MOST_COLUMNS / 2 : extent->high;
+    while (count < CI_MOST_COLUMNS && most / (2 * count) >= CI_UNITS)
+        count *= 2;
+    return count;
+}
+
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
 static int
-label_lanes(CiKernel *kernel, bool has_inner)
+label_lanes(CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    bool is_wide = s->target->tile_rows && holds_one_row(kernel);
     last->label = CI_LABEL_vector;
-    last->factor = has_inner ? CI_STAGE_TILE : CI_FLAT_TILE;
+    last->factor = !has_inner ? CI_FLAT_TILE
+                   : is_wide  ? columns_of_unit(last->extent)
+                              : CI_STAGE_TILE;
     return last->factor;
 }
 
@@ -453,7 +483,7 @@ ci_label_leaf(CiScheduler *s, CiKernel *leaf)
     merge_axes(s, leaf);
     leaf->lanes_on_outer = wants_outer_lanes(s, leaf);
     if (leaf->lanes_on_outer)
-        (void)label_lanes(leaf, has_inner_axes(leaf));
+        (void)label_lanes(s, leaf, has_inner_axes(leaf));
     label_stages(leaf);
 }
 
@@ -475,7 +505,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
         kernel->outer[k].label = CI_LABEL_parallel;
     kernel->units = points;
     if (kernel->lanes_on_outer) {
-        tile = label_lanes(kernel, has_inner_axes(kernel));
+        tile = label_lanes(s, kernel, has_inner_axes(kernel));
         if (!has_inner_axes(kernel))
             tile_crossed(s, kernel);
         kernel->units = ci_expr_const(s->sym, 1);
