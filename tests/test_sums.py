@@ -129,6 +129,6 @@ def test_columns_run_side_by_side(shape):
     x, w = rng.standard_normal(shape), rng.standard_normal(shape[1])
     x[0, 0] = -0.0
     for dynamic in (False, True):
-        compiled = compile(columns, dynamic=dynamic, options={"verify": True, "threads": 2})
+        compiled = cinductor.compile(columns, dynamic=dynamic, options={"verify": True, "threads": 2})
         for got, want in zip(compiled(x, w), columns(x, w), strict=True):
             assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
