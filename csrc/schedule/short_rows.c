@@ -7,12 +7,12 @@
 
 /* Operations of all stages that are worth compiling twice. */
 #define CI_MOST_OPS 64
-/* Elements of the longest short row, by what else there is. One sum of each row: a few masked lanes
- * are soon quicker. Several walks, or a sum beside something dearer: rows of unknown length leave
+/* Elements of the longest short row, by what else there is. One sum of each row: lanes of
+ * the row's own are quicker as soon as two vectors are full. Several walks, or a sum beside something dearer: rows of unknown length leave
  * single elements over. Choices and mathematics: the less of a vector they fill the dearer they
  * are. One choice: its lanes cost much to bring together, and 64 strides of a row's length stay in
  * near cache. */
-#define CI_SHORT_SUM CI_SERIAL_LIMIT
+#define CI_SHORT_SUM 31
 #define CI_SHORT_WALKS 16
 #define CI_SHORT_DEAR_WALKS 31
 #define CI_SHORT_CHOICE 64
