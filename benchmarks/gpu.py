@@ -65,7 +65,7 @@ def open_peer(peer, fn):
     """(the compiled function, array of the host to the device, back again, wait for the device)"""
     if peer == "cinductor":
         import cinductor
-        from cinductor.device import synchronize
+        from cinductor import synchronize
 
         return cinductor.compile(fn), cinductor.to_device, lambda x: x.numpy(), synchronize
     import torch
@@ -118,7 +118,7 @@ def card():
         return {"card": torch.cuda.get_device_name(), "copy": 2 * x.nbytes / seconds * 1e-9}
     except ImportError:
         import cinductor
-        from cinductor.device import synchronize
+        from cinductor import synchronize
 
         copy = cinductor.compile(lambda a: a.copy())
         x = cinductor.to_device(np.ones(1 << 28, np.float32))

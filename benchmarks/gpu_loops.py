@@ -96,7 +96,7 @@ def back(value):
 def run_loop(name):
     """Seconds of a call on the card and with backend "c", and whether they agree."""
     import cinductor
-    from cinductor.device import synchronize
+    from cinductor import synchronize
 
     function, arguments = program(name)
     fn, host = cinductor.compile(function), cinductor.compile(function, options={"threads": 1})
@@ -125,7 +125,7 @@ def run_loop(name):
 def run_costs():
     """Microseconds: a small call, a launch in a loop, a turn of a while."""
     import cinductor
-    from cinductor.device import synchronize
+    from cinductor import synchronize
 
     found = {}
     small = cinductor.to_device(np.ones(8))
@@ -162,7 +162,7 @@ def run_costs():
 def run_sizes():
     """Milliseconds of kernels with constant and with symbolic sizes."""
     import cinductor
-    from cinductor.device import synchronize
+    from cinductor import synchronize
 
     functions = {
         "pointwise": lambda x, v: x * 2 + 1,

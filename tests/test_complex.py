@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cinductor
+from cinductor import _core
 
 BACKENDS = ["c", "interp"]
 
@@ -103,11 +104,17 @@ def assert_near(got, want):
         assert right.all(), (got[~right][:4], want[~right][:4])
 
 
-EXACT = """
+def is_own(name, dtype):
+    """On this machine the function is our own by default."""
+    name, char = ("arctan2", np.dtype(dtype).char.lower()) if name == "angle" else (name, np.dtype(dtype).char)
+    return char in dict(_core.own_functions()).get(name, "")
+
+
+OF_ONE = """
     square reciprocal negative positive conjugate sign real imag isnan isinf isfinite logical_not iscomplex isreal absolute angle exp2 expm1
     log log2 log10 log1p sqrt sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh arctanh
+    exp
 """.split()
-NEAR = ["exp"]
 PAIRS = "add subtract multiply divide equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor".split()
 
 
@@ -116,12 +123,12 @@ PAIRS = "add subtract multiply divide equal not_equal less less_equal greater gr
 def test_special_values(dtype, backend):
     """Every function at every pair of parts, and every pair of such numbers."""
     z, x, y = special(dtype), numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
-    one = compiled(lambda z: [getattr(np, name)(z) for name in (*EXACT, *NEAR)], backend)
+    one = compiled(lambda z: [getattr(np, name)(z) for name in OF_ONE], backend)
     two = compiled(lambda a, b: [getattr(np, name)(a, b) for name in PAIRS], backend)
     with np.errstate(all="ignore"):
         for given in (z, x, y):
-            for name, got in zip((*EXACT, *NEAR), one(given), strict=True):
-                (assert_same if name in EXACT else assert_near)(got, getattr(np, name)(given))
+            for name, got in zip(OF_ONE, one(given), strict=True):
+                (assert_near if is_own(name, dtype) else assert_same)(got, getattr(np, name)(given))
         for a, b in ((z[:, None], z), (x, y), (x, y[5]), (y[:40, None], x[3:])):
             for name, got in zip(PAIRS, two(a, b), strict=True):
                 assert_same(got, getattr(np, name)(a, b))

@@ -129,9 +129,8 @@ def check(program, compiled, n):
     want, error = outcome(program.function, theirs)
     got, raised = outcome(compiled, ours)
     assert raised == error, f"size {n}: {raised} instead of {error}"
-    tolerance = test_programs.tolerance_of(program)
-    test_programs.assert_same(got, want, tolerance, f"size {n}")
-    test_programs.assert_same(ours, theirs, tolerance, f"size {n}, arguments")
+    test_programs.assert_numpys(program, got, want, f"size {n}")
+    test_programs.assert_numpys(program, ours, theirs, f"size {n}, arguments")
     assert strides(got) == strides(want)
     assert sharing(got, ours) == sharing(want, theirs), f"size {n}: memory is shared otherwise"
     if error is not None:

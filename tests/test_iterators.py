@@ -148,6 +148,21 @@ def test_one_program_for_any_length():
     assert compiled._cinductor_job.captures == 1
 
 
+def behind_a_while(x):
+    it, k, s = zip(x, x), 0, 0.0
+    while k < len(x) and s < 6:
+        s += next(it)[1] + x[k]
+        k += 1
+    print(end="")
+    return s, list(it)
+
+
+def test_where_it_is_is_looked_at_behind_a_break():
+    compiled = cinductor.compile(behind_a_while, backend="interp")
+    for x in (X, X[:5], X[:0], X * 9):
+        same(outcome(compiled, (x,)), outcome(behind_a_while, (x,)))
+
+
 def ends_in_a_trip(x, y):
     it, s = iter(y), 0.0
     for i in range(len(x)):

@@ -250,9 +250,9 @@ def plan_of(compiled):
 
 
 def printed(x, w):
-    y = np.tanh(x @ w) + x
+    y = np.sqrt((x @ w) ** 2 + 1) + x
     print(f"mean {y.mean():.3f} of", y.shape)
-    z = np.exp(-y * y) * y.mean()
+    z = np.sqrt(y * y + 3) * y.mean()
     return z.sum(axis=1), y
 
 
@@ -267,13 +267,13 @@ def kept(x, w):
     y = np.sqrt(np.abs(x * w)) + x
     SEEN.append(float(y.sum()))
     x[0] = y[1]
-    return x[1:], y * y + np.tanh(y)
+    return x[1:], y * y + np.sqrt(y * y + 1)
 
 
 def looked_up(x, w):
     k = int(x[0, 0] * 3) % 3
     s = WEIGHTS[k]
-    return np.exp(-((x * s) ** 2)) + np.tanh(w * s)
+    return np.sqrt((x * s) ** 2 + 2) + np.sqrt(w * w + s)
 
 
 def in_a_loop(x, w):
@@ -319,7 +319,7 @@ def partial_made(x, w):
 
 
 def function_made(x, w):
-    double = lambda a: np.tanh(a) * 2  # noqa: E731
+    double = lambda a: np.sqrt(a * a + 1) * 2  # noqa: E731
     y = double(x) + w
     print(len(y))
     return double(y) * w
@@ -372,7 +372,7 @@ class Model:
         self.scale, self.seen = 2.0, []
 
     def step(self, x, w):
-        y = np.tanh(x * self.scale) + w
+        y = np.sqrt(x * x + self.scale) + w
         self.seen.append(y.max())
         self.scale *= 0.5
         return y * self.scale

@@ -27,15 +27,6 @@ fold_dtype(const CiNest *nest, CiDtype value)
 }
 
 static bool
-stores(const CiStage *stage, const CiBuffer *buffer)
-{
-    for (int k = 0; k < stage->nnests; k++)
-        if (stage->nests[k]->target == buffer)
-            return true;
-    return false;
-}
-
-static bool
 same_scalar(const CiScalar *x, const CiScalar *y)
 {
     if (x->op != y->op || x->dtype != y->dtype || x->nargs != y->nargs || x->buffer != y->buffer ||

@@ -1,5 +1,5 @@
 /* The registry of backends, best first within a device, and the defaults of options. */
-#include "device/device.h"
+#include "device/registry.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,22 +19,23 @@ static const CiBackend built_in[] = {
 };
 
 #define BUILT_IN ((int)(sizeof built_in / sizeof *built_in))
-#define MAX_ADDED 64
-
-struct CiRegistry {
-    CiBackend added[MAX_ADDED]; /* whoever has found one keeps its address */
-    atomic_int count;
-};
-
 CiRegistry *
 ci_registry_open(void)
 {
-    return calloc(1, sizeof(CiRegistry));
+    CiRegistry *registry = calloc(1, sizeof *registry);
+    if (registry)
+        registry->counts = ci_memory_counts_open();
+    if (registry && registry->counts)
+        return registry;
+    free(registry);
+    return NULL;
 }
 
 void
 ci_registry_close(CiRegistry *registry)
 {
+    if (registry)
+        ci_memory_counts_close(registry->counts);
     free(registry);
 }
 

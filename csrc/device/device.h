@@ -131,6 +131,7 @@ struct CiDevice {
     const char *name; /* "cuda" */
     const char *doc;
     void *data; /* whoever registered it finds its own things here */
+    int dlpack; /* its number in DLPack's list of devices; 0: its memory is nobody else's to read */
     /* How many the machine has. NULL: one. */
     int (*count)(const CiQueue *queue);
     /* What one of them is like. NULL: nothing is known. */
@@ -150,11 +151,16 @@ struct CiDevice {
     int32_t (*synchronize)(const CiQueue *queue);
     /* Bytes that can still be had, and all there are. NULL: nobody knows. */
     int32_t (*memory_left)(const CiQueue *queue, size_t *left, size_t *all);
+    /* Bytes that `allocate` has from the machine, in use or kept for later. NULL: those in use. */
+    int32_t (*reserved)(const CiQueue *queue, size_t *bytes);
+    /* Keeps at most that much for later, from now on (SIZE_MAX: as much as by default); what is
+     * more goes back at once. NULL: it keeps nothing. */
+    int32_t (*keep)(const CiQueue *queue, size_t bytes);
     /* A stream beside the device's own. NULL: there are none, and no events. */
     int32_t (*stream_open)(const CiQueue *queue, void **stream);
     /* Waits for what it was given, then ends it. */
     void (*stream_close)(const CiQueue *queue, void *stream);
-    /* A point in time of a stream. */
+    /* A point in time of a stream. May be closed while streams still wait for it. */
     int32_t (*event_open)(const CiQueue *queue, void **event);
     void (*event_close)(const CiQueue *queue, void *event);
     /* The event is when all that the queue's stream was given so far is done. */
@@ -248,6 +254,27 @@ CiStatus ci_registry_add(CiRegistry *registry, const CiDevice *device,
 const CiBackend *ci_backend_find(const CiRegistry *registry, const char *device, const char *name);
 int ci_backend_count(const CiRegistry *registry);
 const CiBackend *ci_backend_at(const CiRegistry *registry, int position);
+
+/* ---- memory of devices: memory.c ---- */
+
+typedef struct CiMemoryUse {
+    int64_t allocated, peak, blocks; /* bytes and blocks now, the most bytes at one time */
+    int64_t allocations, retries;    /* since the process began */
+    int64_t refused;                 /* bytes last asked for in vain */
+    int64_t limit, keep;             /* bytes; limit 0: none; keep -1: as the device has it */
+} CiMemoryUse;
+
+/* The device's allocate, counted and held to the limit. Where there is no memory what the device
+ * keeps is given back, and it is asked once more. */
+int32_t ci_device_allocate(const CiQueue *queue, size_t size, void **block);
+void ci_device_release(const CiQueue *queue, void *block, size_t size);
+/* What is in use of one device, through this runtime; all 0 where its registry is NULL. */
+void ci_memory_use(const CiQueue *queue, CiMemoryUse *out);
+void ci_memory_forget_peak(const CiQueue *queue);
+/* Everything that is kept for later goes back to the machine; then the device keeps as before. */
+int32_t ci_memory_give_back(const CiQueue *queue);
+/* At most `limit` bytes (0: any number), `keep` of them kept for later (-1: as it was). */
+int32_t ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep);
 
 /* launch of the device or the executable. */
 int32_t ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);

@@ -34,7 +34,7 @@ take_memory(const CiQueue *queue, bool on_host, int64_t bytes, void **block)
 {
     const CiDevice *device = queue->backend->device;
     if (!on_host && device->allocate)
-        return device->allocate(queue, (size_t)bytes, block);
+        return ci_device_allocate(queue, (size_t)bytes, block);
     *block = ci_allocator_take(queue->runtime->allocator, (size_t)bytes);
     return *block ? CI_OK : CI_ERR_MEMORY;
 }
@@ -47,7 +47,7 @@ give_slot(const Frame *frame, int slot)
     size_t bytes = (size_t)frame->values[plan->bytes];
     const CiQueue *queue = &frame->queue;
     if (!plan->on_host && queue->backend->device->allocate)
-        queue->backend->device->release(queue, frame->slots[slot], bytes);
+        ci_device_release(queue, frame->slots[slot], bytes);
     else
         ci_allocator_give(queue->runtime->allocator, frame->slots[slot], bytes);
     frame->slots[slot] = NULL;

@@ -3,7 +3,7 @@
 
 #include "program/program.h"
 #include "state/array.h"
-#include "state/device_array.h"
+#include "state/stream.h"
 
 /* Elements below which holding the lock costs others less than giving it up costs us. */
 #define RELEASE_WORK 65536
@@ -216,7 +216,8 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)
-            ? cx_device_array_new(p->state, &p->queue, buffer->dtype, rank, sizes, steps)
+            ? cx_device_array_new(p->state, &run->queue, run->stream, buffer->dtype, rank, sizes,
+                                  steps)
         : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
                 : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
@@ -316,9 +317,12 @@ cx_program_run(CxRun *run)
 
     if (p->wrapper != NULL)
         return cx_wrapper_run(run);
-    if (make_symbols(run) < 0)
+    run->queue = p->queue;
+    if (make_symbols(run) < 0 || cx_device_enter(p->state, &run->queue, &run->stream,
+                                                 run->input_objects, p->graph->ninputs) < 0)
         return -1;
     call.symbols = run->symbols;
+    call.stream = run->queue.stream;
     int32_t status = is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
@@ -326,7 +330,7 @@ cx_program_run(CxRun *run)
     if (status == CI_ERR_CHECK)
         return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
     if (status != CI_OK)
-        return cx_raise_device(p->state, &p->queue, status);
+        return cx_raise_device(p->state, &run->queue, status);
     return 0;
 }
 

@@ -63,6 +63,8 @@ typedef struct CxRun {
     CiSlot *slots;
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
+    CiQueue queue;    /* the program's, with the stream in force */
+    PyObject *stream; /* its object, borrowed, or NULL */
     CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */

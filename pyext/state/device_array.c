@@ -1,17 +1,11 @@
 /* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is
  * an address of the device: shape, dtype and strides are all that they ask. The owner of the memory
  * is such an array's base, which also tells it from an array of the host. No such array may reach
- * code that reads elements: the package keeps them inside DeviceArray, and a function called with
+ * code that reads elements: the package keeps them inside Array, and a function called with
  * them never falls back to NumPy. */
-#include "state/device_array.h"
-#include "state/array.h"
+#include "state/stream.h"
 
-typedef struct CxDeviceMemory {
-    PyObject_HEAD CiQueue
-        queue; /* its runtime lives in the module's state, and the type holds that */
-    void *block;
-    size_t size;
-} CxDeviceMemory;
+#include "state/array.h"
 
 static void
 memory_dealloc(PyObject *self)
@@ -19,8 +13,10 @@ memory_dealloc(PyObject *self)
     CxDeviceMemory *memory = (CxDeviceMemory *)self;
     PyTypeObject *type = Py_TYPE(self);
 
-    if (memory->block != NULL)
-        memory->queue.backend->device->release(&memory->queue, memory->block, memory->size);
+    if (memory->block != NULL && memory->owner == NULL)
+        ci_device_release(&memory->queue, memory->block, memory->size);
+    Py_XDECREF(memory->owner);
+    Py_XDECREF(memory->stream);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -39,28 +35,8 @@ PyType_Spec cx_device_memory_spec = {
     memory_slots,
 };
 
-int
-cx_raise_device(CxState *state, const CiQueue *queue, int32_t status)
-{
-    const CiDevice *device = queue->backend->device;
-    char text[512];
-    const char *why = NULL;
-
-    if (status == CI_ERR_DEVICE && device->last_error != NULL)
-        why = device->last_error(queue, text, sizeof text);
-    return cx_raise_status(state, (CiStatus)status, why);
-}
-
-CiQueue
-cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend)
-{
-    return (CiQueue){
-        .backend = backend, .runtime = &state->runtime, .index = (int)options->device_index};
-}
-
-/* The owner of an array's memory when that is a device's, borrowed, or NULL. */
-static CxDeviceMemory *
-find_memory(const CxState *state, PyObject *array)
+CxDeviceMemory *
+cx_device_memory_of(const CxState *state, PyObject *array)
 {
     while (PyArray_Check(array)) {
         PyObject *base = PyArray_BASE((PyArrayObject *)array);
@@ -76,7 +52,7 @@ find_memory(const CxState *state, PyObject *array)
 bool
 cx_is_device_array(const CxState *state, PyObject *array)
 {
-    return find_memory(state, array) != NULL;
+    return cx_device_memory_of(state, array) != NULL;
 }
 
 int
@@ -91,28 +67,52 @@ cx_check_device_input(const CxState *state, PyObject *value)
     return -1;
 }
 
-PyObject *
-cx_device_array_new(CxState *state, const CiQueue *queue, CiDtype dtype, int rank,
-                    const int64_t *sizes, const int64_t *strides)
+/* The event of a stream, waited for by another; both are of one device. */
+static int32_t
+wait_for(const CiQueue *first, const CiQueue *later)
 {
-    PyTypeObject *type = (PyTypeObject *)state->device_memory_type;
-    PyArray_Descr *descr = cx_descr(state, dtype);
-    CxDeviceMemory *memory = (CxDeviceMemory *)type->tp_alloc(type, 0);
+    const CiDevice *device = later->backend->device;
+    void *event = NULL;
+    int32_t status = device->event_open(first, &event);
 
-    if (memory == NULL)
-        return NULL;
-    memory->queue = *queue;
-    memory->size = (size_t)cx_count(rank, sizes) * (size_t)ci_dtype_size(dtype);
-    int32_t status = queue->backend->device->allocate(queue, memory->size, &memory->block);
-    if (status != CI_OK) {
-        cx_raise_device(state, queue, status);
-        Py_DECREF(memory);
-        return NULL;
-    }
-    Py_INCREF(descr);
+    if (status != CI_OK)
+        return status;
+    status = device->event_record(first, event);
+    if (status == CI_OK)
+        status = device->event_wait(later, event);
+    device->event_close(first, event);
+    return status;
+}
+
+int
+cx_device_order(CxState *state, const CiQueue *first, const CiQueue *later)
+{
+    int32_t status = first->stream == later->stream ? CI_OK : wait_for(first, later);
+    return status == CI_OK ? 0 : cx_raise_device(state, later, status);
+}
+
+int
+cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,
+                     PyObject *stream)
+{
+    if (memory->queue.stream == queue->stream)
+        return 0;
+    if (cx_device_order(state, &memory->queue, queue) < 0)
+        return -1;
+    memory->queue.stream = queue->stream;
+    Py_XINCREF(stream);
+    Py_XSETREF(memory->stream, stream);
+    return 0;
+}
+
+/* An array whose base is the memory; takes that reference and the description's. */
+static PyObject *
+array_of(CxDeviceMemory *memory, void *data, PyArray_Descr *descr, int rank, const int64_t *sizes,
+         const int64_t *strides)
+{
     PyObject *array =
         PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
-                             (const npy_intp *)strides, memory->block, NPY_ARRAY_WRITEABLE, NULL);
+                             (const npy_intp *)strides, data, NPY_ARRAY_WRITEABLE, NULL);
     if (array == NULL) {
         Py_DECREF(memory);
         return NULL;
@@ -122,32 +122,61 @@ cx_device_array_new(CxState *state, const CiQueue *queue, CiDtype dtype, int ran
     return array;
 }
 
-/* ---- functions of the module ---- */
-
-/* The queue of "cuda" or "cuda:1". */
-static int
-find_any_queue(CxState *state, const char *text, CiQueue *queue)
+static CxDeviceMemory *
+new_memory(CxState *state, const CiQueue *queue, PyObject *stream)
 {
-    char name[64];
-    const char *colon = strchr(text, ':');
-    size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
-    snprintf(name, sizeof name, "%.*s", (int)length, text);
-    const CiBackend *backend = ci_backend_find(state->runtime.registry, name, NULL);
+    PyTypeObject *type = (PyTypeObject *)state->device_memory_type;
+    CxDeviceMemory *memory = (CxDeviceMemory *)type->tp_alloc(type, 0);
 
-    if (backend == NULL) {
-        PyErr_Format(PyExc_ValueError, "there is no device '%s'", name);
-        return -1;
-    }
-    *queue = (CiQueue){.backend = backend,
-                       .runtime = &state->runtime,
-                       .index = colon != NULL ? atoi(colon + 1) : 0};
-    return 0;
+    if (memory == NULL)
+        return NULL;
+    memory->queue = *queue;
+    memory->stream = Py_XNewRef(stream);
+    return memory;
 }
+
+PyObject *
+cx_device_array_over(CxState *state, const CiQueue *queue, PyObject *stream, PyObject *owner,
+                     void *data, PyArray_Descr *descr, int rank, const int64_t *sizes,
+                     const int64_t *strides)
+{
+    CxDeviceMemory *memory = new_memory(state, queue, stream);
+
+    if (memory == NULL) {
+        Py_DECREF(descr);
+        return NULL;
+    }
+    memory->owner = Py_NewRef(owner);
+    memory->block = data;
+    return array_of(memory, data, descr, rank, sizes, strides);
+}
+
+PyObject *
+cx_device_array_new(CxState *state, const CiQueue *queue, PyObject *stream, CiDtype dtype, int rank,
+                    const int64_t *sizes, const int64_t *strides)
+{
+    PyArray_Descr *descr = cx_descr(state, dtype);
+    CxDeviceMemory *memory = new_memory(state, queue, stream);
+
+    if (memory == NULL)
+        return NULL;
+    memory->size = (size_t)cx_count(rank, sizes) * (size_t)ci_dtype_size(dtype);
+    int32_t status = ci_device_allocate(queue, memory->size, &memory->block);
+    if (status != CI_OK) {
+        cx_raise_device(state, queue, status);
+        Py_DECREF(memory);
+        return NULL;
+    }
+    Py_INCREF(descr);
+    return array_of(memory, memory->block, descr, rank, sizes, strides);
+}
+
+/* ---- functions of the module ---- */
 
 static int
 find_queue(CxState *state, const char *text, CiQueue *queue)
 {
-    if (find_any_queue(state, text, queue) < 0)
+    if (cx_find_device(state, text, queue) < 0)
         return -1;
     if (ci_backend_has_memory(queue->backend))
         return 0;
@@ -161,7 +190,7 @@ device_array(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
     PyArrayObject *given = NULL, *dense = NULL;
-    PyObject *array = NULL;
+    PyObject *array = NULL, *stream = NULL;
     PyThreadState *saved = NULL;
     const char *device = NULL;
 
@@ -178,9 +207,10 @@ device_array(PyObject *module, PyObject *args)
     dense = (PyArrayObject *)PyArray_NewCopy(given, NPY_KEEPORDER);
     if (dense == NULL)
         return NULL;
-    array = cx_device_array_new(state, &queue, dtype, PyArray_NDIM(dense),
-                                (const int64_t *)PyArray_DIMS(dense),
-                                (const int64_t *)PyArray_STRIDES(dense));
+    if (cx_enter_stream(state, &queue, &stream) == 0)
+        array = cx_device_array_new(state, &queue, stream, dtype, PyArray_NDIM(dense),
+                                    (const int64_t *)PyArray_DIMS(dense),
+                                    (const int64_t *)PyArray_STRIDES(dense));
     if (array != NULL) {
         CX_RELEASE(saved);
         int32_t status =
@@ -226,7 +256,7 @@ static PyObject *
 device_numpy(PyObject *module, PyObject *array)
 {
     CxState *state = PyModule_GetState(module);
-    CxDeviceMemory *memory = find_memory(state, array);
+    CxDeviceMemory *memory = cx_device_memory_of(state, array);
     int64_t offset = 0;
 
     CX_ENTRY();
@@ -266,7 +296,7 @@ device_update(PyObject *module, PyObject *args)
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O!O!:device_update", &PyArray_Type, &array, &PyArray_Type, &copy))
         return NULL;
-    CxDeviceMemory *memory = find_memory(state, (PyObject *)array);
+    CxDeviceMemory *memory = cx_device_memory_of(state, (PyObject *)array);
     PyArrayObject *bytes = (PyArrayObject *)PyArray_BASE(copy);
     if (PyArray_SIZE(array) == 0)
         Py_RETURN_NONE;
@@ -318,7 +348,7 @@ device_synchronize(PyObject *module, PyObject *name)
 static PyObject *
 device_of(PyObject *module, PyObject *array)
 {
-    const CxDeviceMemory *memory = find_memory(PyModule_GetState(module), array);
+    const CxDeviceMemory *memory = cx_device_memory_of(PyModule_GetState(module), array);
     if (memory == NULL)
         return PyErr_Format(PyExc_TypeError, "an array of a device is expected");
     return Py_BuildValue("(si)", memory->queue.backend->device->name, memory->queue.index);
@@ -334,7 +364,7 @@ device_count(PyObject *module, PyObject *name)
     int count = 1;
 
     CX_ENTRY();
-    if (device == NULL || find_any_queue(state, device, &queue) < 0)
+    if (device == NULL || cx_find_device(state, device, &queue) < 0)
         return NULL;
     if (queue.backend->device->count != NULL)
         count = queue.backend->device->count(&queue);
@@ -351,7 +381,7 @@ device_properties(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (device == NULL || find_any_queue(state, device, &queue) < 0)
+    if (device == NULL || cx_find_device(state, device, &queue) < 0)
         return NULL;
     if (queue.backend->device->properties != NULL) {
         int32_t status = queue.backend->device->properties(&queue, &is);

@@ -5,11 +5,35 @@
 
 #include "state/state.h"
 
+/* A block of a device's memory, and in which order it is used: it belongs to the stream that used
+ * it last, and another that uses it waits for that one. */
+typedef struct CxDeviceMemory {
+    PyObject_HEAD CiQueue
+        queue; /* its runtime lives in the module's state, and the type holds that */
+    void *block;
+    size_t size;
+    PyObject *stream; /* the object of queue.stream; NULL: the device's own */
+    PyObject *owner;  /* of memory that is somebody else's, else NULL */
+} CxDeviceMemory;
+
 extern PyType_Spec cx_device_memory_spec;
-extern PyMethodDef cx_device_methods[];
+extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
-PyObject *cx_device_array_new(CxState *state, const CiQueue *queue, CiDtype dtype, int rank,
-                              const int64_t *sizes, const int64_t *strides);
+/* The owner of an array's memory when that is a device's, borrowed, or NULL. */
+CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
+/* What the queue's stream is given from now on comes behind what others still do with the memory.
+ * stream: the object of the queue's stream, or NULL. */
+int cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,
+                         PyObject *stream);
+/* What the later queue's stream is given from now on waits for what the first one's has. */
+int cx_device_order(CxState *state, const CiQueue *first, const CiQueue *later);
+/* An array over memory of somebody else's, who stays as long as it does; the queue's stream may use
+ * it at once. Takes the description's reference. */
+PyObject *cx_device_array_over(CxState *state, const CiQueue *queue, PyObject *stream,
+                               PyObject *owner, void *data, PyArray_Descr *descr, int rank,
+                               const int64_t *sizes, const int64_t *strides);
+PyObject *cx_device_array_new(CxState *state, const CiQueue *queue, PyObject *stream, CiDtype dtype,
+                              int rank, const int64_t *sizes, const int64_t *strides);
 /* Programs of these options run on arrays of the device, without copies. */
 static inline bool
 cx_is_on_device(const CiOptions *options, const CiBackend *backend)
@@ -20,7 +44,9 @@ cx_is_on_device(const CiOptions *options, const CiBackend *backend)
 int cx_check_device_input(const CxState *state, PyObject *value);
 /* -1, with what the device said. */
 int cx_raise_device(CxState *state, const CiQueue *queue, int32_t status);
-/* The device and stream that programs of these options run on. */
+/* The queue of "cuda" or "cuda:1", without a stream; -1, with a ValueError, where there is none. */
+int cx_find_device(CxState *state, const char *text, CiQueue *queue);
+/* The device that programs of these options run on. */
 CiQueue cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend);
 
 #endif

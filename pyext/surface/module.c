@@ -5,7 +5,7 @@
 #include "region/region.h"
 #include "replay/specialization.h"
 #include "state/array.h"
-#include "state/device_array.h"
+#include "state/dlpack.h"
 #include "surface/register.h"
 #include "value/value.h"
 
@@ -355,6 +355,12 @@ module_exec(PyObject *module)
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
+        add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
+        add_type(module, &cx_event_spec, &state->event_type) < 0 ||
+        cx_streams_init(state, module) < 0 ||
+        PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)
         return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);

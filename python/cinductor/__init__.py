@@ -32,34 +32,49 @@ from .notices import CinductorWarning
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .device import DeviceArray, synchronize, to_device
+    from .arrays.array import Array, from_dlpack, to_device
+    from .arrays.streams import (
+        Event,
+        Stream,
+        configure_memory,
+        empty_cache,
+        memory_stats,
+        reset_peak,
+        synchronize,
+    )
     from .explanation import Explanation as Explanation
     from .exporting import Program as Program
-    from .machine import Device, devices, register_device
+    from .machine import Device, device, devices, register_device
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Array",
     "CinductorError",
     "CinductorWarning",
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
     "Device",
-    "DeviceArray",
     "DeviceError",
+    "Event",
     "InternalError",
     "LoweringError",
+    "Stream",
     "Unsupported",
     "cache",
     "compile",
     "cond",
     "config",
+    "configure_memory",
     "devices",
+    "device",
     "disable",
+    "empty_cache",
     "explain",
     "export",
     "fori_loop",
+    "from_dlpack",
     "get_include",
     "is_compiling",
     "list_backends",
@@ -68,10 +83,13 @@ __all__ = [
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
+    "memory_stats",
+    "ops",
     "print_rewritten",
     "register_device",
     "register_wrapper_backend",
     "reset",
+    "reset_peak",
     "scan",
     "set_stance",
     "stats",
@@ -147,13 +165,24 @@ def get_include() -> str:
     return find()
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("to_device", "DeviceArray", "synchronize"):
-        from . import device
+# What is not imported until it is asked for, by where it is.
+PLACES = {
+    **dict.fromkeys(("Device", "devices", "device", "register_device"), "machine"),
+    **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
+    **dict.fromkeys(
+        "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
+        "arrays.streams",
+    ),
+}
 
-        return getattr(device, name)
-    if name in ("Device", "devices", "register_device"):
+
+def __getattr__(name: str) -> Any:
+    if name in PLACES:
         from importlib import import_module
 
-        return getattr(import_module("cinductor.machine"), name)
+        return getattr(import_module(f"cinductor.{PLACES[name]}"), name)
+    if name == "ops":
+        from importlib import import_module
+
+        return import_module("cinductor.ops")
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")

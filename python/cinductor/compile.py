@@ -84,7 +84,7 @@ def compile(
         "device": device,
     }
     if device not in (None, "cpu"):
-        from .device import prepare
+        from .arrays.libraries import prepare
 
         prepare()
     if fn is None:

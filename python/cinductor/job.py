@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, float_warnings, notices
+from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
@@ -136,9 +137,9 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The same, its traceback with frames of ours."""
-        device = sys.modules.get("cinductor.device")
-        if device is not None and any(map(device.holds, bound)):
-            return device.call(self, args, kwargs or {})
+        calls = device_calls()
+        if calls is not None and any(map(calls.holds, bound)):
+            return calls.call(self, args, kwargs or {})
         self.misses += 1
         if is_compiling():  # asked by what is called in a capture, perhaps
             from .capture.value.objects import holds_traced
@@ -293,6 +294,15 @@ class Job:
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """The function itself answers one call."""
         return self.fn(*args, **kwargs)
+
+
+def device_calls() -> Any:
+    """The module that answers calls with arrays of a device; None where there can be no such array."""
+    if "cinductor.arrays.array" not in sys.modules and not packages.may_be_there():
+        return None
+    from .arrays import calls
+
+    return calls
 
 
 def is_debugger(tracer: Any) -> bool:

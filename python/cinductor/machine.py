@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,41 @@ class Device:
         return hash((self.name, self.index))
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.index}" if self.index else self.name
+        return text(self.name, self.index)
 
     def __repr__(self) -> str:
         return f"Device({str(self)!r})"
 
 
+IN_FORCE: contextvars.ContextVar[Device | None] = contextvars.ContextVar("cinductor.device", default=None)
+
+
+class device:
+    """`with cinductor.device("cuda:1"):` has what names no device use that one, in this thread: `to_device`,
+    `Stream`, `Event`, `memory_stats` and their like. Where a compiled function runs is decided by its own
+    `device=` and by where its arguments are.
+    """
+
+    __slots__ = ("_device", "_tokens")
+
+    def __init__(self, device: str | Device) -> None:
+        self._device = Device(*split(device))
+        self._tokens: list[contextvars.Token[Device | None]] = []
+
+    def __enter__(self) -> Device:
+        self._tokens.append(IN_FORCE.set(self._device))
+        return self._device
+
+    def __exit__(self, *error: Any) -> None:
+        IN_FORCE.reset(self._tokens.pop())
+
+
 def split(device: Any) -> tuple[str, int]:
-    """Name and index of "cuda", "cuda:1" or a Device. Raises ValueError for what is no such text."""
+    """Name and index of "cuda", "cuda:1" or a Device; of None, those in force. Raises ValueError for what is
+    no such text.
+    """
+    if device is None:
+        device = IN_FORCE.get() or Device("cuda")
     if is_a(device, Device):
         return device.name, device.index
     if not is_a(device, str):
@@ -68,6 +96,11 @@ def split(device: Any) -> tuple[str, int]:
     if colon and not index.isdecimal():
         raise ValueError(f"device is {device!r}; wanted: a name, or a name and a number, 'cuda:1'")
     return name, int(index or 0)
+
+
+def text(name: str, index: int) -> str:
+    """What `split` takes apart."""
+    return f"{name}:{index}" if index else name
 
 
 def get_include() -> str:

@@ -53,6 +53,8 @@ EXPORT int cuMemAllocAsync(Address *block, size_t size, void *stream);
 EXPORT int cuMemFreeAsync(Address block, void *stream);
 EXPORT int cuDeviceGetDefaultMemPool(void **pool, int device);
 EXPORT int cuMemPoolSetAttribute(void *pool, int attribute, void *value);
+EXPORT int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
+EXPORT int cuMemPoolTrimTo(void *pool, size_t keep);
 EXPORT int cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream);
 EXPORT int cuMemcpyHtoD_v2(Address to, const void *from, size_t size);
 EXPORT int cuMemcpyDtoH_v2(void *to, Address from, size_t size);
@@ -282,6 +284,21 @@ int
 cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
     (void)pool, (void)attribute, (void)value;
+    return 0;
+}
+
+int
+cuMemPoolGetAttribute(void *pool, int attribute, void *value)
+{
+    (void)pool, (void)attribute;
+    *(unsigned long long *)value = (unsigned long long)blocks << 21;
+    return 0;
+}
+
+int
+cuMemPoolTrimTo(void *pool, size_t keep)
+{
+    (void)pool, (void)keep;
     return 0;
 }
 

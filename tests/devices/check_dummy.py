@@ -2,6 +2,9 @@
 
 import ctypes
 import gc
+import operator
+import pickle
+import threading
 import warnings
 
 import cinductor_dummy as dummy
@@ -151,6 +154,185 @@ def test_names():
             cinductor.compile(np.sin, device=wrong)
     with pytest.raises(ValueError, match="there is no device 'gpu'; there are: cpu, cuda, dummy"):
         cinductor.devices("gpu")
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).standard_normal((4, 6))
+OPERATIONS = [
+    *(lambda a, f=f: f(a, 2.5) for f in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow)),
+    lambda a: (3 - a, 2**a, -a, abs(a), a // 2, a % 2, divmod(a, 2), 1 / a),
+    lambda a: (a > 0, a == a, a != 1, 0.5 <= a, (a > 0) & ~(a > 1), (a > 0) ^ (a < 1)),
+    lambda a: (a @ a.T, np.float64(2) * a, a * np.float32(2), (a * 3).astype("i4") << 1),
+    lambda a: (np.exp(a), np.maximum(a, a[0]), np.add.reduce(a), np.add.outer(a[0], a[1]), np.modf(a)),
+    lambda a: (np.concatenate([a, a]), np.where(a > 0, a, 0), np.linalg.norm(a), np.cumsum(a, axis=1)),
+    lambda a: (a.sum(), a.mean(axis=0), a.max(1), a.reshape(3, 8), a.T, a.ravel(), a.cumsum(), a.argmax()),
+    lambda a: (a[1], a[1, 2], a[:, ::2], a[..., None], a[-1:], a[a > 0], a[[0, 2]], a[a[:, 0].copy().argsort()]),
+    lambda a: (float(a[0, 0]), int(a[0, 1]), bool(a[0, 0] > 0), a[1].tolist(), a[1, 1].item(), len(a), float(f"{a[0, 0]:.2f}")),
+    lambda a: list(a),
+]
+
+
+def values(result):
+    if isinstance(result, tuple | list):
+        return [values(v) for v in result]
+    return result.numpy() if isinstance(result, cinductor.Array) else np.asarray(result)
+
+
+@pytest.mark.parametrize("k", range(len(OPERATIONS)))
+def test_arrays_are_numpys(k):
+    a = cinductor.to_device(X, DEVICE)
+    with np.errstate(all="ignore"):
+        got, want = values(OPERATIONS[k](a)), values(OPERATIONS[k](X))
+    for g, w in zip(got, want, strict=True) if isinstance(got, list) else [(got, want)]:
+        np.testing.assert_allclose(g, w, rtol=1e-14)
+
+
+def test_arrays_are_written():
+    a, x = cinductor.to_device(X, DEVICE), X.copy()
+    view = a[1:, ::2]
+    for array in (a, x):
+        array += 1
+        array[0] = 5
+        array[array < 0] = -1
+        array[2, 1:3] *= array[0, :2]
+        array.sort(axis=1)
+    np.testing.assert_array_equal(a.numpy(), x)
+    np.testing.assert_array_equal(view.numpy(), x[1:, ::2])
+    again = pickle.loads(pickle.dumps(a))
+    assert again.device == "dummy" and np.array_equal(again.numpy(), x)
+    assert eval(repr(a[0, :2]), {"Array": lambda v, dtype, device: v, "float64": 0}) == list(x[0, :2])
+
+
+def test_what_an_array_is_not():
+    a = cinductor.to_device(X, DEVICE)
+    with pytest.raises(IndexError):
+        a[9]
+    with pytest.raises(ValueError, match="more than one element"):
+        bool(a)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(a)
+    with pytest.raises(TypeError, match="use .numpy"):
+        np.asarray(a)
+    with pytest.raises(TypeError, match="host and device together"):
+        a + X
+    with pytest.raises(BufferError, match="no number for device 'dummy'"):
+        a.__dlpack__()
+    with pytest.raises(AttributeError, match="no CUDA array"):
+        a.__cuda_array_interface__  # noqa: B018
+    with pytest.raises(TypeError, match="neither __dlpack__ nor"):
+        cinductor.from_dlpack([1, 2])
+    assert a.__dlpack__(dl_device=(1, 0)) is not None  # a copy on the host
+
+
+def test_operations_by_name():
+    a, out = cinductor.to_device(X, DEVICE), np.empty(24)
+    assert cinductor.ops.implementations("add").keys() >= {"numpy", "cpu.c", "cpu.interp", "dummy.c"}
+    for name in ("numpy", "cpu.interp", "dummy.interp"):
+        np.testing.assert_array_equal(cinductor.ops.add(X, 1, implementation=name), X + 1)
+    assert cinductor.ops.cumsum(X, out=out) is out and np.array_equal(out, X.cumsum())
+    np.testing.assert_array_equal(cinductor.ops.negative(a).numpy(), -X)
+    with pytest.raises(AttributeError, match="no operation is called 'nothing'"):
+        cinductor.ops.nothing  # noqa: B018
+    with pytest.raises(ValueError, match="implementation is 'gpu'; there are: numpy, cpu.c"):
+        cinductor.ops.add(X, X, implementation="gpu")
+
+
+def test_a_namespace():
+    xp = cinductor.to_device(X, "dummy:1").__array_namespace__()
+    made = xp.asarray(X) + xp.ones(6)
+    assert made.device == "dummy:1" and xp.pi == np.pi and xp.float32 is np.float32
+    np.testing.assert_array_equal(xp.sum(made, axis=0).numpy(), (X + 1).sum(axis=0))
+
+
+# --- streams and memory ---------------------------------------------------------------------------
+
+
+def test_streams_wait_for_each_other():
+    """Who takes what another stream makes waits for it, and so does who writes what another still reads."""
+    double = cinductor.compile(lambda a: a * 2)
+    a = cinductor.to_device(np.arange(1000.0), DEVICE)
+    streams = [cinductor.Stream(DEVICE) for _ in range(3)]
+    dummy.set_delay(2000)
+    made = a
+    for k in range(9):
+        with streams[k % 3]:
+            made = double(made)
+            a[k] = 0
+    np.testing.assert_array_equal(made.numpy(), np.arange(1000.0) * 512)
+    assert not a[:9].numpy().any()
+    streams[0].wait(streams[1])
+    event = streams[2].record()
+    streams[0].wait(event)
+    event.synchronize()
+    streams[0].synchronize()
+    assert streams[0].device == DEVICE and streams[0].handle != streams[1].handle
+
+
+def test_a_thread_has_its_own_stream():
+    found = []
+
+    def look():
+        found.append(cinductor._core.stream_in_force.get())
+
+    with cinductor.Stream(DEVICE) as stream:
+        assert cinductor._core.stream_in_force.get() is stream._stream
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert found == [None] and cinductor._core.stream_in_force.get() is None
+
+
+def test_what_streams_refuse():
+    stream, event = cinductor.Stream(DEVICE), cinductor.Event(DEVICE)
+    with pytest.raises(ValueError, match="an event of dummy:1 for a stream of dummy:0"):
+        stream.record(cinductor.Event("dummy:1"))
+    with pytest.raises(ValueError, match="device 'cpu' has no streams"):
+        cinductor.Stream("cpu")
+    with pytest.raises(ValueError, match="are not timed"):
+        stream.record().elapsed(stream.record())
+    for name, call in (
+        ("stream_open", lambda: cinductor.Stream(DEVICE)),
+        ("event_open", lambda: cinductor.Event(DEVICE)),
+        ("event_record", stream.record),
+        ("event_wait", lambda: stream.wait(event)),
+        ("event_synchronize", lambda: event.synchronize()),
+        ("synchronize", stream.synchronize),
+    ):
+        dummy.set_failing(name)
+        with pytest.raises(cinductor.DeviceError, match=f"told to fail in {name}"):
+            call()
+        dummy.set_failing(None)
+
+
+def test_memory_in_use():
+    before = cinductor.memory_stats(DEVICE)["allocated"]
+    a = cinductor.to_device(np.ones(1000), DEVICE)
+    b = a * 2
+    stats = cinductor.memory_stats(DEVICE)
+    assert stats["allocated"] - before == 16000 and stats["reserved"] == stats["allocated"] <= stats["peak"]
+    del b
+    cinductor.reset_peak(DEVICE)
+    assert cinductor.memory_stats(DEVICE)["peak"] - before == 8000
+    cinductor.configure_memory("limit:20KB", DEVICE)
+    with pytest.raises(MemoryError, match="dummy:0 has no 16000 bytes: 8000 are allocated in 1 blocks, the limit is 20000"):
+        cinductor.to_device(np.ones(2000), DEVICE)
+    cinductor.configure_memory("limit:0", DEVICE)
+    assert cinductor.to_device(np.ones(2000), DEVICE).size == 2000
+    cinductor.empty_cache(DEVICE)
+    for wrong in ("limit", "speed:3", "limit:much"):
+        with pytest.raises(ValueError):
+            cinductor.configure_memory(wrong, DEVICE)
+    with pytest.raises(ValueError, match="device 'cpu' has no memory of its own"):
+        cinductor.memory_stats("cpu")
+
+
+def test_the_device_in_force():
+    with cinductor.device("dummy:1") as device:
+        assert cinductor.to_device(X).device == "dummy:1" == str(device) and cinductor.Stream().device == device
+        with cinductor.device("dummy"):
+            assert cinductor.to_device(X).device == "dummy"
+        assert cinductor.memory_stats()["blocks"] == 0
 
 
 # --- registering ----------------------------------------------------------------------------------

@@ -39,5 +39,6 @@ const CiDevice ci_device_cpu = {
     .abi = CI_DEVICE_ABI,
     .name = "cpu",
     .doc = "the processor and its memory",
+    .dlpack = 1,
     .properties = properties,
 };

@@ -19,7 +19,8 @@ enum {
     ATTRIBUTE_minor = 76,
     ATTRIBUTE_units = 16,
     ATTRIBUTE_shared_optin = 97,
-    POOL_release_threshold = 4
+    POOL_release_threshold = 4,
+    POOL_reserved = 5
 };
 
 #define KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the pool keeps at hand */
@@ -220,6 +221,39 @@ ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all)
 }
 
 /* ---- memory ---- */
+
+int32_t
+ci_cuda_reserved(const CiQueue *queue, size_t *bytes)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    int32_t status = ci_cuda_enter(state);
+    CUmemoryPool pool;
+    uint64_t reserved = 0;
+    if (status)
+        return status;
+    int result = state->driver.pool(&pool, state->device);
+    if (!result)
+        result = state->driver.pool_state(pool, POOL_reserved, &reserved);
+    *bytes = (size_t)reserved;
+    return ci_cuda_leave(state, result);
+}
+
+int32_t
+ci_cuda_keep_memory(const CiQueue *queue, size_t bytes)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    int32_t status = ci_cuda_enter(state);
+    CUmemoryPool pool;
+    uint64_t keep = bytes == SIZE_MAX ? KEEP_BYTES : bytes;
+    if (status)
+        return status;
+    int result = state->driver.pool(&pool, state->device);
+    if (!result)
+        result = state->driver.pool_attribute(pool, POOL_release_threshold, &keep);
+    if (!result)
+        result = state->driver.pool_trim(pool, (size_t)keep);
+    return ci_cuda_leave(state, result);
+}
 
 static CUdeviceptr
 address(const void *block)

@@ -43,6 +43,8 @@ typedef unsigned long long CUdeviceptr;
     DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                          \
     DRIVER(pool, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, int device))                     \
     DRIVER(pool_attribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value)) \
+    DRIVER(pool_state, cuMemPoolGetAttribute, (CUmemoryPool pool, int attribute, void *value))     \
+    DRIVER(pool_trim, cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep))                           \
     DRIVER(clear, cuMemsetD32Async,                                                                \
            (CUdeviceptr block, unsigned value, size_t count, CUstream stream))                     \
     DRIVER(copy_in, cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t size))              \
@@ -110,6 +112,8 @@ int32_t ci_cuda_copy_in(const CiQueue *queue, void *device, const void *host, si
 int32_t ci_cuda_copy_out(const CiQueue *queue, void *host, const void *device, size_t size);
 int32_t ci_cuda_synchronize(const CiQueue *queue);
 int32_t ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all);
+int32_t ci_cuda_reserved(const CiQueue *queue, size_t *bytes);
+int32_t ci_cuda_keep_memory(const CiQueue *queue, size_t bytes);
 /* stream.c */
 int32_t ci_cuda_stream_open(const CiQueue *queue, void **stream);
 void ci_cuda_stream_close(const CiQueue *queue, void *stream);

@@ -108,6 +108,7 @@ free_block(void *address)
 
 typedef struct Event {
     long recorded, done; /* by how many records */
+    int holders;         /* whoever opened it, and tasks */
 } Event;
 
 typedef enum Kind { KIND_copy, KIND_free, KIND_launch, KIND_record, KIND_wait, KIND_end } Kind;
@@ -138,6 +139,19 @@ struct Stream {
 
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* anything did */
 static Stream *own[CARDS], *all[CARDS];
+
+/* One holder more or less; behind the last one it is gone. */
+static Event *
+hold(Event *event, int by)
+{
+    pthread_mutex_lock(&lock);
+    event->holders += by;
+    bool is_last = event->holders == 0;
+    pthread_mutex_unlock(&lock);
+    if (is_last)
+        free(event);
+    return event;
+}
 
 static void
 run_task(Stream *stream, Task *task)
@@ -197,6 +211,8 @@ run_stream(void *arg)
         stream->done++;
         pthread_cond_broadcast(&changed);
         pthread_mutex_unlock(&lock);
+        if (task->event)
+            hold(task->event, -1);
         free(task);
     }
     return NULL;
@@ -251,6 +267,8 @@ give(const CiQueue *queue, const Task *what, size_t more, Task **made, long *num
         return CI_ERR_MEMORY;
     }
     *task = *what;
+    if (task->event)
+        hold(task->event, 1);
     if (made)
         *made = task;
     else {
@@ -406,14 +424,14 @@ event_open(const CiQueue *queue, void **event)
     int32_t status = enter(CALL_event_open);
     (void)queue;
     *event = status ? NULL : calloc(1, sizeof(Event));
-    return status ? status : *event ? CI_OK : CI_ERR_MEMORY;
+    return status ? status : *event ? (hold(*event, 1), CI_OK) : CI_ERR_MEMORY;
 }
 
 static void
 event_close(const CiQueue *queue, void *event)
 {
     (void)queue;
-    free(event);
+    hold(event, -1);
 }
 
 static int32_t

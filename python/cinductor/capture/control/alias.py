@@ -229,7 +229,7 @@ class Peel(Exception):
     """The trip at a loop's entry is not like those behind it."""
 
 
-class Array:
+class CarriedArray:
     """One array carried by value; ends: what it may be at the end of a trip."""
 
     __slots__ = ("phi", "ends", "kept", "passed", "before", "vague", "is_made", "is_loose")
@@ -243,7 +243,7 @@ class Array:
         self.is_made = False  # whether it may be another
         self.is_loose = is_loose  # whether it lies otherwise in NumPy's memory
 
-    def learn(self, other: Array) -> bool:
+    def learn(self, other: CarriedArray) -> bool:
         """It may be what another was; whether that is news."""
         count = len(self.before), len(self.vague), self.is_made, self.is_loose
         for storage, value in other.before.items():
@@ -261,13 +261,13 @@ class Flow:
     def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
         self.carried, self.loop = carried, carried.loop
         self.aliases, records = carried.regions.aliases, carried.state.records
-        self.arrays: list[Array] = []
+        self.arrays: list[CarriedArray] = []
         held = [carried.entry[name] for name in carried.contents.containers]
         self.roots = [*self.loop.entry.values(), *held]
         for phi, leaf in zip(carried.values, carried.leaves_of(names), strict=True):
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
-                self.arrays.append(Array(phi, self.aliases.sources(leaf), loose))
+                self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
         self.find_memory()
         self.pairs = self.find_pairs()
 
@@ -363,12 +363,12 @@ class Flow:
                     raise Peel("whether an array is another differs from trip to trip")
                 self.aliases.note_distinct(first, second)
 
-    def is_written(self, array: Array) -> bool:
+    def is_written(self, array: CarriedArray) -> bool:
         """Whether a trip writes to it."""
         is_overwritten = array.phi.value.storage in self.aliases.overwritten
         return array.phi.value.version != array.phi.version or is_overwritten
 
-    def check_written(self, number: int, array: Array) -> None:
+    def check_written(self, number: int, array: CarriedArray) -> None:
         """It was made in the call, and has one name, at the entry and behind every trip."""
         if array.is_loose:
             self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")

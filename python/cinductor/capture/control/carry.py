@@ -536,7 +536,7 @@ class Carried:
         trips = self.extent if not self.is_while else None
         counter = self.counter.made[0] if self.counter is not None else None
         if counter is not None:
-            if any(name in site.live_out for name in self.steps):
+            if any(self.is_live_behind(name) for name in self.steps):
                 trips = tracer.define(counter, 0, None)
         if site.flag:
             exits[site.flag] = self.flag_phi.made[0] if self.flag_phi is not None else False

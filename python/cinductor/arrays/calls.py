@@ -1,158 +1,35 @@
-"""Arrays that live on a device, and how a compiled function is called with them.
-
-`to_device` copies an array to the device; a compiled function called with such arrays runs there and
-returns such arrays. Nothing is copied back until `.numpy()` asks. Inside the package a device's array is an
-ndarray whose data pointer is an address of the device (its handle); no handle leaves this file, for
-reading its elements on the host would end the process.
+"""How a compiled function is called with arrays of a device: a twin of it answers, whose programs take
+and give such arrays. Nothing is copied to the host but where `offload` says that it is quicker there.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import os
-import re
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import _core
-from .instance import is_a
-from .job import Job
-from .machine import split
-from .signature import signature_of
+from .. import _core
+from ..instance import is_a
+from ..job import Job
+from ..machine import text
+from ..signature import signature_of
+from .array import Array, from_dlpack, to_device
+from .libraries import prepare
+from .packages import back_of
 
-DEVICE = "cuda"
 INDEX = "an index is out of bounds"  # what such a check says
 
 
-def library_folder(name: str) -> str | None:
-    """The folder of the newest such library that a wheel installed, looked for without importing anything."""
-    spec = find_spec("nvidia")
-    found = []
-    for root in (spec.submodule_search_locations or ()) if spec else ():
-        for library in Path(root).glob(f"*/lib/{name}.so.*"):
-            version = re.fullmatch(rf"{name}\.so\.(\d+)", library.name)
-            if version:
-                found.append((int(version[1]), str(library.parent)))
-    return max(found)[1] if found else None
-
-
-@functools.cache
-def prepare() -> None:
-    """Tells the core where NVRTC and cuBLAS are, unless the environment already does."""
-    for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas")):
-        if variable not in os.environ and (folder := library_folder(name)):
-            os.environ[variable] = folder
-
-
-class DeviceArray:
-    """An array in a device's memory, freed with the object. Made by `to_device` and by compiled
-    functions; read by `.numpy()`, and by whoever knows `__cuda_array_interface__`.
-    """
-
-    __slots__ = ("_handle", "__weakref__")
-    __array_ufunc__ = None  # NumPy's operators refuse it instead of reading it
-
-    def __init__(self, handle: np.ndarray) -> None:
-        if not _core.is_device_array(handle):
-            raise TypeError("a DeviceArray is made by cinductor.to_device")
-        self._handle = handle
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._handle.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        return self._handle.strides
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._handle.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self._handle.ndim
-
-    @property
-    def size(self) -> int:
-        return self._handle.size
-
-    @property
-    def nbytes(self) -> int:
-        return self._handle.nbytes
-
-    @property
-    def device(self) -> str:
-        """The text of its `Device`: "cuda", "cuda:1"."""
-        name, index = _core.device_of(self._handle)
-        return f"{name}:{index}" if index else name
-
-    def numpy(self) -> np.ndarray:
-        """A copy in host memory; waits for what computes it."""
-        return _core.device_numpy(self._handle)
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        if not self.device.startswith(DEVICE):
-            raise AttributeError(f"an array of device {self.device!r} is no CUDA array")
-        return {
-            "shape": self.shape,
-            "typestr": self.dtype.str,
-            "data": (self._handle.__array_interface__["data"][0], False),
-            "strides": self.strides,
-            "version": 3,
-            "stream": 1,
-        }
-
-    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise TypeError("a DeviceArray is not copied by accident: use .numpy()")
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of an array without axes")
-        return self.shape[0]
-
-    def __reduce__(self) -> Any:
-        return to_device, (self.numpy(), self.device)
-
-    def __repr__(self) -> str:
-        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
-
-
-def to_device(x: Any, device: Any = DEVICE) -> DeviceArray:
-    """A copy of an array in the device's memory, its axes in the same order; an array that is there as it is.
-
-    device: a name, "cuda:1", or a `Device`. Raises TypeError for dtypes that the device has not, ValueError
-    for a device that there is not or that has no memory of its own, DeviceError where it cannot be used.
-    """
-    name, index = split(device)
-    if is_a(x, DeviceArray):
-        if _core.device_of(x._handle) == (name, index):
-            return x
-        x = x.numpy()
-    return DeviceArray(_core.device_array(np.asarray(x), f"{name}:{index}"))
-
-
-def synchronize(device: Any = DEVICE) -> None:
-    """Waits for everything launched on the device; raises DeviceError for what went wrong there."""
-    _core.device_synchronize("{}:{}".format(*split(device)))
-
-
-# --- calls ----------------------------------------------------------------------------------------
-
-
 def holds(value: Any) -> bool:
-    """Whether a DeviceArray is value, or in it."""
+    """Whether an array of a device is value, or in it."""
     cls = type(value)
-    if cls is DeviceArray:
+    if cls is Array:
         return True
     if is_a(value, tuple | list):
         return any(map(holds, value))
-    return cls is dict and any(map(holds, value.values()))
+    return any(map(holds, value.values())) if cls is dict else back_of(value) is not None
 
 
 def rebuild(value: Any, leaf: Any) -> Any:
@@ -176,7 +53,7 @@ class DeviceJob(Job):
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
 
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        from .capture import session
+        from ..capture import session
 
         if len(compiled.specializations) >= self.options()["recompile_limit"]:
             compiled.clear()
@@ -220,7 +97,7 @@ def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether memory of one array is another's too, of which two copies would not be."""
-    found: dict[int, DeviceArray] = {}
+    found: dict[int, Array] = {}
     rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if holds(x) else None)
     bounds = np.lib.array_utils.byte_bounds
     ends = sorted(bounds(array._handle) for array in found.values() if array.size)
@@ -230,7 +107,7 @@ def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def device_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, int]:
     """The one that all arrays among the arguments live on."""
     found: dict[tuple[str, int], None] = {}
-    rebuild((args, kwargs), lambda x: found.setdefault(_core.device_of(x._handle)) if type(x) is DeviceArray else None)
+    rebuild((args, kwargs), lambda x: found.setdefault(_core.device_of(x._handle)) if type(x) is Array else None)
     if len(found) > 1:
         names = " and ".join(f"{name}:{index}" for name, index in found)
         raise TypeError(f"{job.name}: arrays of {names} together; use to_device")
@@ -241,11 +118,11 @@ def call_on_host(
     job: Job, device: tuple[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at."""
-    copies: dict[int, tuple[DeviceArray, np.ndarray]] = {}
-    owners: dict[int, DeviceArray] = {}
+    copies: dict[int, tuple[Array, np.ndarray]] = {}
+    owners: dict[int, Array] = {}
 
     def enter(value: Any) -> Any:
-        if type(value) is not DeviceArray:
+        if type(value) is not Array:
             return value
         if id(value) not in copies:
             copies[id(value)] = value, value.numpy()
@@ -255,7 +132,7 @@ def call_on_host(
         if id(value) in owners:
             return owners[id(value)]
         return (
-            to_device(value, "{}:{}".format(*device))
+            to_device(value, text(*device))
             if type(value) is np.ndarray or is_a(value, np.generic)
             else value
         )
@@ -272,7 +149,34 @@ def call_on_host(
 
 
 def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with arrays of a device among its arguments."""
+    """A call with arrays of a device among its arguments, ours or those of other packages: results are of
+    the kind of the first of these.
+    """
+    theirs: dict[int, tuple[Any, Array]] = {}
+    backs = []
+
+    def enter(value: Any) -> Any:
+        back = back_of(value)
+        if back is None:
+            return value
+        backs.append(back)
+        if id(value) not in theirs:
+            theirs[id(value)] = value, from_dlpack(value)
+        return theirs[id(value)][1]
+
+    def leave(value: Any) -> Any:
+        if type(value) is not Array:
+            return value
+        given = [x for x, array in theirs.values() if array is value]
+        return given[0] if given else backs[0](value)
+
+    args, kwargs = rebuild(args, enter), rebuild(kwargs, enter)
+    result = call_ours(job, args, kwargs)
+    return rebuild(result, leave) if backs else result
+
+
+def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with Arrays among its arguments."""
     device = device_of(job, args, kwargs)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
     name = "device_twin"
@@ -280,19 +184,21 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not share_memory(args, kwargs):
             return call_on_host(job, device, args, kwargs)
         name = "device_twin_always"
-    known: dict[int, DeviceArray] = {}
+    known: dict[int, Array] = {}
 
     def enter(value: Any) -> Any:
-        if type(value) is DeviceArray:
+        if type(value) is Array:
             known[id(value._handle)] = value
             return value._handle
         if is_a(value, np.ndarray):
             raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
+        if is_a(value, np.generic):  # as strong as an array without axes
+            return to_device(value, text(*device))._handle
         return value
 
     def leave(value: Any) -> Any:
         if type(value) is np.ndarray and _core.is_device_array(value):
-            return known[id(value)] if id(value) in known else DeviceArray(value)
+            return known[id(value)] if id(value) in known else Array(value)
         return value
 
     inner = tuple([rebuild(v, enter) for v in args])
@@ -306,7 +212,7 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         raise
     except _core.QuickerOnHost:
         quicker.add(likeness_of(args, kwargs))
-        return call(job, args, kwargs)
+        return call_ours(job, args, kwargs)
     finally:
         _core.set_stance(before)
     return rebuild(result, leave)

@@ -1,0 +1,180 @@
+/* Memory of devices is asked for here, so that what is in use is known, can be held to a limit, and
+ * a device that has no more is asked once to give back what it keeps.
+ *
+ * The counters of one device are found by its struct and index; one that has no place among them
+ * (there are many) is not counted. */
+#include "device/registry.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#define MAX_COUNTED 32
+
+typedef struct Count {
+    const CiDevice *device;
+    int index;
+    CiMemoryUse use;
+} Count;
+
+struct CiMemoryCounts {
+    pthread_mutex_t lock;
+    Count counts[MAX_COUNTED];
+    int number;
+};
+
+CiMemoryCounts *
+ci_memory_counts_open(void)
+{
+    CiMemoryCounts *counts = calloc(1, sizeof *counts);
+    if (counts)
+        pthread_mutex_init(&counts->lock, NULL);
+    return counts;
+}
+
+void
+ci_memory_counts_close(CiMemoryCounts *counts)
+{
+    if (counts)
+        pthread_mutex_destroy(&counts->lock);
+    free(counts);
+}
+
+/* Locks the counters of a queue's device; NULL, and nothing is locked, where there are none. */
+static CiMemoryUse *
+lock(const CiQueue *queue)
+{
+    const CiRegistry *registry = queue->runtime->registry;
+    const CiDevice *device = queue->backend->device;
+    if (!registry)
+        return NULL;
+    CiMemoryCounts *all = registry->counts;
+    pthread_mutex_lock(&all->lock);
+    for (int k = 0; k < all->number; k++)
+        if (all->counts[k].device == device && all->counts[k].index == queue->index)
+            return &all->counts[k].use;
+    if (all->number < MAX_COUNTED) {
+        all->counts[all->number] = (Count){device, queue->index, {.keep = -1}};
+        return &all->counts[all->number++].use;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+static void
+unlock(const CiQueue *queue)
+{
+    pthread_mutex_unlock(&queue->runtime->registry->counts->lock);
+}
+
+/* Counts bytes as taken, or says that they would be more than the limit. */
+static bool
+take(const CiQueue *queue, int64_t bytes)
+{
+    CiMemoryUse *use = lock(queue);
+    if (!use)
+        return true;
+    bool fits = use->limit == 0 || use->allocated + bytes <= use->limit;
+    if (fits) {
+        use->allocated += bytes;
+        use->blocks++;
+        use->allocations++;
+        use->peak = use->allocated > use->peak ? use->allocated : use->peak;
+    } else {
+        use->refused = bytes;
+    }
+    unlock(queue);
+    return fits;
+}
+
+static void
+give(const CiQueue *queue, int64_t bytes, bool is_refused)
+{
+    CiMemoryUse *use = lock(queue);
+    if (!use)
+        return;
+    use->allocated -= bytes;
+    use->blocks--;
+    if (is_refused)
+        use->refused = bytes;
+    unlock(queue);
+}
+
+int32_t
+ci_memory_give_back(const CiQueue *queue)
+{
+    const CiDevice *device = queue->backend->device;
+    CiMemoryUse use;
+    ci_memory_use(queue, &use);
+    int32_t status = device->synchronize(queue);
+    if (!status && device->keep)
+        status = device->keep(queue, 0);
+    if (!status && device->keep)
+        status = device->keep(queue, use.keep < 0 ? SIZE_MAX : (size_t)use.keep);
+    return status;
+}
+
+/* Asks once more, when the device has given back what it kept. */
+static int32_t
+retry(const CiQueue *queue, size_t size, void **block)
+{
+    CiMemoryUse *use = lock(queue);
+    if (use) {
+        use->retries++;
+        unlock(queue);
+    }
+    int32_t status = ci_memory_give_back(queue);
+    return status ? status : queue->backend->device->allocate(queue, size, block);
+}
+
+int32_t
+ci_device_allocate(const CiQueue *queue, size_t size, void **block)
+{
+    const CiDevice *device = queue->backend->device;
+    if (!take(queue, (int64_t)size))
+        return CI_ERR_MEMORY;
+    int32_t status = device->allocate(queue, size, block);
+    if (status == CI_ERR_MEMORY && device->keep)
+        status = retry(queue, size, block);
+    if (status)
+        give(queue, (int64_t)size, status == CI_ERR_MEMORY);
+    return status;
+}
+
+void
+ci_device_release(const CiQueue *queue, void *block, size_t size)
+{
+    queue->backend->device->release(queue, block, size);
+    give(queue, (int64_t)size, false);
+}
+
+void
+ci_memory_use(const CiQueue *queue, CiMemoryUse *out)
+{
+    CiMemoryUse *use = lock(queue);
+    *out = use ? *use : (CiMemoryUse){.keep = -1};
+    if (use)
+        unlock(queue);
+}
+
+void
+ci_memory_forget_peak(const CiQueue *queue)
+{
+    CiMemoryUse *use = lock(queue);
+    if (!use)
+        return;
+    use->peak = use->allocated;
+    unlock(queue);
+}
+
+int32_t
+ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep)
+{
+    const CiDevice *device = queue->backend->device;
+    CiMemoryUse *use = lock(queue);
+    if (use) {
+        use->limit = limit;
+        use->keep = keep >= 0 ? keep : use->keep;
+        unlock(queue);
+    }
+    return keep >= 0 && device->keep ? device->keep(queue, (size_t)keep) : CI_OK;
+}

@@ -1,0 +1,321 @@
+/* A stream that Python has is a handle of its device; one that somebody else opened (CuPy's, torch's)
+ * is used and not closed. Which one is in force is a context variable: each thread has its own. */
+#include "state/stream.h"
+
+typedef struct CxStream {
+    PyObject_HEAD CiQueue queue;
+    bool is_foreign;
+} CxStream;
+
+typedef struct CxEvent {
+    PyObject_HEAD CiQueue queue; /* without a stream */
+    void *event;
+} CxEvent;
+
+int
+cx_streams_init(CxState *state, PyObject *module)
+{
+    state->stream_in_force = PyContextVar_New("cinductor.stream", Py_None);
+    return state->stream_in_force == NULL
+               ? -1
+               : PyModule_AddObjectRef(module, "stream_in_force", state->stream_in_force);
+}
+
+int
+cx_enter_stream(CxState *state, CiQueue *queue, PyObject **stream)
+{
+    PyObject *found = NULL;
+
+    *stream = NULL;
+    if (queue->backend->device->stream_open == NULL)
+        return 0;
+    if (PyContextVar_Get(state->stream_in_force, NULL, &found) < 0)
+        return -1;
+    if ((PyObject *)Py_TYPE(found) == state->stream_type) {
+        const CxStream *in_force = (CxStream *)found;
+        if (in_force->queue.backend->device == queue->backend->device &&
+            in_force->queue.index == queue->index) {
+            queue->stream = in_force->queue.stream;
+            *stream = found; /* the variable holds it until this thread sets it */
+        }
+    }
+    Py_DECREF(found);
+    return 0;
+}
+
+static int
+raise_if(PyObject *self, const CiQueue *queue, int32_t status)
+{
+    CxState *state = PyType_GetModuleState(Py_TYPE(self));
+    return status == CI_OK ? 0 : cx_raise_device(state, queue, status);
+}
+
+#define WITHOUT_LOCK(status, call)                                                                 \
+    do {                                                                                           \
+        PyThreadState *saved_ = NULL;                                                              \
+        CX_RELEASE(saved_);                                                                        \
+        (status) = (call);                                                                         \
+        CX_TAKE(saved_);                                                                           \
+    } while (0)
+
+/* ---- streams ---- */
+
+static void
+stream_dealloc(PyObject *self)
+{
+    CxStream *stream = (CxStream *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    if (!stream->is_foreign && stream->queue.stream != NULL)
+        stream->queue.backend->device->stream_close(&stream->queue, stream->queue.stream);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+stream_synchronize(PyObject *self, PyObject *unused)
+{
+    const CiQueue *queue = &((CxStream *)self)->queue;
+    int32_t status;
+
+    (void)unused;
+    CX_ENTRY();
+    WITHOUT_LOCK(status, queue->backend->device->synchronize(queue));
+    if (raise_if(self, queue, status) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* An event of the same device, or NULL with an exception. */
+static CxEvent *
+event_for(PyObject *self, PyObject *given)
+{
+    CxState *state = PyType_GetModuleState(Py_TYPE(self));
+    const CiQueue *queue = &((CxStream *)self)->queue;
+
+    if ((PyObject *)Py_TYPE(given) != state->event_type) {
+        PyErr_Format(PyExc_TypeError, "an Event is expected, not %R", given);
+        return NULL;
+    }
+    CxEvent *event = (CxEvent *)given;
+    if (event->queue.backend->device == queue->backend->device &&
+        event->queue.index == queue->index)
+        return event;
+    PyErr_Format(PyExc_ValueError, "an event of %s:%d for a stream of %s:%d",
+                 event->queue.backend->device->name, event->queue.index,
+                 queue->backend->device->name, queue->index);
+    return NULL;
+}
+
+static PyObject *
+stream_record(PyObject *self, PyObject *given)
+{
+    const CiQueue *queue = &((CxStream *)self)->queue;
+
+    CX_ENTRY();
+    CxEvent *event = event_for(self, given);
+    if (event == NULL || raise_if(self, queue,
+                                  queue->backend->device->event_record(queue, event->event)) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+stream_wait(PyObject *self, PyObject *given)
+{
+    const CiQueue *queue = &((CxStream *)self)->queue;
+
+    CX_ENTRY();
+    CxEvent *event = event_for(self, given);
+    if (event == NULL ||
+        raise_if(self, queue, queue->backend->device->event_wait(queue, event->event)) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+device_text(const CiQueue *queue)
+{
+    const char *name = queue->backend->device->name;
+    return queue->index ? PyUnicode_FromFormat("%s:%d", name, queue->index)
+                        : PyUnicode_FromString(name);
+}
+
+static PyObject *
+stream_device(PyObject *self, void *closure)
+{
+    (void)closure;
+    return device_text(&((CxStream *)self)->queue);
+}
+
+static PyObject *
+stream_handle(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromVoidPtr(((CxStream *)self)->queue.stream);
+}
+
+static PyMethodDef stream_type_methods[] = {
+    {"synchronize", stream_synchronize, METH_NOARGS, "Waits for all that the stream was given."},
+    {"record", stream_record, METH_O, "The event is when what the stream has now is done."},
+    {"wait", stream_wait, METH_O, "What the stream is given from now on waits for the event."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef stream_getset[] = {
+    {"device", stream_device, NULL, "The device's name and number.", NULL},
+    {"handle", stream_handle, NULL, "The device's own name for it, an int.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot stream_slots[] = {
+    CX_SLOT(Py_tp_dealloc, stream_dealloc),
+    {Py_tp_methods, stream_type_methods},
+    {Py_tp_getset, stream_getset},
+    {Py_tp_doc, "Work of a device that is done in order."},
+    {0, NULL},
+};
+
+PyType_Spec cx_stream_spec = {
+    "cinductor._core.Stream",
+    sizeof(CxStream),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    stream_slots,
+};
+
+/* ---- events ---- */
+
+static void
+event_dealloc(PyObject *self)
+{
+    CxEvent *event = (CxEvent *)self;
+    PyTypeObject *type = Py_TYPE(self);
+
+    if (event->event != NULL)
+        event->queue.backend->device->event_close(&event->queue, event->event);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *
+event_synchronize(PyObject *self, PyObject *unused)
+{
+    const CxEvent *event = (CxEvent *)self;
+    int32_t status;
+
+    (void)unused;
+    CX_ENTRY();
+    WITHOUT_LOCK(status,
+                 event->queue.backend->device->event_synchronize(&event->queue, event->event));
+    if (raise_if(self, &event->queue, status) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+event_elapsed(PyObject *self, PyObject *given)
+{
+    const CxEvent *first = (CxEvent *)self, *later = (CxEvent *)given;
+    const CiDevice *device = first->queue.backend->device;
+    double ms = 0;
+
+    CX_ENTRY();
+    if (Py_TYPE(given) != Py_TYPE(self))
+        return PyErr_Format(PyExc_TypeError, "an Event is expected, not %R", given);
+    if (device->event_elapsed == NULL || later->queue.backend->device != device)
+        return PyErr_Format(PyExc_ValueError, "events of device '%s' are not timed", device->name);
+    int32_t status = device->event_elapsed(&first->queue, first->event, later->event, &ms);
+    return raise_if(self, &first->queue, status) < 0 ? NULL : PyFloat_FromDouble(ms);
+}
+
+static PyMethodDef event_type_methods[] = {
+    {"synchronize", event_synchronize, METH_NOARGS, "Waits until the event has been."},
+    {"elapsed", event_elapsed, METH_O, "Milliseconds from this event to another, both past."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot event_slots[] = {
+    CX_SLOT(Py_tp_dealloc, event_dealloc),
+    {Py_tp_methods, event_type_methods},
+    {Py_tp_doc, "A point in the work of a stream."},
+    {0, NULL},
+};
+
+PyType_Spec cx_event_spec = {
+    "cinductor._core.Event",
+    sizeof(CxEvent),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    event_slots,
+};
+
+/* ---- functions of the module ---- */
+
+static int
+find_streams(CxState *state, const char *device, CiQueue *queue)
+{
+    if (cx_find_device(state, device, queue) < 0)
+        return -1;
+    if (queue->backend->device->stream_open != NULL)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "device '%s' has no streams", device);
+    return -1;
+}
+
+/* stream_open(device, handle): a new stream, or with a handle one that somebody else has. */
+static PyObject *
+stream_open(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyTypeObject *type = (PyTypeObject *)state->stream_type;
+    const char *device = NULL;
+    PyObject *handle = NULL;
+    CiQueue queue;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "sO:stream_open", &device, &handle) ||
+        find_streams(state, device, &queue) < 0)
+        return NULL;
+    CxStream *stream = (CxStream *)type->tp_alloc(type, 0);
+    if (stream == NULL)
+        return NULL;
+    stream->queue = queue;
+    stream->is_foreign = handle != Py_None;
+    int32_t status = CI_OK;
+    if (stream->is_foreign)
+        stream->queue.stream = PyLong_AsVoidPtr(handle);
+    else
+        status = queue.backend->device->stream_open(&queue, &stream->queue.stream);
+    if (PyErr_Occurred() || raise_if((PyObject *)stream, &queue, status) < 0)
+        Py_CLEAR(stream);
+    return (PyObject *)stream;
+}
+
+/* event_open(device) */
+static PyObject *
+event_open(PyObject *module, PyObject *name)
+{
+    CxState *state = PyModule_GetState(module);
+    PyTypeObject *type = (PyTypeObject *)state->event_type;
+    const char *device = PyUnicode_AsUTF8(name);
+    CiQueue queue;
+
+    CX_ENTRY();
+    if (device == NULL || find_streams(state, device, &queue) < 0)
+        return NULL;
+    CxEvent *event = (CxEvent *)type->tp_alloc(type, 0);
+    if (event == NULL)
+        return NULL;
+    event->queue = queue;
+    int32_t status = queue.backend->device->event_open(&queue, &event->event);
+    if (raise_if((PyObject *)event, &queue, status) < 0)
+        Py_CLEAR(event);
+    return (PyObject *)event;
+}
+
+PyMethodDef cx_stream_methods[] = {
+    {"stream_open", stream_open, METH_VARARGS, NULL},
+    {"event_open", event_open, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};

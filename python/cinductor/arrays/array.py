@@ -1,0 +1,375 @@
+"""Arrays that live on a device.
+
+`to_device` copies an array there; a compiled function called with such arrays runs there and returns
+such arrays, and so do NumPy's functions and operators on them, each compiled when it is first used.
+Nothing is copied back until somebody asks for values. Inside the package a device's array is an
+ndarray whose data pointer is an address of the device (its handle); no handle leaves this folder, for
+reading its elements on the host would end the process.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..instance import is_a
+from ..machine import split
+from ..machine import text as device_text
+from .libraries import prepare
+
+DEVICE = "cuda"
+CUDA = 2  # DLPack's number
+READS = "all any argmax argmin argsort astype choose clip compress conj conjugate copy cumprod cumsum diagonal dot flatten max mean min nonzero prod ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace transpose var".split()
+WRITES = "fill partition put sort".split()
+BINARY = "add sub mul truediv floordiv mod divmod pow matmul and or xor lshift rshift".split()
+UNARY = "neg pos abs invert".split()
+COMPARISONS = "eq ne lt le gt ge".split()
+
+
+class Array:
+    """An array in a device's memory, freed with the object; made by `to_device`, by compiled functions
+    and by NumPy's functions on such arrays.
+
+    Its operators, NumPy's ufuncs and functions, methods and indexing are those of an ndarray, done on the
+    device; what NumPy gives as a scalar is an array without axes. `numpy()`, `item()`, `float()`, `print`
+    and `bool()` copy values to the host, and wait for them. Indexing by numbers and slices gives views.
+    Read without a copy by whoever knows `__dlpack__` or `__cuda_array_interface__`.
+    """
+
+    __slots__ = ("_handle", "__weakref__")
+
+    def __init__(self, handle: np.ndarray) -> None:
+        if not _core.is_device_array(handle):
+            raise TypeError("an Array is made by cinductor.to_device")
+        self._handle = handle
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._handle.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self._handle.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._handle.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._handle.ndim
+
+    @property
+    def size(self) -> int:
+        return self._handle.size
+
+    @property
+    def itemsize(self) -> int:
+        return self._handle.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._handle.nbytes
+
+    @property
+    def T(self) -> Array:
+        return Array(self._handle.T)
+
+    @property
+    def device(self) -> str:
+        """The text of its `Device`: "cuda", "cuda:1"."""
+        return device_text(*_core.device_of(self._handle))
+
+    # --- values on the host ---
+
+    def numpy(self) -> np.ndarray:
+        """A copy in host memory; waits for what computes it."""
+        return _core.device_numpy(self._handle)
+
+    def item(self, *where: int) -> Any:
+        """One element as a Python number. Raises ValueError where there are others."""
+        return self.numpy().item(*where)
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def __index__(self) -> int:
+        return operator.index(self.numpy())
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError("an Array is not copied by accident: use .numpy()")
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[k] for k in range(len(self)))
+
+    def __reduce__(self) -> Any:
+        return to_device, (self.numpy(), self.device)
+
+    def __repr__(self) -> str:
+        values = np.array2string(self.numpy(), separator=", ", prefix="Array(")
+        return f"Array({values}, dtype={self.dtype}, device={self.device!r})"
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if self.ndim == 0 else str(self), spec)
+
+    # --- NumPy ---
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return run(function, *inputs, **unpacked(kwargs))
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return run(func, *args, **kwargs)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """NumPy's functions, with results on this array's device."""
+        from .namespace import Namespace
+
+        return Namespace(self.device)
+
+    # --- items ---
+
+    def __getitem__(self, key: Any) -> Array:
+        if is_basic(key):
+            whole = key if type(key) is tuple else (key,)
+            return Array(self._handle[whole if Ellipsis in map(identity, whole) else (*whole, ...)])
+        return run(operator.getitem, self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if type(value) is Array and np.may_share_memory(self._handle, value._handle):
+            if is_basic(key) and is_same_view(self[key], value):
+                return  # what `x[k] += 1` stores back
+            value = value.copy()
+        run(operator.setitem, self, key, value)
+
+    # --- other packages ---
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if _core.dlpack_device(self._handle)[0] != CUDA:
+            raise AttributeError(f"an array of device {self.device!r} is no CUDA array")
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self._handle.__array_interface__["data"][0], False),
+            "strides": self.strides,
+            "version": 3,
+            "stream": 1,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _core.dlpack_device(self._handle)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule over this memory, a copy where that is asked for. Raises BufferError for a device or
+        dtype that DLPack has no number for, and for a device that it is not on, but the host.
+        """
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            if dl_device[0] != 1 or copy is False:
+                raise BufferError(f"an array of {self.device} cannot be given as one of device {dl_device}")
+            return self.numpy().__dlpack__(max_version=max_version)
+        array = run(np.copy, self) if copy else self
+        is_versioned = max_version is not None and max_version[0] >= 1
+        return _core.dlpack_give(array._handle, stream, is_versioned)
+
+
+def identity(item: Any) -> Any:
+    """What stands for an item of an index when it is looked for: arrays compare element by element."""
+    return item if item is Ellipsis else None
+
+
+def is_same_view(a: Array, b: Array) -> bool:
+    """The same elements of the same memory."""
+    where = [(x._handle.ctypes.data, x.shape, x.strides, x.dtype) for x in (a, b)]
+    return where[0] == where[1]
+
+
+def is_basic(key: Any) -> bool:
+    """An index by numbers and slices, which gives a view."""
+    kinds = (int, slice, type(None), type(Ellipsis), np.integer)
+    items = key if type(key) is tuple else (key,)
+    return all(is_a(item, kinds) and type(item) is not bool for item in items)
+
+
+def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """NumPy hands `out` to __array_ufunc__ as a tuple."""
+    out = kwargs.get("out")
+    return {**kwargs, "out": out[0]} if type(out) is tuple and len(out) == 1 else kwargs
+
+
+@functools.cache
+def compiled(function: Any) -> Any:
+    """The function as its own compiled one; it is called by name, with whatever arguments."""
+    from ..compile import compile
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")
+    return compile(call)
+
+
+@functools.cache
+def compiled_method(name: str) -> Any:
+    """The same for a method of ndarray."""
+    from ..compile import compile
+
+    def call(array: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(array, name)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return compile(call)
+
+
+def run(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """The function on arrays of a device, compiled at its first use."""
+    return compiled(function)(*args, **kwargs)
+
+
+# --- operators and methods of these names ---
+
+
+def define(name: str, call: Callable[..., Any]) -> None:
+    """Makes it a method, with the words of ndarray's."""
+    call.__name__, call.__qualname__ = name, f"Array.{name}"
+    call.__doc__ = getattr(np.ndarray, name).__doc__
+    setattr(Array, name, call)
+
+
+def of_two(function: Any) -> Callable[..., Any]:
+    return lambda self, other: run(function, self, other)
+
+
+def reflected(function: Any) -> Callable[..., Any]:
+    return lambda self, other: run(function, other, self)
+
+
+def of_one(function: Any) -> Callable[..., Any]:
+    return lambda self: run(function, self)
+
+
+def in_place(function: Any) -> Callable[..., Any]:
+    def call(self: Array, other: Any) -> Array:
+        run(function, self, other)
+        return self
+
+    return call
+
+
+def of_name(name: str) -> Callable[..., Any]:
+    return lambda *args, **kwargs: compiled_method(name)(*args, **kwargs)
+
+
+def define_all() -> None:
+    for name in BINARY:
+        function = divmod if name == "divmod" else getattr(operator, f"__{name}__")
+        define(f"__{name}__", of_two(function))
+        define(f"__r{name}__", reflected(function))
+        if name != "divmod":
+            define(f"__i{name}__", in_place(getattr(operator, f"__i{name}__")))
+    for name in COMPARISONS:
+        define(f"__{name}__", of_two(getattr(operator, name)))
+    for name in UNARY:
+        define(f"__{name}__", of_one(getattr(operator, name)))
+    for name in (*READS, *WRITES):
+        define(name, of_name(name))
+
+
+define_all()
+Array.__hash__ = None  # type: ignore[assignment]
+
+
+# --- made ---
+
+
+def to_device(x: Any, device: Any = None) -> Array:
+    """A copy of an array in the device's memory, its axes in the same order; an array that is there as it is.
+
+    device: a name, "cuda:1", or a `Device`; None: the one in force, "cuda" by itself. Raises TypeError for dtypes that the device has not, ValueError
+    for a device that there is not or that has no memory of its own, DeviceError where it cannot be used,
+    MemoryError, with what is in use there, where the array has no room.
+    """
+    prepare()
+    name, index = split(device)
+    if is_a(x, Array):
+        if _core.device_of(x._handle) == (name, index):
+            return x
+        x = x.numpy()
+    return Array(_core.device_array(np.asarray(x), f"{name}:{index}"))
+
+
+def from_dlpack(x: Any) -> Array:
+    """An Array over the memory of an array that another package has on a device, without a copy.
+
+    x: what has `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`. Work that its package
+    has in its current stream comes first. Raises TypeError for all else, BufferError for memory of a device
+    that is not here (arrays of the host: `to_device`), for dtypes that are not known and for what is read-only.
+    """
+    prepare()
+    if hasattr(type(x), "__dlpack__"):
+        stream = _core.stream_in_force.get()
+        number = 1 if stream is None else stream.handle
+        try:
+            capsule = x.__dlpack__(stream=number, max_version=(1, 0))
+        except TypeError:  # from before DLPack 1.0
+            capsule = x.__dlpack__(stream=number)
+        return Array(_core.dlpack_take(capsule))
+    interface = getattr(x, "__cuda_array_interface__", None)
+    if interface is None:
+        raise TypeError(f"{type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__")
+    return Array(over(x, interface))
+
+
+def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:
+    """A handle by the CUDA array interface, version 3."""
+    address, is_read_only = interface["data"]
+    if is_read_only or interface.get("mask") is not None:
+        raise BufferError("an array that is read-only or masked")
+    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
+    # Never looked at: an array of the same form, of memory that takes no room.
+    like = np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), shape, interface.get("strides") or c_strides(shape, dtype.itemsize)
+    )
+    theirs = interface.get("stream")
+    return _core.device_over(owner, DEVICE, address, like, None if theirs in (None, 1) else theirs)
+
+
+def c_strides(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
+    """Of an array in C order."""
+    strides = []
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))

@@ -1,0 +1,29 @@
+"""Where the libraries of CUDA are that wheels install."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def library_folder(name: str) -> str | None:
+    """The folder of the newest such library that a wheel installed, looked for without importing anything."""
+    spec = find_spec("nvidia")
+    found = []
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        for library in Path(root).glob(f"*/lib/{name}.so.*"):
+            version = re.fullmatch(rf"{name}\.so\.(\d+)", library.name)
+            if version:
+                found.append((int(version[1]), str(library.parent)))
+    return max(found)[1] if found else None
+
+
+@functools.cache
+def prepare() -> None:
+    """Tells the core where NVRTC and cuBLAS are, unless the environment already does."""
+    for variable, name in (("CINDUCTOR_NVRTC", "libnvrtc"), ("CINDUCTOR_CUBLAS", "libcublas")):
+        if variable not in os.environ and (folder := library_folder(name)):
+            os.environ[variable] = folder

@@ -1,0 +1,41 @@
+"""What `__array_namespace__` gives: NumPy's functions, with what they make on a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .array import Array, from_dlpack, run, to_device
+
+CREATE = frozenset("arange empty eye full linspace ones zeros".split())  # of no array
+
+
+class Namespace:
+    """Functions and dtypes of NumPy by name; arrays are made on `device`, unless a call says otherwise."""
+
+    __slots__ = ("_device",)
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+
+    def asarray(self, x: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+        array = x if type(x) is Array else to_device(np.asarray(x, dtype), device or self._device)
+        cast = array if dtype is None or array.dtype == dtype else array.astype(dtype)
+        return run(np.copy, cast) if copy and cast is x else cast
+
+    def from_dlpack(self, x: Any) -> Array:
+        return from_dlpack(x)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(np, name)
+        if name in CREATE:
+            return lambda *args, device=None, **kwargs: to_device(
+                value(*args, **kwargs), device or self._device
+            )
+        if not callable(value) or isinstance(value, type):
+            return value
+        return lambda *args, **kwargs: run(value, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<NumPy's functions on {self._device!r}>"

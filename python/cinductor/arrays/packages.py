@@ -1,0 +1,37 @@
+"""Packages whose arrays may lie in a device's memory, by name. Such arrays are taken as they are where a
+compiled function is called, and results go back in their kind; nothing is copied.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+HOSTS = (1, 3)  # DLPack's numbers of host memory, ordinary and pinned
+
+
+def jaxs(array: Any) -> Any:
+    return sys.modules["jax"].dlpack.from_dlpack(array)
+
+
+# What makes one of the package's own over the memory of an Array.
+BACK: dict[str, Callable[[Any], Any]] = {
+    "torch": lambda array: sys.modules["torch"].from_dlpack(array),
+    "cupy": lambda array: sys.modules["cupy"].from_dlpack(array),
+    "jax": jaxs,
+    "jaxlib": jaxs,
+}
+
+
+def may_be_there() -> bool:
+    """Whether one of the packages has been imported."""
+    return not BACK.keys().isdisjoint(sys.modules)
+
+
+def back_of(value: Any) -> Callable[[Any], Any] | None:
+    """For an array that one of the packages has in a device's memory; None for all else."""
+    cls = type(value)
+    back = BACK.get(cls.__module__.partition(".")[0])
+    is_array = back is not None and hasattr(cls, "__dlpack_device__")
+    return back if is_array and value.__dlpack_device__()[0] not in HOSTS else None

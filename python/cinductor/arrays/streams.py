@@ -1,0 +1,139 @@
+"""Streams and events of devices, which device and stream are in force, and memory in use."""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any
+
+from .. import _core
+from ..machine import Device, split, text
+from .libraries import prepare
+
+UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+class Event:
+    """A point in the work of a stream. device: a name or `Device`. Raises ValueError for a device without
+    streams, DeviceError for one that cannot be used.
+    """
+
+    __slots__ = ("_event",)
+
+    def __init__(self, device: Any = None) -> None:
+        prepare()
+        self._event = _core.event_open(text(*split(device)))
+
+    def synchronize(self) -> None:
+        """Waits until all that the stream had when the event was recorded is done."""
+        self._event.synchronize()
+
+    def elapsed(self, later: Event) -> float:
+        """Milliseconds to a later event, both past. Raises ValueError for a device that times none."""
+        return self._event.elapsed(later._event)
+
+
+class Stream:
+    """Work of a device that is done in order, beside other streams. `with stream:` sends there what this
+    thread calls. Arrays that another stream has used last are waited for, on the device, by themselves.
+
+    device: a name or `Device`. handle: of a stream that another package opened, an int (CuPy's `stream.ptr`,
+    torch's `stream.cuda_stream`), which has to live as long as this object and arrays that it made. Raises as
+    `Event` does.
+    """
+
+    __slots__ = ("_stream", "_tokens")
+
+    def __init__(self, device: Any = None, handle: int | None = None) -> None:
+        prepare()
+        self._stream = _core.stream_open(text(*split(device)), handle)
+        self._tokens: list[contextvars.Token[Any]] = []
+
+    @property
+    def device(self) -> Device:
+        return Device(self._stream.device)
+
+    @property
+    def handle(self) -> int:
+        """The device's own name for it: a CUstream."""
+        return self._stream.handle
+
+    def record(self, event: Event | None = None) -> Event:
+        """The event, a new one by default, is when what the stream has now is done."""
+        event = Event(self.device) if event is None else event
+        self._stream.record(event._event)
+        return event
+
+    def wait(self, other: Event | Stream) -> None:
+        """What the stream is given from now on waits for an event, or for what another stream has now."""
+        event = other.record() if type(other) is Stream else other
+        self._stream.wait(event._event)
+
+    def synchronize(self) -> None:
+        """Waits for all that the stream was given; raises DeviceError for what went wrong there."""
+        self._stream.synchronize()
+
+    def __enter__(self) -> Stream:
+        self._tokens.append(_core.stream_in_force.set(self._stream))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _core.stream_in_force.reset(self._tokens.pop())
+
+    def __repr__(self) -> str:
+        return f"Stream({str(self.device)!r}, handle={self.handle:#x})"
+
+
+# --- memory ---
+
+
+def memory_stats(device: Any = None) -> dict[str, int]:
+    """Memory of one device that this process has through cinductor.
+
+    In bytes: `allocated` now and at most (`peak`), `reserved` (allocated or kept for later), `left` and `total`
+    of the device (0 where it does not say), `limit` (0: none). Numbers: `blocks` now, `allocations` so far,
+    `retries` (times that what was kept had to be given back first). Raises ValueError for a device without
+    memory of its own.
+    """
+    prepare()
+    return _core.memory_use(text(*split(device)))
+
+
+def reset_peak(device: Any = None) -> None:
+    """`peak` of `memory_stats` begins again with what is allocated now."""
+    _core.memory_forget_peak(text(*split(device)))
+
+
+def empty_cache(device: Any = None) -> None:
+    """What the device keeps for later allocations goes back to it."""
+    _core.memory_give_back(text(*split(device)))
+
+
+def size_of(value: str) -> int:
+    """Bytes of "8GB", "512MiB", "1000". Raises ValueError for what is no such text."""
+    number = value.strip().upper()
+    unit = number.lstrip("0123456789. ")
+    try:
+        return int(float(number[: len(number) - len(unit)]) * UNITS[unit.strip()])
+    except (KeyError, ValueError):
+        raise ValueError(f"{value!r} is no size; wanted: '8GB', '512MiB', '1000'") from None
+
+
+def configure_memory(settings: str, device: Any = None) -> None:
+    """Bounds of one device's memory, "limit:8GB,keep:1GiB": at most `limit` are allocated ("limit:0": any
+    number), beyond which is MemoryError; at most `keep` of what is freed is kept for later. What is not
+    named stays. Raises ValueError for other settings and for what is no size.
+    """
+    prepare()
+    name = text(*split(device))
+    found = {"limit": memory_stats(name)["limit"], "keep": -1}
+    for part in filter(None, settings.split(",")):
+        key, colon, value = part.partition(":")
+        if key.strip() not in found or not colon:
+            raise ValueError(f"{part!r} of {settings!r}: wanted 'limit:SIZE' or 'keep:SIZE'")
+        found[key.strip()] = size_of(value)
+    _core.memory_bound(name, found["limit"], found["keep"])
+
+
+def synchronize(device: Any = None) -> None:
+    """Waits for everything launched on the device; raises DeviceError for what went wrong there."""
+    _core.device_synchronize(text(*split(device)))

@@ -1,0 +1,102 @@
+"""NumPy's operations by name, by an implementation that is asked for: `cinductor.ops.add(a, b, out=c,
+implementation="cpu.c")`. Names are those of NumPy's ufuncs and of the functions that capture knows.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .arrays.array import compiled as of_function
+from .compile import compile
+from .numpy import surface
+
+NUMPY = "numpy"
+
+
+@functools.cache
+def functions() -> dict[str, Any]:
+    """The operations, by name."""
+    surface.load()
+    rows = surface.functions_by_id.values()
+    known = {row.function.__name__: row.function for row in rows if hasattr(np, getattr(row.function, "__name__", ""))}
+    ufuncs = {name: value for name, value in vars(np).items() if isinstance(value, np.ufunc)}
+    return dict(sorted({**known, **ufuncs}.items()))
+
+
+def implementations(name: str) -> dict[str, str | None]:
+    """By what the operation can be done: "numpy", and "DEVICE.BACKEND" for each backend, with why it cannot
+    be used here, or None. Raises AttributeError for a name that no operation has.
+    """
+    find(name)
+    return {NUMPY: None, **{f"{device}.{backend}": why for device, backend, _, why in _core.backends()}}
+
+
+def find(name: str) -> Any:
+    function = functions().get(name)
+    if function is None:
+        raise AttributeError(f"no operation is called {name!r}; cinductor.ops.functions() has all")
+    return function
+
+
+@functools.cache
+def compiled(name: str, implementation: str) -> Any:
+    """The operation by one backend. Raises ValueError for a name that `implementations` has not."""
+    known = implementations(name)
+    if implementation not in known:
+        raise ValueError(f"implementation is {implementation!r}; there are: {', '.join(known)}")
+    function = find(name)
+    if implementation == NUMPY:
+        return function
+    device, _, backend = implementation.partition(".")
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return compile(call, device=device, backend=backend, options={"offload": "always"})
+
+
+class Operation:
+    """One operation: called as NumPy's function is, with `implementation=` naming what does it."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, *args: Any, out: Any = None, implementation: str | None = None, **kwargs: Any) -> Any:
+        """NumPy's arguments and result, arrays of a device included. out: an array that the result is
+        written into, also where NumPy's function has no such argument; it is what is returned. Raises what
+        NumPy raises, ValueError for an implementation that there is not.
+        """
+        function = compiled(self.name, implementation) if implementation else by_default(self.name)
+        if out is None:
+            return function(*args, **kwargs)
+        if isinstance(find(self.name), np.ufunc):
+            return function(*args, out=out, **kwargs)
+        out[...] = function(*args, **kwargs)
+        return out
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+
+@functools.cache
+def by_default(name: str) -> Any:
+    """The operation where its arguments are: compiled for the host, or for the device that they are on."""
+    return of_function(find(name))
+
+
+def __getattr__(name: str) -> Operation:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    find(name)
+    return Operation(name)
+
+
+def __dir__() -> list[str]:
+    return [*functions(), "functions", "implementations"]
