@@ -54,6 +54,7 @@ demo: $(VENV)/.with-demo
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/indexing.py
+	$(PY) benchmarks/kernels.py
 	$(PY) benchmarks/loops.py
 
 fuzz: $(TESTING)

@@ -197,7 +197,8 @@ touch_of(const Held *held, const CiStmts *piece)
     return touch;
 }
 
-/* What the piece does in one lane: registers come from where all lanes have theirs, and go there. */
+/* What the piece does in one lane: registers come from where all lanes have theirs, and go
+ * there. */
 static void
 fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
           int count)

@@ -30,7 +30,8 @@ static bool
 runs(const CiStmt *loop)
 {
     return loop->kind == CI_STMT_for && loop->run == CI_RUN_vector && loop->nvars == 1 &&
-           ci_stmts_have(&loop->body, ci_stmt_is_running) && !ci_stmts_have(&loop->body, is_other) &&
+           ci_stmts_have(&loop->body, ci_stmt_is_running) &&
+           !ci_stmts_have(&loop->body, is_other) &&
            !ci_stmts_have(&loop->body, ci_stmt_is_math) &&
            !ci_stmts_have(&loop->body, ci_stmt_is_ufunc);
 }
@@ -64,7 +65,8 @@ jam(CiBuild *b, CiStmt *rows)
                                ci_expr_add(sym, rows->extents[0], ci_expr_const(sym, 1)));
     CiStmts *outside = ci_build_enter(b, &rows->body);
     CiStmts *inside = b->to;
-    const CiExpr *groups = ci_expr_floordiv(sym, rows->runs, few), *done = ci_expr_mul(sym, groups, few);
+    const CiExpr *groups = ci_expr_floordiv(sym, rows->runs, few),
+                 *done = ci_expr_mul(sym, groups, few);
     CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
     ci_build_enter(b, &group->body);
     const CiExpr *at = ci_expr_add(sym, first, ci_expr_mul(sym, group->vars[0], few));

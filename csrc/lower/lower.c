@@ -43,8 +43,8 @@ find_narrower(const CiNodeState *state)
     return is_narrower ? user : NULL;
 }
 
-/* What elements are packed by: it is read to count them, again for each part of a long array, and to
- * pack; and in memory it is much less than what it is made of. */
+/* What elements are packed by: it is read to count them, again for each part of a long array, and
+ * to pack; and in memory it is much less than what it is made of. */
 static bool
 is_mask_of_pack(const CiNodeState *state)
 {
@@ -78,8 +78,8 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
-    bool is_shared = (state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar) ||
-                     is_mask_of_pack(state);
+    bool is_dear = ci_op_is_expensive(node->op) && !is_cheap_scalar,
+         is_shared = (state->has_several_readers && is_dear) || is_mask_of_pack(state);
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;

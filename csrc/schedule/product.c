@@ -1,7 +1,8 @@
 /* Products of matrices become templates: what joins one is elementwise, and units are tiles. */
 #include "schedule/plan.h"
 
-/* Rows and columns of a unit: the panel of one factor stays in cache while rows of the other pass. */
+/* Rows and columns of a unit: the panel of one factor stays in cache while rows of the other
+ * pass. */
 #define ROWS 48
 #define COLUMNS 64
 

@@ -1,6 +1,6 @@
 /* Memory of large results: warm blocks, for fresh pages cost as much as the arithmetic on them.
  *
- * NumPy asks a handler for the memory of each array, which gives it back when the array dies. Ours
+ * NumPy asks a handler for the memory of each array, which gives it back when that dies. Ours
  * takes blocks from the runtime's allocator, which keeps some; it is in force only while a result is
  * made. Arrays hold the handler, and with it the allocator, so these live as long as the last of
  * them. In front of what an array gets stands how much that is. */
@@ -19,7 +19,8 @@ static void *
 take(void *ctx, size_t size)
 {
     Warm *warm = ctx;
-    char *block = size > SIZE_MAX - HEADER ? NULL : ci_allocator_take(warm->allocator, size + HEADER);
+    char *block =
+        size > SIZE_MAX - HEADER ? NULL : ci_allocator_take(warm->allocator, size + HEADER);
 
     if (block == NULL)
         return NULL;
@@ -31,11 +32,11 @@ static void
 give(void *ctx, void *memory, size_t size)
 {
     Warm *warm = ctx;
-    char *block = memory;
+    char *block = (char *)memory - HEADER;
 
     (void)size;
     if (memory != NULL)
-        ci_allocator_give(warm->allocator, block - HEADER, *(size_t *)(void *)(block - HEADER) + HEADER);
+        ci_allocator_give(warm->allocator, block, *(size_t *)(void *)block + HEADER);
 }
 
 static void *

@@ -88,7 +88,8 @@ static const CiExpr *
 cut(Maker *m, CiStmt *loop, int factor, const CiExpr **count)
 {
     CiSym *sym = m->b.sym;
-    const CiExpr *extent = loop->extents[0], *tiles = ci_expr_ceildiv(sym, extent, number(m, factor)),
+    const CiExpr *extent = loop->extents[0],
+                 *tiles = ci_expr_ceildiv(sym, extent, number(m, factor)),
                  *tile = ci_expr_index(sym, ci_build_name(&m->b, "t"), tiles);
     loop->extents[0] = tiles;
     loop->vars[0] = tile;

@@ -7,8 +7,8 @@
  *     }
  *     for t<256 thread { what is behind, at 4 rows and 4 columns } }
  *
- * Thread t has rows t/16, t/16 + 16, … and columns t%16, t%16 + 16, …: neighbours touch neighbours.
- * A tile lies step by step, one element more than it has rows or columns, so that what is stored
+ * Thread t has rows t/16, t/16 + 16, … and columns t%16, t%16 + 16, …: neighbours touch
+ * neighbours. A tile lies step by step, one element more than it has rows or columns, so that what is stored
  * across it comes to other banks. What is beyond the end counts as 0. */
 #include "codegen/grid.h"
 #include "kernels/kernels.h"

@@ -28,8 +28,8 @@ fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
     (void)vector_bytes;
     const char *lanes = dtype == CI_DTYPE_f64 ? "2d" : "4s";
     return bytes == 16 ? ci_format(ctx,
-                                   "__asm__(\"fmla %%0.%s, %%1.%s, %%2.%s\" : \"+w\"(c) : \"w\"(a), "
-                                   "\"w\"(b)); return c;",
+                                   "__asm__(\"fmla %%0.%s, %%1.%s, %%2.%s\" : \"+w\"(c) : "
+                                   "\"w\"(a), \"w\"(b)); return c;",
                                    lanes, lanes, lanes)
                        : NULL;
 }

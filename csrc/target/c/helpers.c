@@ -47,7 +47,8 @@ ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes)
         return name;
     int bytes = lanes * (int)ci_dtype_size(dtype);
     const char *text = p->machine->fused(p->ctx, dtype, bytes, p->vector_bytes);
-    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b, %s c)\n{\n", type, name, type, type, type);
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b, %s c)\n{\n", type, name, type, type,
+                type);
     if (text)
         ci_text_add(&p->helpers, "    %s\n}\n", text);
     else

@@ -61,4 +61,5 @@ routines(int vector_bytes)
     return vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
 }
 
-const CiCMachine ci_c_x86 = {.rounding = rounding, .fused = fused, .extreme = extreme, .routines = routines};
+const CiCMachine ci_c_x86 = {
+    .rounding = rounding, .fused = fused, .extreme = extreme, .routines = routines};
