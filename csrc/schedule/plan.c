@@ -395,6 +395,8 @@ plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
     const char *why = check_orders(kernel);
     if (!why && count > 1)
         why = check_direction(s, kernel);
+    if (!why && count > 1)
+        why = ci_why_no_template(s, kernel);
     return why ? why : check_parallelism(s, kernel, count);
 }
 

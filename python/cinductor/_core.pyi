@@ -523,8 +523,11 @@ def compile_text(
     options: dict[str, Any],
     device: str = "cpu",
     backend: str = "",
-) -> tuple[list[Any], Program]:
-    """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
+    runs: int = 0,
+) -> tuple[Any, ...]:
+    """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
+
+    runs: it runs as often again, and the least of the seconds that takes is a third item."""
 
 # --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
 # a copy in the device's memory
