@@ -413,6 +413,11 @@ class Program:
     approximate: list[str]
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
+    def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
+        """Has the observer called behind each kernel ("k") and library call ("e") of later runs, with
+        its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
+        a device with memory of its own, which cannot be observed. Float warnings are not looked at
+        meanwhile."""
 
 class Specialization:
     """Guards, a program and the result's structure.
