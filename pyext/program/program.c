@@ -308,11 +308,14 @@ int
 cx_program_run(CxRun *run)
 {
     CxProgram *p = run->program;
+    char message[512];
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
                    .new_result = new_result,
                    .arg = run,
+                   .message = message,
+                   .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};
 
     if (p->wrapper != NULL)
@@ -329,6 +332,8 @@ cx_program_run(CxRun *run)
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
     if (status == CI_ERR_CHECK)
         return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
+    if (status == CI_ERR_ASSERT)
+        return cx_raise_status(p->state, CI_ERR_ASSERT, message);
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queue, status);
     return 0;

@@ -86,6 +86,14 @@ module_options(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_choices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return cx_choices_list();
+}
+
+static PyObject *
 op_row(CiOp op)
 {
     static const char *const kinds[] = {
@@ -266,6 +274,7 @@ static PyMethodDef module_methods[] = {
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
+    {"choices", module_choices, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
@@ -300,6 +309,9 @@ open_runtime(CxState *state)
     state->registered = PyList_New(0);
     state->runtime.poll = poll_signals;
     state->runtime.should_stop_build = stop_build;
+    if (state->runtime.allocator != NULL &&
+        (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
+        return -1;
     if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
         state->runtime.cache != NULL && state->runtime.registry != NULL &&
         state->registered != NULL)
@@ -411,8 +423,9 @@ module_free(void *module)
     ci_runtime_shut(&state->runtime);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);
-    if (state->runtime.allocator != NULL)
+    if (state->warm == NULL && state->runtime.allocator != NULL)
         ci_allocator_close(state->runtime.allocator);
+    Py_XDECREF(state->warm);
     if (state->runtime.cache != NULL)
         ci_cache_close(state->runtime.cache);
     ci_registry_close(state->runtime.registry);

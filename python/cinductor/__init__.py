@@ -20,10 +20,11 @@ from ._core import (
     DeviceError,
     InternalError,
     LoweringError,
+    PromiseBroken,
     Unsupported,
 )
 from .compile import compile, disable, reset, set_stance, stats
-from .config import config, list_backends, list_mode_options, list_options
+from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
@@ -61,6 +62,7 @@ __all__ = [
     "Event",
     "InternalError",
     "LoweringError",
+    "PromiseBroken",
     "Stream",
     "Unsupported",
     "cache",
@@ -79,6 +81,7 @@ __all__ = [
     "get_include",
     "is_compiling",
     "list_backends",
+    "list_choices",
     "list_mode_options",
     "list_options",
     "mark_dynamic",

@@ -24,6 +24,7 @@ class CompileError(CinductorError): ...
 class NoFolder(CinductorError): ...
 class DeviceError(CinductorError): ...
 class QuickerOnHost(CinductorError): ...  # of a program; never leaves
+class PromiseBroken(CinductorError): ...  # of track_memory and the options that end in _asserts
 class CheckFailed(BaseException): ...  # a check failed in the running program; never leaves
 
 class Traced:
@@ -502,6 +503,9 @@ def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 # (name, type, default, allowed, environment variable, doc) of options.def
 def options() -> list[tuple[str, str, Any, str, str, str]]: ...
 
+# (name, value on processors, value on cards, doc) of choices.def
+def choices() -> list[tuple[str, int, int, str]]: ...
+
 # whether kernels know a dtype
 def has_dtype(dtype: np.dtype[Any]) -> bool: ...
 
@@ -524,8 +528,11 @@ def compile_text(
     options: dict[str, Any],
     device: str = "cpu",
     backend: str = "",
-) -> tuple[list[Any], Program]:
-    """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
+    runs: int = 0,
+) -> tuple[Any, ...]:
+    """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
+
+    runs: it runs as often again, and the least of the seconds that takes is a third item."""
 
 # --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
 # a copy in the device's memory

@@ -454,7 +454,7 @@ def failure_of(
     if is_a(error, MarkViolated):
         stage.begins_anew()
         return error
-    if is_interrupt(error):
+    if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # which the user asked to hear of
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
