@@ -155,7 +155,7 @@ call_numpy(CxFunction *f, CxTrial *trial, PyObject *const *args, size_t nargsf, 
 }
 
 static PyObject *
-call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+call_once(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
            PyObject *names, int stance)
 {
     PyObject *table = Py_NewRef(f->table), *result = NULL;
@@ -194,6 +194,18 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
         result = call_miss(f, bound, args, nargsf, names);
 done:
     Py_DECREF(table);
+    return result;
+}
+
+/* Another thread may have compiled what this one was to compile: then it looks again. */
+static PyObject *
+call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+           PyObject *names, int stance)
+{
+    PyObject *result;
+
+    while ((result = call_once(f, bound, args, nargsf, names, stance)) == f->state->missing)
+        Py_DECREF(result);
     return result;
 }
 

@@ -437,6 +437,23 @@ spec_why_not(PyObject *self, PyObject *args)
 }
 
 static PyObject *
+spec_is_other_kind(PyObject *self, PyObject *args)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    PyObject *bound = NULL;
+    Room room;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!:is_other_kind", &PyTuple_Type, &bound) || room_open(&room, s) < 0)
+        return NULL;
+    bool is_other = cx_guards_is_other_kind(s->guards, ((PyTupleObject *)bound)->ob_item,
+                                            PyTuple_GET_SIZE(bound), room.values, room.table);
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return PyBool_FromLong(is_other);
+}
+
+static PyObject *
 get_guards(PyObject *self, void *closure)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -495,6 +512,8 @@ static PyMethodDef spec_methods[] = {
      "Has the first calls timed in NumPy too: the quicker way answers from then on."},
     {"why_not", spec_why_not, METH_VARARGS,
      "why_not(args): None, or the guard that these bound arguments fail."},
+    {"is_other_kind", spec_is_other_kind, METH_VARARGS,
+     "is_other_kind(args): whether more than sizes and numbers of these bound arguments differ."},
     {NULL, NULL, 0, NULL},
 };
 

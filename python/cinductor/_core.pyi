@@ -455,11 +455,15 @@ class Specialization:
         """None when every guard holds for these bound arguments, else the failing guard in the
         user's words.
         """
+    def is_other_kind(self, args: tuple[Any, ...]) -> bool:
+        """Whether these bound arguments differ in more than sizes and numbers: in a class, a dtype, a
+        rank, a text.
+        """
 
 class CompiledFunction:
     """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
     specializations (most recent first) by guards in C, runs the program;
-    when none fits calls miss(self, bound_args, args, kwargs). A descriptor: binds like a function.
+    when none fits calls miss(self, bound_args, args, kwargs), and looks again for MISSING. A descriptor: binds like a function.
     parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
     renew(self) gives these three again, and forgets what was compiled, when the function has got
     another code or other defaults. Has a __dict__ and weakrefs."""

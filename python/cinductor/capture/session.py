@@ -346,6 +346,7 @@ def begin(job: Job, way: Assumptions) -> Stage:
         keep=job.segments,
     )
     tracer.user_frames_skip = LIBRARIES
+    job.turn.tracer = tracer
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
@@ -393,7 +394,7 @@ def on_stage(
         say_limit(job)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
-    afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
+    afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)
     if specialization is not None and stage.can_run_again():
         if flags := stage.take_flags():
             job.flags |= flags
@@ -432,11 +433,13 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     return made, None
 
 
-def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization: Any) -> None:
+def keep(
+    job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any
+) -> None:
     """What a capture has made is kept."""
     outcome.specialization = specialization
     if specialization is not None:
-        job.keep(compiled, specialization)
+        job.keep(compiled, specialization, bound)
     else:
         job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
@@ -488,7 +491,7 @@ def check_failed(
         return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
     if others is not None:  # this call fails a check that others may pass
-        job.keep(compiled, others)
+        job.keep(compiled, others, bound)
     return error
 
 

@@ -90,9 +90,9 @@ class PieceJob(Job):
         self.is_left = why is not None
         return why
 
-    def keep(self, compiled: Any, specialization: Any) -> None:
+    def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         specialization.try_numpy()
-        super().keep(compiled, specialization)
+        super().keep(compiled, specialization, bound)
 
 
 def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:
