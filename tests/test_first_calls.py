@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
 from cinductor import turn
@@ -105,3 +106,81 @@ def test_sizes_count_for_each_dtype():
         for n in range(2, 6):
             f(np.ones(n)), f(np.ones(n, "f4"))
     assert len(caught) == 1 and captures(f) == len(f.specializations) == 4
+
+
+# --- without a compiler ---------------------------------------------------------------------------
+
+WITHOUT = {"PATH": "/nonexistent", "CC": None}
+BACKENDS = """
+print("backend", g.specializations[0].program.backend, g.specializations[0].is_trying)
+"""
+
+
+def test_a_warm_cache_answers_without_a_compiler(tmp_path):
+    for env in ({}, WITHOUT):
+        lines = run(tmp_path, program=PROGRAM + BACKENDS, **env)
+        assert warnings_in(lines) == [] and "backend cpu:c False" in lines
+
+
+def test_words_of_cc_are_part_of_what_the_cache_remembers(tmp_path):
+    run(tmp_path, CC="gcc -fno-ipa-icf")
+    lines = run(tmp_path, program=PROGRAM + BACKENDS, **WITHOUT)
+    assert warnings_in(lines) == [] and "backend cpu:c False" in lines
+
+
+def test_what_the_cache_has_not_is_interpreted_and_tried_against_numpy(tmp_path):
+    run(tmp_path)
+    lines = run(tmp_path, program=PROGRAM.replace("a * b + 1", "a - b") + BACKENDS, **WITHOUT)
+    assert "backend cpu:interp True" in lines
+    (text,) = warnings_in(lines)
+    assert "no C compiler" in text and "gcc" in text
+
+
+def test_a_damaged_note_is_as_none(tmp_path):
+    run(tmp_path)
+    (note,) = tmp_path.glob("*.note")
+    note.write_bytes(note.read_bytes()[:-1])
+    lines = run(tmp_path, program=PROGRAM + BACKENDS, **WITHOUT)
+    assert "backend cpu:interp True" in lines and len(warnings_in(lines)) == 1
+
+
+def test_a_cleared_cache_serves_nobody(tmp_path):
+    lines = run(tmp_path, program=PROGRAM + "print(cinductor.cache.clear(), cinductor.cache.info())")
+    assert lines[-1].startswith("1 ") and "'serves_alone': False" in lines[-1]
+    assert not list(tmp_path.glob("*.note"))
+
+
+FUNCTIONS = """
+import numpy as np, cinductor, warnings
+warnings.simplefilter("ignore")
+x = np.linspace(0.1, 5, 1000)
+for fn in (np.sin, np.cos, np.tan, lambda x: np.hypot(x, 2) ** 1.5, lambda x: np.arctan2(x, 2).sum()):
+    g = cinductor.compile(lambda x: fn(x) + 1)
+    for _ in range(30):
+        assert g(x).tobytes() == (fn(x) + 1).tobytes(), fn
+print("same")
+"""
+
+
+def test_what_is_interpreted_has_numpys_bits_so_that_numpy_may_answer(tmp_path):
+    assert run(tmp_path, program=FUNCTIONS, **WITHOUT)[-1] == "same"
+
+
+# --- any sizes ------------------------------------------------------------------------------------
+
+
+def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
+    def fn(x):
+        return x * 2 + 1
+
+    f = cinductor.compile(fn, dynamic=True, backend="c")
+    f(X)
+    (made,) = f.specializations
+    assert not made.is_trying  # nothing of that size has been replayed
+    for x in (X, np.arange(5000.0)):
+        f(x)
+        assert made.is_trying
+        for _ in range(30):
+            assert np.array_equal(f(x), fn(x))
+        assert not made.is_trying
+    assert f.specializations == (made,)

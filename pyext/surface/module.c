@@ -148,12 +148,13 @@ static PyObject *
 module_cache_info(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
-    CiCacheInfo info = {{0}, 0, 0, 0, 0, 0, 0};
+    CiCacheInfo info = {0};
     (void)unused;
     if (state->runtime.cache != NULL)
         ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:L,s:L}", "directory", info.directory, "entries",
-                         (long long)info.entries, "bytes", (long long)info.bytes, "hits",
+    return Py_BuildValue("{s:s,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory", info.directory,
+                         "entries", (long long)info.entries, "bytes", (long long)info.bytes,
+                         "serves_alone", PyBool_FromLong(info.notes > 0), "hits",
                          (long long)info.hits, "misses", (long long)info.misses, "stores",
                          (long long)info.stores, "rejected", (long long)info.rejected);
 }

@@ -451,6 +451,8 @@ class Specialization:
     is_trying: bool  # its calls are timed, to know which way is quicker
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
+    def doubt(self) -> None:
+        """The same, of long calls too: it is interpreted, for there is no compiler."""
     def why_not(self, args: tuple[Any, ...]) -> str | None:
         """None when every guard holds for these bound arguments, else the failing guard in the
         user's words.

@@ -269,11 +269,19 @@ class Job:
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
         self.has_given_inexact |= specialization.is_inexact
+        if self.is_interpreted_instead(specialization):
+            specialization.doubt()
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
         self.trim(compiled, bound)
         kept = {id(s) for s in compiled.specializations}
         self.made = {k: text for k, text in self.made.items() if k in kept}
+
+    def is_interpreted_instead(self, specialization: Any) -> bool:
+        """Whether it runs by the interpreter though nobody has asked for that."""
+        program = specialization.program
+        is_interpreted = program is not None and program.backend == "cpu:interp"
+        return is_interpreted and self.settings["backend"] != "interp"
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""

@@ -155,8 +155,10 @@ store_object(Unit *unit)
     char stored[4096];
     if (!cache || ci_os_read(unit->path, &payload, &size))
         return;
-    if (ci_cache_store(cache, unit->key, "so", payload, size, stored, sizeof stored))
+    if (ci_cache_store(cache, unit->key, "so", payload, size, stored, sizeof stored)) {
         memcpy(unit->path, stored, sizeof stored);
+        ci_compiler_remember(cache, ci_cpu_level(unit->build->options), &unit->build->compiler);
+    }
     free(payload);
 }
 
@@ -216,6 +218,12 @@ compile_unit(void *arg)
     return NULL;
 }
 
+static _Noreturn void
+fail_without_compiler(CiContext *ctx)
+{
+    ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
+}
+
 /* Returns when no thread works any more, whatever came of it. */
 static void
 compile_missing(CiContext *ctx, Build *b)
@@ -228,6 +236,8 @@ compile_missing(CiContext *ctx, Build *b)
         CiCache *cache = cache_of(b);
         if (cache && ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path))
             continue;
+        if (!b->compiler.path[0])
+            fail_without_compiler(ctx);
         unit->ctx = ci_context_open();
         if (!unit->ctx)
             ci_fail(ctx, CI_ERR_MEMORY, "no memory to compile in");
@@ -326,6 +336,17 @@ load(CiContext *ctx, Build *b)
 
 /* ---- all of it ---- */
 
+/* Or the one that has filled the cache: what it made may be there. */
+static void
+find_compiler(CiContext *ctx, Build *b)
+{
+    if (ci_compiler_find(&b->compiler))
+        ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
+    else if (!ci_compiler_recall(b->options->cache ? b->runtime->cache : NULL,
+                                 ci_cpu_level(b->options), &b->compiler))
+        fail_without_compiler(ctx);
+}
+
 static void
 build_body(CiContext *ctx, void *arg)
 {
@@ -333,9 +354,7 @@ build_body(CiContext *ctx, void *arg)
     int64_t start = ci_os_time_ns();
     emit_units(ctx, b);
     int64_t emitted = ci_os_time_ns();
-    if (!ci_compiler_find(&b->compiler))
-        ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
-    ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
+    find_compiler(ctx, b);
     for (int u = 0; u < b->nunits; u++)
         find_key(ctx, b, &b->units[u]);
     compile_missing(ctx, b);

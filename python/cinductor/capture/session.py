@@ -209,8 +209,8 @@ def choose_backend(job: Job) -> str:
     if backend is not None or device != "cpu":
         return backend or ""
     why = why_no_compiler()
-    if why is None:
-        return ""
+    if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
+        return ""  # the disk cache may have the kernels
     job.warn_once(
         "compiler",
         f"{job.name} runs by the interpreter backend: {why} "
@@ -336,9 +336,12 @@ def text_of(failure: BaseException) -> str:
 
 def begin(job: Job, way: Assumptions) -> Stage:
     """The stage of a call."""
+    options = job.options()
+    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
+        options["numerics"] = "exact"
     tracer = _core.Tracer(
         job.name,
-        options=job.options(),
+        options=options,
         device=job.settings["device"] or "cpu",
         backend=way.backend,
         fullgraph=job.settings["fullgraph"],
