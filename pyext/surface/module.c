@@ -9,6 +9,8 @@
 #include "surface/register.h"
 #include "value/value.h"
 
+#include "base/hash.h"
+
 #define WARM_BYTES ((size_t)256 << 20)
 
 /* Asked by the launching thread while it runs without the lock, and by a build while its child
@@ -168,6 +170,23 @@ module_own_functions(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_sha256(PyObject *module, PyObject *data)
+{
+    uint8_t digest[32];
+    char text[65];
+    CiSha256 hash;
+
+    (void)module;
+    if (!PyBytes_Check(data))
+        return PyErr_Format(PyExc_TypeError, "bytes are expected");
+    ci_sha256_init(&hash);
+    ci_sha256_add(&hash, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+    ci_sha256_finish(&hash, digest);
+    ci_sha256_hex(digest, text);
+    return PyUnicode_FromString(text);
+}
+
+static PyObject *
 module_cache_directory(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
@@ -273,6 +292,7 @@ static PyMethodDef module_methods[] = {
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
+    {"sha256", module_sha256, METH_O, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},

@@ -190,11 +190,12 @@ class Profile:
         self.is_loaded = True
         if path is None:
             return
-        import json  # here and below: importing the package has to be quick
-
         try:
             with open(path, encoding="utf-8") as file:
-                data = json.load(file)
+                text = file.read()
+            import json  # here and below: importing the package has to be quick
+
+            data = json.loads(text)
             if data["version"] == VERSION:
                 self.dynamic |= {(str(p), a if a is None else int(a)) for p, a in data["dynamic"]}
         except (OSError, ValueError, KeyError, TypeError):
@@ -222,23 +223,20 @@ def profile_path(fn: Any, directory: str) -> str | None:
     code = getattr(fn, "__code__", None)
     if code is None or not directory:
         return None
-    import hashlib
-
-    digest = hashlib.sha256()
-    digest.update(f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode())
-    add_code(digest, code)
-    return os.path.join(directory, digest.hexdigest() + SUFFIX)
+    parts = [f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode()]
+    add_code(parts, code)
+    return os.path.join(directory, _core.sha256(b"".join(parts)) + SUFFIX)
 
 
-def add_code(digest: Any, code: Any) -> None:
+def add_code(parts: list[bytes], code: Any) -> None:
     """Code, names and constants, of functions inside too."""
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
+    parts.append(code.co_code)
+    parts.append(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
     for constant in code.co_consts:
         if hasattr(constant, "co_code"):
-            add_code(digest, constant)
+            add_code(parts, constant)
         elif not is_a(constant, frozenset):  # their order differs from process to process
-            digest.update(repr(constant).encode())
+            parts.append(repr(constant).encode())
 
 
 class UnbackedForced(Signal):
