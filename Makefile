@@ -34,8 +34,10 @@ test-arm: $(TESTING)
 
 lint: lint-python lint-c
 
-lint-python: $(TESTING)
+lint-python: $(VENV)/.with-lint
 	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m mypy.stubtest cinductor._core --ignore-disjoint-bases
 
 lint-c: $(TESTING)
 	for cc in gcc clang; do \

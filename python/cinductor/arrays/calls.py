@@ -59,10 +59,10 @@ class DeviceJob(Job):
             compiled.clear()
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
-        except session.Abandon as reason:
+        except failure.Abandon as reason:
             raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
-        except (session.Retry, session.Raised) as failure:
-            raise failure.error from None
+        except (session.Retry, failure.Raised) as instead:
+            raise instead.error from None
 
 
 def twin_of(job: Job, device: tuple[str, int], name: str = "device_twin") -> Any:

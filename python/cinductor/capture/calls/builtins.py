@@ -44,7 +44,14 @@ from ..value.objects import (
 )
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from . import iterables as iterables  # and this its own
-from .calls import dispatch, enter_families, enter_row, understands, understands_family, understands_late
+from .calls import (
+    dispatch,
+    enter_families,
+    enter_row,
+    understands,
+    understands_family,
+    understands_late,
+)
 from .follow import FOLLOWED
 from .numpys import call_surface
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
