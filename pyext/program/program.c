@@ -56,7 +56,7 @@ warn_of_cache(CxState *state)
     char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
     if (text == NULL)
         return 0;
-    int result = cx_warn("%s", text);
+    int result = cx_warn_of_cache(text);
     free(text);
     return result;
 }

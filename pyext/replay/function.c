@@ -135,9 +135,10 @@ refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
         why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
                                     f->signature.count);
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_RuntimeError, "the stance is fail_on_recompile, and %S%s",
-                     why ? why : (PyObject *)f->signature.names,
-                     why ? "" : ": nothing was compiled before");
+        PyErr_Format(cx_exception(f->state, "RecompileError"),
+                     "the stance is fail_on_recompile, and %s%S; cinductor.set_stance('default') "
+                     "compiles it",
+                     why ? "" : "nothing was compiled before of ", why ? why : f->fn);
     Py_XDECREF(why);
     return NULL;
 }

@@ -170,6 +170,15 @@ module_own_functions(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_ufuncs(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    CX_ENTRY();
+    return PyDict_Keys(state->ufunc_ids);
+}
+
+static PyObject *
 module_sha256(PyObject *module, PyObject *data)
 {
     uint8_t digest[32];
@@ -292,6 +301,7 @@ static PyMethodDef module_methods[] = {
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
+    {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,

@@ -18,16 +18,25 @@ from ._core import (
     CompileError,
     CompilerNotFound,
     DeviceError,
+    Error,
     InternalError,
     LoweringError,
+    NoFolder,
+    RecompileError,
     Unsupported,
 )
 from .compile import compile, disable, reset, set_stance, stats
 from .config import config, list_backends, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
+from .errors import (
+    AccuracyError,
+    BackendCompilerFailed,
+    ConstraintViolation,
+    RecompileLimitExceeded,
+)
 from .job import is_compiling
-from .notices import CinductorWarning
+from .notices import CacheWarning, CinductorWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,17 +58,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccuracyError",
     "Array",
+    "BackendCompilerFailed",
+    "CacheWarning",
     "CinductorError",
     "CinductorWarning",
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
+    "ConstraintViolation",
     "Device",
     "DeviceError",
+    "Error",
     "Event",
     "InternalError",
     "LoweringError",
+    "NoFolder",
+    "RecompileError",
+    "RecompileLimitExceeded",
     "Stream",
     "Unsupported",
     "cache",

@@ -297,7 +297,7 @@ class set_stance:  # noqa: N801  (used like a function)
     function.
 
     "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RuntimeError instead.
+    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead.
     Raises ValueError for another name.
     """
 

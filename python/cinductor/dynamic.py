@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .errors import ConstraintViolation
 from .instance import is_a
 from .signals import Replan, Signal
 from .user import wrong
@@ -34,10 +35,6 @@ LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
 VERSION = 1
 SUFFIX = ".shapes"
-
-
-class MarkViolated(ValueError):
-    """A size is outside of what was declared of it, or the function needs to know it."""
 
 
 def is_padding(place: Place) -> bool:
@@ -281,7 +278,7 @@ class Symbols:
         if mark is not None and mark.kind != "static":
             words = f"{words}.shape[{place[1]}]"
             if size < mark.low or (mark.high is not None and size > mark.high):
-                raise MarkViolated(f"{words} is {size}, outside of {range_text(mark)}")
+                raise ConstraintViolation(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
         if mark is not None or self.dynamic is False or size == 1:
             return None
@@ -395,7 +392,7 @@ class Symbols:
         """What the user is told of a demand."""
         name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
-        return MarkViolated(
+        return ConstraintViolation(
             f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"
         )
 
@@ -412,7 +409,7 @@ class Symbols:
                 if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
-                    raise MarkViolated(
+                    raise ConstraintViolation(
                         f"{words} was marked dynamic, but {where} is right only where {told}"
                     )
             for name, _, place in self.made:

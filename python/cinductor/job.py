@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from . import _core, float_warnings, notices
+from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
+from .errors import RecompileLimitExceeded, complete, fold
 from .instance import is_a
 from .signature import signature_of
 from .turn import Turn
@@ -132,8 +134,15 @@ class Job:
             finally:
                 notices.end()
         except BaseException:  # without a name, whose deletion would undo the change (3.10)
-            hide_our_frames(sys.exc_info()[1])
+            self.leave(sys.exc_info()[1], bound)
             raise
+
+    def leave(self, error: Any, bound: tuple[Any, ...]) -> None:
+        """An exception goes to the caller: one of the package's own says all that helps."""
+        hide_our_frames(error)
+        fold(error)
+        if is_a(error, Error):
+            complete(error, self.names, bound, getattr(getattr(self.fn, "__code__", None), "co_filename", ""))
 
     def answer(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -254,7 +263,7 @@ class Job:
             "recompile_limit keeps more"
         )
         if on_limit == "error":
-            raise RuntimeError(text)
+            raise RecompileLimitExceeded(text)
         again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
         if again and not self.is_at_limit:
             self.is_at_limit = True

@@ -224,6 +224,20 @@ fail_without_compiler(CiContext *ctx)
     ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
 }
 
+/* The source that a compiler has refused is kept, the latest one, where objects are. */
+static _Noreturn void
+fail_unit(CiContext *ctx, const Unit *unit)
+{
+    const CiCache *cache = unit->build->runtime->cache;
+    const char *message = ci_context_message(unit->ctx);
+    const char *folder = cache ? ci_cache_directory(cache) : "";
+    char *path = ci_format(ctx, "%s/refused.c", folder);
+    if (unit->status != CI_ERR_COMPILE || !*folder ||
+        ci_os_write_atomic(path, unit->source.data, unit->source.length))
+        ci_fail(ctx, unit->status, "%s", message);
+    ci_fail(ctx, unit->status, "%s\n" CI_SOURCE_LINE "%s", message, path);
+}
+
 /* Returns when no thread works any more, whatever came of it. */
 static void
 compile_missing(CiContext *ctx, Build *b)
@@ -256,7 +270,7 @@ compile_missing(CiContext *ctx, Build *b)
     b->info->from_cache = b->info->children == 0;
     for (int k = 0; k < count; k++)
         if (missing[k]->status != CI_OK)
-            ci_fail(ctx, missing[k]->status, "%s", ci_context_message(missing[k]->ctx));
+            fail_unit(ctx, missing[k]);
 }
 
 /* ---- loading ---- */

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import _core, float_warnings
 from ..budget import Race, is_little, is_worth_pieces, likeness
-from ..dynamic import MarkViolated, Symbols, UnbackedForced, any_unbacked
+from ..dynamic import Symbols, UnbackedForced, any_unbacked
+from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
@@ -176,15 +177,6 @@ class Retry(Signal):
         self.error = error
 
 
-ADVICE = {
-    _core.CompilerNotFound: "install gcc or clang, or set CC to a C compiler",
-    _core.CompileError: "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
-    _core.NoFolder: "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
-    _core.DeviceError: "device='cpu' needs no driver",
-    _core.InternalError: "a mistake of cinductor's: please report it; cinductor.disable leaves it out",
-}
-
-
 def describe(error: BaseException, is_ours: bool = False) -> str:
     """An error of the compiler in one line, and what can be done. is_ours: whatever its class is."""
     text = " ".join(str(error).split())
@@ -192,7 +184,7 @@ def describe(error: BaseException, is_ours: bool = False) -> str:
         text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
     is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
-    advice = next((words for cls, words in ADVICE.items() if issubclass(known, cls)), None)
+    advice = next((ERRORS[c.__name__].advice for c in known.__mro__ if c.__name__ in ERRORS), "")
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
 
@@ -457,7 +449,7 @@ def failure_of(
     job: Job, compiled: Any, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
-    if is_a(error, MarkViolated):
+    if is_a(error, ConstraintViolation):
         stage.begins_anew()
         return error
     if is_interrupt(error):
