@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
+    from .covered import Coverage as Coverage
     from .explanation import Explanation as Explanation
     from .exporting import Program as Program
     from .machine import Device, device, devices, register_device
@@ -84,6 +85,7 @@ __all__ = [
     "cond",
     "config",
     "configure_memory",
+    "coverage",
     "devices",
     "device",
     "disable",
@@ -127,6 +129,18 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     from .explanation import explain as run
 
     return run(fn, *args, **kwargs)
+
+
+def coverage() -> Coverage:
+    """What becomes of each public callable of NumPy in a captured function.
+
+    Functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs: "compiled",
+    "composed", "called", "answered" or "break", with the reason. print() gives a table; it iterates over rows
+    of name, how and reason. Arguments are taken to be arrays of compiled dtypes.
+    """
+    from .covered import coverage as run
+
+    return run()
 
 
 def export(

@@ -48,7 +48,7 @@ class AccuracyError(Error, AssertionError):
     __module__ = "cinductor"
 
 
-class Row(NamedTuple):
+class ErrorRow(NamedTuple):
     """When a class is raised, and what can be done about it."""
 
     when: str
@@ -56,54 +56,54 @@ class Row(NamedTuple):
 
 
 # Every class, in the order of the documentation.
-ERRORS: dict[str, Row] = {
-    "Error": Row("The base of all of them; never raised itself.", ""),
-    "CinductorError": Row("The base of what the compiler itself has to say; never raised itself.", ""),
-    "Unsupported": Row(
+ERRORS: dict[str, ErrorRow] = {
+    "Error": ErrorRow("The base of all of them; never raised itself.", ""),
+    "CinductorError": ErrorRow("The base of what the compiler itself has to say; never raised itself.", ""),
+    "Unsupported": ErrorRow(
         "`fullgraph=True`, `export` or arrays of a device need what cannot be compiled.",
         "fullgraph=False runs such a line in Python, between compiled pieces; cinductor.explain shows them all",
     ),
-    "LoweringError": Row(
+    "LoweringError": ErrorRow(
         "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning).",
         "",
     ),
-    "CompilerNotFound": Row(
+    "CompilerNotFound": ErrorRow(
         "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
         "install gcc or clang, or set CC to a C compiler",
     ),
-    "CompileError": Row(
+    "CompileError": ErrorRow(
         "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
         "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
     ),
-    "NoFolder": Row(
+    "NoFolder": ErrorRow(
         "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
         "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
-    "DeviceError": Row(
+    "DeviceError": ErrorRow(
         "The device asked for cannot be used, or it reports an error.", "device='cpu' needs none"
     ),
-    "InternalError": Row(
+    "InternalError": ErrorRow(
         "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning).",
         "please report it; cinductor.disable leaves the function out",
     ),
-    "RecompileError": Row(
+    "RecompileError": ErrorRow(
         'A call fits no program under `set_stance("fail_on_recompile")`; a RuntimeError, too.',
         "cinductor.set_stance('default') compiles it",
     ),
-    "RecompileLimitExceeded": Row(
+    "RecompileLimitExceeded": ErrorRow(
         'A call fits no program, `recompile_limit` is reached and `on_limit` is "error"; a RecompileError.',
         "cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
         "recompile_limit keeps more",
     ),
-    "ConstraintViolation": Row(
+    "ConstraintViolation": ErrorRow(
         "A size is outside of what `mark_dynamic` declared, or a function works only for one value of a marked "
         "one; a ValueError, too.",
         "leave the mark out, or mark_static",
     ),
-    "BackendCompilerFailed": Row(
+    "BackendCompilerFailed": ErrorRow(
         "A compiler given to `register_wrapper_backend` raises: `backend`, `inner`.", ""
     ),
-    "AccuracyError": Row("`cinductor.testing` finds results that differ; an AssertionError, too.", ""),
+    "AccuracyError": ErrorRow("`cinductor.testing` finds results that differ; an AssertionError, too.", ""),
 }
 
 

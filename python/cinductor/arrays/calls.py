@@ -53,7 +53,7 @@ class DeviceJob(Job):
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
 
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        from ..capture import session
+        from ..capture import failure, session
 
         if len(compiled.specializations) >= self.options()["recompile_limit"]:
             compiled.clear()
