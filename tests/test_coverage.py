@@ -105,7 +105,7 @@ def test_a_row_says_what_happens(name):
 
 def test_every_public_callable_has_a_row():
     for name in np.__all__:
-        if callable(getattr(np, name, None)) and type(getattr(np, name)) is not type(np):
+        if name[0] != "_" and callable(getattr(np, name, None)) and type(getattr(np, name)) is not type(np):
             assert name in ROWS.rows, name
     for owner, names in (("linalg", np.linalg.__all__), ("fft", np.fft.__all__)):
         assert {f"{owner}.{n}" for n in names if callable(getattr(getattr(np, owner), n))} <= set(ROWS.rows)

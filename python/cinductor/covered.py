@@ -95,7 +95,7 @@ def of_modules() -> Iterator[Covered]:
     """Functions, ufuncs and classes."""
     for module in WITH_ROWS:
         space = getattr(np, module) if module else np
-        for name in space.__all__:
+        for name in (n for n in space.__all__ if n[0] != "_"):
             value = getattr(space, name, None)
             if callable(value) and not isinstance(value, types.ModuleType):
                 full = f"{module}.{name}" if module else name
@@ -142,7 +142,7 @@ def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
     seen.add(code)
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     names = {*code.co_names, *(name for c in inner for name in c.co_names)}
-    if "extern" in names or any(is_product(getattr(np, n, None)) for n in names):
+    if "extern" in names or any(is_product(vars(np).get(n)) for n in names):
         return True
     cells = [c.cell_contents for c in f.__closure__ or ()]
     called = [space[n] for n in names if n in space] + cells

@@ -123,7 +123,8 @@ def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file:
 
 def words_of(value: Any) -> str:
     """An argument as a message has it: what it is, and of an array dtype and shape."""
-    if is_a(value, np.ndarray) or type(value).__name__ == "DeviceArray":
+    is_ours = type(value).__module__.startswith("cinductor.") and hasattr(value, "shape")
+    if is_a(value, np.ndarray) or is_ours:
         return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
     if type(value) in (int, float, complex, bool, str, type(None)):
         text = repr(value)
