@@ -33,11 +33,12 @@ def captures(compiled):
     return compiled._cinductor_job.captures
 
 
-def test_threads_that_make_the_same_first_call_compile_once():
+def test_threads_that_make_the_same_first_call_compile_once(monkeypatch):
+    monkeypatch.setattr(turn, "MOST_WAIT", 60)
     f = cinductor.compile(lambda x: (x * 2 + 1).sum(), backend="c")
     for result in all_at_once([lambda: f(X)] * 8):
         assert result == (X * 2 + 1).sum()
-    assert captures(f) == len(f.specializations) == 1
+    assert captures(f) == len(f.specializations) == 1 and f._cinductor_job.eager == 0
 
 
 def test_threads_whose_calls_differ_compile_each_kind_once():
@@ -48,13 +49,14 @@ def test_threads_whose_calls_differ_compile_each_kind_once():
     assert captures(f) == len(f.specializations) == 4
 
 
-def test_nobody_waits_where_python_runs_in_a_capture():
+def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
     """Both calls wait for the other one: threads that waited for the capture would never meet."""
+    monkeypatch.setattr(turn, "MOST_WAIT", 60)
     gate = threading.Barrier(2)
 
     def fn(x):
         y = x * 2
-        gate.wait(30)
+        gate.wait(15)
         return y + 1
 
     f = cinductor.compile(fn, backend="interp")
