@@ -40,7 +40,10 @@ def options_page() -> str:
         allowed = option.allowed.replace("|", ", ")
         more = f"; allowed: {allowed}" if allowed.strip(", ") else ""
         rows += [f"### `{option.name}`", "", f"{option.type}, default `{option.default!r}`{more}; `{option.environment}`", "", option.doc, ""]
-    return "\n".join(rows)
+    rows += ["## Choices", "", "Thresholds, which the option `choices` sets: they change how fast kernels are, never a bit of a result.", ""]
+    rows += ["| name | cpu | gpu | |", "|---|---|---|---|"]
+    rows += [f"| `{c.name}` | {c.cpu} | {c.gpu} | {c.doc} |" for c in cinductor.list_choices()]
+    return "\n".join([*rows, ""])
 
 
 def errors_page() -> str:

@@ -82,6 +82,8 @@ def test_pages_have_what_the_tables_have(site):
     options, errors, reference = site.options_page(), site.errors_page(), site.reference_page()
     for option in cinductor.list_options():
         assert f"### `{option.name}`" in options and option.doc in options and option.environment in options
+    for choice in cinductor.list_choices():
+        assert f"| `{choice.name}` |" in options
     for mode in cinductor.list_mode_options():
         assert f"| `{mode}` |" in options
     for name, row in ERRORS.items():

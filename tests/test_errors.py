@@ -125,8 +125,8 @@ RAISED = {
     "BackendCompilerFailed": backend,
     "AccuracyError": accuracy,
 }
-# A folder that takes nothing (test_cache.py); a graph that no front end makes.
-ELSEWHERE = {"Error", "CinductorError", "NoFolder", "LoweringError"}
+# A folder that takes nothing (test_cache.py); a graph that no front end makes; test_watch.py.
+ELSEWHERE = {"Error", "CinductorError", "NoFolder", "LoweringError", "PromiseBroken"}
 BEFORE = {  # what such things have always raised
     "RecompileError": RuntimeError,
     "RecompileLimitExceeded": RuntimeError,

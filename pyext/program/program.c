@@ -8,18 +8,6 @@
 /* Elements below which holding the lock costs others less than giving it up costs us. */
 #define RELEASE_WORK 65536
 
-/* What went wrong with the disk cache costs one warning. */
-static int
-warn_of_cache(CxState *state)
-{
-    char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
-    if (text == NULL)
-        return 0;
-    int result = cx_warn_of_cache(text);
-    free(text);
-    return result;
-}
-
 /* Which returns stand for which buffers, once. */
 static int
 fill_returns(CxProgram *p)
@@ -140,7 +128,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
         p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
     p->texts = PyDict_New();
     if (p->texts == NULL || fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 ||
-        warn_of_cache(state) < 0)
+        cx_warn_of_cache(state) < 0)
         goto fail;
     if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
         goto fail;

@@ -462,7 +462,8 @@ spec_is_other_kind(PyObject *self, PyObject *args)
     Room room;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "O!:is_other_kind", &PyTuple_Type, &bound) || room_open(&room, s) < 0)
+    if (!PyArg_ParseTuple(args, "O!:is_other_kind", &PyTuple_Type, &bound) ||
+        room_open(&room, s) < 0)
         return NULL;
     bool is_other = cx_guards_is_other_kind(s->guards, ((PyTupleObject *)bound)->ob_item,
                                             PyTuple_GET_SIZE(bound), room.values, room.table);
@@ -510,7 +511,8 @@ static PyObject *
 get_is_trying(PyObject *self, void *closure)
 {
     const CxSpecialization *s = (CxSpecialization *)self;
-    bool is_open = cx_trial_is_open(&s->trials[0]) && s->program != NULL && !s->program->is_symbolic;
+    bool varies = s->program == NULL || s->program->is_symbolic;
+    bool is_open = !varies && cx_trial_is_open(&s->trials[0]);
 
     (void)closure;
     for (int k = 0; k < CX_TRIAL_CLASSES; k++)

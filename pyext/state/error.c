@@ -179,9 +179,15 @@ cx_warn(const char *format, ...)
 }
 
 int
-cx_warn_of_cache(const char *text)
+cx_warn_of_cache(CxState *state)
 {
-    return warn_by("warn_of_cache", PyUnicode_FromString(text));
+    char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
+
+    if (text == NULL)
+        return 0;
+    int result = warn_by("warn_of_cache", PyUnicode_FromString(text));
+    free(text);
+    return result;
 }
 
 int

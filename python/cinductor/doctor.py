@@ -44,6 +44,8 @@ def disk_cache() -> str:
         return "none: no folder can be written to"
     state = "can be written to" if os.access(folder, os.W_OK) else "CANNOT be written to"
     size = found["bytes"] / 1e6
+    if found["serves_alone"]:
+        state += "; serves without a compiler, too"
     return f"{folder}: {found['entries']} kernels, {size:.1f} MB; {state}"
 
 

@@ -237,7 +237,7 @@ class Job:
             self.profile.load(self.profile_path())
         if not compiled.specializations:
             return None
-        count = self.count_like(compiled, bound)
+        count = len(self.alike(compiled, bound))
         self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
         limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
         if count < limit and self.captures < most:
@@ -246,9 +246,11 @@ class Job:
             return None
         return self.at_limit(count, self.captures >= most)
 
-    def count_like(self, compiled: Any, bound: tuple[Any, ...]) -> int:
-        """Specialisations for calls of this kind: of these dtypes and texts, and of other sizes."""
-        return sum(not s.is_other_kind(bound) for s in compiled.specializations)
+    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+        """Specialisations for calls of this kind, used latest first: of these dtypes and texts, and of other
+        sizes.
+        """
+        return [s for s in compiled.specializations if not s.is_other_kind(bound)]
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
@@ -296,8 +298,7 @@ class Job:
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
-        alike = [s for s in compiled.specializations if not s.is_other_kind(bound)]
-        for specialization in alike[max(self.option("recompile_limit"), 1) :]:
+        for specialization in self.alike(compiled, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
 
     def profile_path(self) -> str | None:

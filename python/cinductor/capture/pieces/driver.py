@@ -90,6 +90,12 @@ class PieceJob(Job):
         self.is_left = why is not None
         return why
 
+    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+        """All of them: what a piece is given are values of the function's own, and a text that differs in
+        each trip of a loop is no mode that a user has chosen.
+        """
+        return list(compiled.specializations)
+
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         specialization.try_numpy()
         super().keep(compiled, specialization, bound)
