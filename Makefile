@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
 comma := ,
-SOURCES := setup.py pyproject.toml $(shell find csrc pyext kernels -name '*.[ch]' -o -name '*.def')
+SOURCES := setup.py pyproject.toml $(shell find csrc pyext -name '*.[ch]' -o -name '*.def')
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
@@ -54,6 +54,7 @@ demo: $(VENV)/.with-demo
 bench: $(VENV)/.with-bench
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/indexing.py
+	$(PY) benchmarks/kernels.py
 	$(PY) benchmarks/loops.py
 
 fuzz: $(TESTING)

@@ -33,7 +33,7 @@ def test_documents_run(document, tmp_path):
     path.write_text(source)
     environment = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     run = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, str(path)], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
     )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr

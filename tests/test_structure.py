@@ -24,6 +24,7 @@ LAYERS = {
     "lower": "base sym ir passes",
     "schedule": "base sym ir passes lower",
     "codegen": "base sym ir",
+    "kernels": "base sym ir codegen",
     "target": "base sym ir codegen",
     "device": "base sym host ir passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
@@ -288,8 +289,9 @@ LATE = {
     "compile.py",
     "arrays/array.py",
     "arrays/calls.py",
-    "explanation.py",
+    "events.py",
     "job.py",
+    "report/explanation.py",
 }
 
 

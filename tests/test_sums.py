@@ -115,3 +115,20 @@ def test_sums_that_meet_another_type_go_on_without_care():
     compiled = cinductor.compile(program, backend="interp")
     for _ in range(2):
         assert repr(compiled(0.1, np.ones(2))) == repr(program(0.1, np.ones(2)))
+
+
+@pytest.mark.parametrize("shape", [(1, 300), (31, 70), (33, 1), (67, 1100), (203, 33)], ids=str)
+def test_columns_run_side_by_side(shape):
+    """Several folds, what stands between them, and rows that are left: NumPy's bits."""
+
+    def columns(x, w):
+        centre = x - x.mean(0)
+        return x.sum(0), x.max(0), (centre * centre).sum(0) + w, np.abs(x).min(0), (x > w).sum(0), x.argmax(0)
+
+    rng = np.random.default_rng(sum(shape))
+    x, w = rng.standard_normal(shape), rng.standard_normal(shape[1])
+    x[0, 0] = -0.0
+    for dynamic in (False, True):
+        compiled = cinductor.compile(columns, dynamic=dynamic, options={"verify": True, "threads": 2})
+        for got, want in zip(compiled(x, w), columns(x, w), strict=True):
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes()

@@ -450,7 +450,7 @@ ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at)
 {
     int nparts = at->parts > 1 ? at->parts : 1, count = b->proc->nvalues;
     Copier *parts = CI_NEW_ARRAY(b->ctx, Copier, nparts);
-    CiVarying varying = ci_vary(b->ctx, b->proc, body, at->lanes > 1 ? at->lane_var : NULL);
+    CiVarying varying = ci_vary(b->ctx, b->proc, body, at->lanes > 1 || nparts > 1 ? at->lane_var : NULL);
     for (int part = 0; part < nparts; part++) {
         Copier *c = &parts[part];
         *c = (Copier){.b = b,

@@ -20,6 +20,9 @@ typedef struct CiAt {
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
 /* One trip of a loop, where its variable is `at`. */
 const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
+/* turn.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
+#define CI_TURN_LANES 16
+void ci_build_turn(CiBuild *b, CiType type, int *values);
 /* for i<n parallel {…}  ->  for i<n parallel runs m { for j<m {…} }; the loop inside. */
 CiStmt *ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run);
 

@@ -40,6 +40,8 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 
 /* Bytes between two sums of one unit in memory for partials. */
 #define CI_PARTIAL_STEP 16
+/* csrc/kernels: the loops of a kernel of some kind are what the builder of the family makes. */
+void ci_template(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* version.c: rows that may be short are lanes where they are. */
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */
@@ -51,6 +53,8 @@ void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* map.c: what runs side by side becomes units of work. */
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* jam.c: rows that are scanned run a few at a time. */
+void ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* grid.c: points become threads of blocks. */
 void ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* keep.c: what a thread touches in one loop and again in another it keeps. */
@@ -59,6 +63,8 @@ void ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* reduce.c: folds become loops over accumulators. */
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* interchange.c: loops down columns run outside of those over lanes. */
+void ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* strips.c: what loops of NumPy's compute is asked of them. */
 void ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */

@@ -169,6 +169,28 @@ find_position(CiExpander *x, const Group *group)
     return position;
 }
 
+/* A position is as wide as the value beside it, where all of them fit: what is chosen in lanes is
+ * chosen for both. */
+static CiDtype
+position_dtype(CiExpander *x, const Group *group, CiDtype value)
+{
+    const CiStage *stage = group->stage;
+    const CiExpr *count = ci_expr_const(x->b.sym, 1);
+    for (int k = group->depth; k < stage->naxes; k++)
+        count = ci_expr_mul(x->b.sym, count, stage->axes[k].extent);
+    bool is_narrow = ci_dtype_size(ci_dtype_compute(value)) <= 4 && count->high <= INT32_MAX;
+    return is_narrow ? CI_DTYPE_i32 : CI_DTYPE_i64;
+}
+
+static int
+add_position(CiExpander *x, const Group *group, CiDtype value)
+{
+    int made = ci_build_index(&x->b, find_position(x, group));
+    CiStmt *let = x->b.to->last;
+    let->type.dtype = x->b.proc->types[made].dtype = position_dtype(x, group, value);
+    return made;
+}
+
 static void
 add_yield(CiExpander *x, const Group *group)
 {
@@ -178,7 +200,7 @@ add_yield(CiExpander *x, const Group *group)
         CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
         args[count++] = cast_to(x, group->values[group->fold_results[k]], ci_dtype_sum(dtype));
         if (ci_fold_width(nest->fold) == 2)
-            args[count++] = ci_build_index(&x->b, find_position(x, group));
+            args[count++] = add_position(x, group, dtype);
     }
     CiStmt *yield = ci_build_add(&x->b, CI_STMT_yield);
     yield->args = args;
@@ -198,7 +220,8 @@ add_fold(CiExpander *x, const Group *group)
         ops[k] = group->folds[k]->fold;
         for (int w = 0; w < ci_fold_width(ops[k]); w++)
             into[ninto++] = ci_build_alloc(&x->b, ci_build_name(&x->b, w ? "place" : "acc"),
-                                           w ? CI_DTYPE_i64 : ci_dtype_sum(dtype), 1,
+                                           w ? position_dtype(x, group, dtype) : ci_dtype_sum(dtype),
+                                           1,
                                            CI_SPACE_register, ci_expand_number(x, 1));
     }
     CiStmt *fold = ci_build_add(&x->b, CI_STMT_fold);

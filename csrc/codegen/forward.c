@@ -2,7 +2,8 @@
  * stores that nobody reads, and values that nobody uses, are gone.
  *
  * A register element is known from a store of all its lanes on, to the end of the block; a branch
- * or a loop that stores to the memory makes it unknown, a loop before its first trip already. */
+ * or a loop that stores to the memory makes it unknown, a loop before its first trip already. And
+ * constants, vectors of them, and indices are made once, for a block and those inside. */
 #include "codegen/codegen.h"
 
 #include "base/map.h"
@@ -15,8 +16,17 @@ typedef struct Known {
     int value;
 } Known;
 
+/* A let whose value hangs on nothing that changes. */
+typedef struct Said {
+    const CiStmt *let;
+    int operand; /* of a splat, else -1 */
+} Said;
+
 typedef struct Forwarder {
     CiBuild b;
+    Said *said;
+    int nsaid, capsaid;
+    bool *is_constant; /* per value */
     int *same; /* per value: the one that stands for it, or itself */
     int *uses; /* per value */
     Known *known;
@@ -82,6 +92,40 @@ note_store(Forwarder *f, const CiStmt *store)
     CI_PUSH(f->b.ctx, f->known, f->nknown, f->capknown, known);
 }
 
+/* ---- what is said again ---- */
+
+static bool
+is_alike(const Said *said, const CiStmt *let, int operand)
+{
+    return said->let->op == let->op && said->operand == operand &&
+           said->let->type.dtype == let->type.dtype && said->let->type.lanes == let->type.lanes &&
+           said->let->expr == let->expr &&
+           memcmp(&said->let->constant, &let->constant, sizeof let->constant) == 0;
+}
+
+/* One that says what another has said here or around: that one stands for it. A splat of a constant
+ * is whole, for lanes that are not live mean nothing. */
+static bool
+is_said(Forwarder *f, CiStmt *let)
+{
+    bool is_splat = let->op == CI_OP_splat && f->is_constant[let->args[0]],
+         is_index = let->op == CI_OP_index && let->type.lanes == 1;
+    if (let->kind != CI_STMT_let || (let->op != CI_OP_const && !is_splat && !is_index))
+        return false;
+    int operand = is_splat ? let->args[0] : -1;
+    f->is_constant[let->value] = let->op == CI_OP_const;
+    if (is_splat)
+        let->live = NULL;
+    for (int k = f->nsaid - 1; k >= 0; k--)
+        if (is_alike(&f->said[k], let, operand)) {
+            f->same[let->value] = f->said[k].let->value;
+            return true;
+        }
+    Said said = {let, operand};
+    CI_PUSH(f->b.ctx, f->said, f->nsaid, f->capsaid, said);
+    return false;
+}
+
 /* ---- forwarding ---- */
 
 static void
@@ -99,7 +143,7 @@ static void forward_one(void *arg, CiStmt *stmt);
 static void
 forward_inside(Forwarder *f, CiStmts *block)
 {
-    int count = f->nknown;
+    int count = f->nknown, nsaid = f->nsaid;
     Known *known = CI_NEW_ARRAY(f->b.ctx, Known, count + 1);
     if (count)
         memcpy(known, f->known, sizeof *known * (size_t)count);
@@ -107,6 +151,7 @@ forward_inside(Forwarder *f, CiStmts *block)
     if (count)
         memcpy(f->known, known, sizeof *known * (size_t)count);
     f->nknown = count;
+    f->nsaid = nsaid;
 }
 
 static void
@@ -120,6 +165,8 @@ forward_one(void *arg, CiStmt *stmt)
         f->same[stmt->value] = known->value;
         return;
     }
+    if (is_said(f, stmt))
+        return;
     if (ci_stmt_is_loop(stmt)) {
         ci_stmts_visit(&stmt->body, forget_written, f);
         forward_inside(f, &stmt->body);
@@ -187,6 +234,7 @@ ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family)
     (void)family;
     Forwarder f = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
     f.same = CI_NEW_ARRAY(procs->ctx, int, proc->nvalues + 1);
+    f.is_constant = CI_NEW_ARRAY(procs->ctx, bool, proc->nvalues + 1);
     for (int k = 0; k < proc->nvalues; k++)
         f.same[k] = k;
     ci_build_rewrite(&f.b, &proc->body, forward_one, &f);

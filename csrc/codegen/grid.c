@@ -142,6 +142,8 @@ void
 ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
+    if (proc->kernel && proc->kernel->kind) /* its template has made blocks */
+        return;
     CiDomain points = find_points(&b);
     proc->body = (CiStmts){0};
     bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) && proc->kernel->lanes_on_outer,

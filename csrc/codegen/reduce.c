@@ -290,6 +290,34 @@ reduce_ordered(CiReducer *r)
     ci_build_leave(&r->b, outside);
 }
 
+/* The let that makes a value of a block. */
+static const CiStmt *
+find_let(const CiStmts *block, int value)
+{
+    const CiStmt *stmt = block->first;
+    while (stmt && stmt->value != value)
+        stmt = stmt->next;
+    return stmt;
+}
+
+/* Each step multiplies and adds, and rounds once; what it begins with is 0. */
+static void
+reduce_fused(CiReducer *r)
+{
+    CiMemory *acc = r->fold->into[0];
+    CiType type = ci_type_of(acc->dtype, 1);
+    const CiExpr *zero = ci_reduce_number(r, 0);
+    ci_build_store(&r->b, acc, zero, ci_build_const(&r->b, type, (CiConst){0}));
+    CiStmt *loop = ci_build_for(&r->b, "r", r->extent, CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    int product = ci_build_trip(&r->b, &r->body, r->var, loop->vars[0])[0];
+    const CiStmt *times = find_let(&loop->body, product);
+    CI_REQUIRE(r->b.ctx, times && times->op == CI_OP_multiply);
+    const int args[] = {times->args[0], times->args[1], ci_build_load(&r->b, acc, zero, 1)};
+    ci_build_store(&r->b, acc, zero, ci_build_let(&r->b, type, CI_OP_fma, 3, args));
+    ci_build_leave(&r->b, outside);
+}
+
 /* ---- the pass ---- */
 
 static void
@@ -348,6 +376,12 @@ lower_fold(CiReducer *r)
     r->first = fold->count ? fold->from : ci_reduce_number(r, 0);
     if (fold->blocks) {
         reduce_sums(r);
+        return;
+    }
+    if (fold->order.kind == CI_FOLD_fused) {
+        if (last > 0)
+            ci_reduce_flatten(r);
+        reduce_fused(r);
         return;
     }
     if (fold->order.kind == CI_FOLD_pairwise && is_any_ordered(r)) {

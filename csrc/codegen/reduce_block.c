@@ -305,7 +305,8 @@ join_four(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
 }
 
-enum { LINE = 64, AHEAD = 4096 }; /* bytes */
+enum { LINE = 64, AHEAD = 4096 };     /* bytes */
+enum { LITTLE = 1 << 16 }; /* elements of memory that stay in near cache */
 
 typedef struct Fetch {
     CiReducer *r;
@@ -323,6 +324,7 @@ fetch(void *arg, const CiStmt *stmt)
     const CiExpr *step, *rest;
     const CiMemory *memory = stmt->at.memory;
     if (stmt->op != CI_OP_load || memory->space != CI_SPACE_global || !memory->is_const ||
+        memory->size->high <= LITTLE ||
         !ci_expr_split_linear(sym, stmt->at.index, r->var, &step, &rest) ||
         !ci_expr_equals_const(step, 1))
         return;
@@ -337,10 +339,8 @@ fetch(void *arg, const CiStmt *stmt)
 static void
 fetch_ahead(CiReducer *r, const CiExpr *first)
 {
-    enum { LITTLE = 1 << 14 }; /* elements that stay in near cache */
     Fetch f = {r, first};
-    if (r->extent->high > LITTLE)
-        ci_stmts_visit(&r->body, fetch, &f);
+    ci_stmts_visit(&r->body, fetch, &f);
 }
 
 /* Whole vectors of each of the blocks, as many as the first has. */

@@ -200,6 +200,22 @@ cut_behind(CiStmts *block, CiStmt *last)
     return rest;
 }
 
+/* What is packed here ends where that of the next part begins. */
+static void
+end_pack(Runner *r, const CiStmts *body, const Cell *cell, CiMemory *partial)
+{
+    CiStmt *pack = body->first;
+    while (pack && (pack->kind != CI_STMT_call || pack->cell != cell->memory))
+        pack = pack->next;
+    if (!pack)
+        return;
+    const int args[] = {ci_build_load(&r->b, cell->memory, number(r, 0), 1),
+                        ci_build_load(&r->b, partial, r->part, 1)};
+    int end = ci_build_let(&r->b, ci_type_of(cell->memory->dtype, 1), CI_OP_add, 2, args);
+    pack->limit =
+        ci_build_bind(&r->b, end, ci_expr_add(r->b.sym, pack->limit, number(r, 1)));
+}
+
 /* Cells and what stands before the loop; the loop over this part's elements; and behind it, in the
  * last part alone, what ends it. */
 static void
@@ -223,6 +239,8 @@ make_finish(Runner *r, CiProcs *procs, const CiProc *proc)
     }
     for (int k = 0; k < r->ncells; k++)
         (r->has_blocks ? begin_cell_by_fold : begin_cell)(r, &r->cells[k], partials[k]);
+    for (int k = 0; k < r->ncells && !r->has_blocks; k++)
+        end_pack(r, &r->loop->body, &r->cells[k], partials[k]);
     CiStmt *loop = ci_build_for(&r->b, "j", count, CI_RUN_vector);
     CiStmts *outside = ci_build_enter(&r->b, &loop->body);
     ci_build_trip(&r->b, &r->loop->body, r->loop->vars[0],

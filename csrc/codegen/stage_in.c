@@ -4,15 +4,10 @@
  *
  * reads one element of each line of memory. In a tile of i and j all of a line is used: vectors are
  * loaded along i, turned in registers, and stored in stack memory as the tile's rows, which the
- * body reads along j. A square of L vectors of L lanes is turned in log2(L) rounds, each of which
- * zips the first half of the vectors with the second; what is left at the edges is moved one by
- * one. */
+ * body reads along j; what is left at the edges is moved one by one. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
-#include <string.h>
-
-#define MOST_LANES 16
 
 typedef struct Tiler {
     CiBuild b;
@@ -85,19 +80,12 @@ turn_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row, c
             int lanes)
 {
     CiType type = ci_type_of(tile->dtype, lanes);
-    int values[MOST_LANES], turned[MOST_LANES];
+    int values[CI_TURN_LANES];
     for (int k = 0; k < lanes; k++)
         values[k] =
             ci_build_load(&t->b, from->memory,
                           source_index(t, from->index, row, plus(t, column, number(t, k))), lanes);
-    for (int round = 1; round < lanes; round *= 2) {
-        for (int k = 0; k < lanes / 2; k++) {
-            const int pair[] = {values[k], values[k + lanes / 2]};
-            turned[2 * k] = ci_build_let(&t->b, type, CI_OP_ziplo, 2, pair);
-            turned[2 * k + 1] = ci_build_let(&t->b, type, CI_OP_ziphi, 2, pair);
-        }
-        memcpy(values, turned, sizeof values);
-    }
+    ci_build_turn(&t->b, type, values);
     for (int k = 0; k < lanes; k++)
         ci_build_store(&t->b, tile, tile_index(t, plus(t, row, number(t, k)), column), values[k]);
 }
@@ -134,7 +122,7 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     CiSym *sym = t->b.sym;
     int lanes = t->family->vector_bytes / (int)ci_dtype_size(tile->dtype);
     CiStmts *outside = t->b.to;
-    lanes = lanes < MOST_LANES ? lanes : MOST_LANES;
+    lanes = lanes < CI_TURN_LANES ? lanes : CI_TURN_LANES;
     if (!has_vectors(tile->dtype)) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
@@ -234,6 +222,8 @@ ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
     Tiler t = {
         .b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .family = family, .crossed = -1};
     const CiKernel *kernel = proc->kernel;
+    if (kernel && kernel->kind)
+        return;
     for (CiStmt *stmt = proc->body.first; stmt && stmt->kind == CI_STMT_for;
          stmt = stmt->body.first)
         if (t.count < CI_MAX_FOLD_AXES)

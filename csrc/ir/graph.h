@@ -218,6 +218,8 @@ CiNode *ci_graph_gather(CiGraph *g, CiNode *a, int naxes, const int *axes, CiNod
 CiNode *ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, int naxes,
                          const int *axes, CiNode *const *indices, CiOp combine, bool is_distinct,
                          CiLoc loc);
+/* Of matrices along the last two axes; the axes before are the same in both. */
+CiNode *ci_graph_product(CiGraph *g, CiNode *a, CiNode *b, CiLoc loc);
 CiNode *ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc);
 /* graph_index.c. An index along an axis of that size, of any type of integers, as NumPy takes it:
  * negative ones count from the end; others outside fail a check, unless that is known not to

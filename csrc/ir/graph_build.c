@@ -309,6 +309,13 @@ ci_graph_scatter(CiGraph *g, CiNode *base, CiNode *view, CiNode *value, int naxe
 }
 
 CiNode *
+ci_graph_product(CiGraph *g, CiNode *a, CiNode *b, CiLoc loc)
+{
+    CiNode *args[2] = {a, b};
+    return append(g, new_node(g, CI_OP_product, 2, args, loc));
+}
+
+CiNode *
 ci_graph_compress(CiGraph *g, CiNode *a, CiNode *mask, const CiExpr *size, CiLoc loc)
 {
     CiNode *args[2] = {a, mask};

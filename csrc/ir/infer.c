@@ -393,6 +393,31 @@ infer_concat(CiGraph *g, CiNode *node)
     node->order = ci_layout_broadcast_order(g->ctx, node->rank, sizes, node->nargs, node->args);
 }
 
+/* Stacks of as many matrices; who builds one has broadcast them. */
+static void
+infer_product(CiGraph *g, CiNode *node)
+{
+    const CiNode *a = node->args[0], *b = node->args[1];
+    int last = a->rank - 1;
+    require_equal_dtypes(g, node, 0);
+    require_defined(g, CI_OP_fma, a->dtype);
+    bool fits = a->rank == b->rank && last > 0 && a->sizes[last] == b->sizes[last - 1];
+    for (int k = 0; k < last - 1 && fits; k++)
+        fits = a->sizes[k] == b->sizes[k];
+    if (!fits)
+        ci_fail(g->ctx, CI_ERR_SHAPE, "product of shapes %s and %s",
+                ci_layout_shape_text(g->ctx, a->rank, a->sizes),
+                ci_layout_shape_text(g->ctx, b->rank, b->sizes));
+    const CiExpr **sizes = CI_NEW_ARRAY(g->ctx, const CiExpr *, a->rank);
+    memcpy(sizes, a->sizes, sizeof(const CiExpr *) * (size_t)a->rank);
+    sizes[last] = b->sizes[last];
+    node->rank = a->rank;
+    node->sizes = sizes;
+    node->dtype = a->dtype;
+    node->kind = CI_KIND_array;
+    node->order = ci_layout_c_order(g->ctx, node->rank);
+}
+
 static void
 infer_copy(CiGraph *g, CiNode *node)
 {
@@ -458,6 +483,9 @@ infer_structure(CiGraph *g, CiNode *node)
         break;
     case CI_OP_assign:
         infer_assign(g, node);
+        break;
+    case CI_OP_product:
+        infer_product(g, node);
         break;
     default:
         infer_concat(g, node);

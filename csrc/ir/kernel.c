@@ -11,6 +11,16 @@ ci_place_name(CiPlace place)
     return names[place];
 }
 
+const char *
+ci_template_name(CiTemplate kind)
+{
+    static const char *const names[] = {"",
+#define TEMPLATE(name) #name,
+#include "ir/kernel.def"
+    };
+    return names[kind];
+}
+
 const CiExpr *
 ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length)
 {

@@ -50,6 +50,15 @@
  *
  *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
  *
+ * Templates. The loops of some kernels are of a kind that csrc/kernels has a builder for. A product
+ * folds sums of products in its only nest of the first stage, and what follows is elementwise; its
+ * units are tiles of the axis of rows, along which one factor varies, and of the last axis, along
+ * which the other does.
+ *
+ *     k0: template product for i0<s0 parallel 48, i1<s1 vector 64 lanes on outer {
+ *       stage r0<s2 {  buf0 local = sum.fused …  }
+ *       stage {  buf1 = …  }
+ *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
@@ -81,6 +90,12 @@ typedef enum CiPlace {
 #define PLACE(name) CI_PLACE_##name,
 #include "ir/kernel.def"
 } CiPlace;
+
+typedef enum CiTemplate {
+    CI_TEMPLATE_none,
+#define TEMPLATE(name) CI_TEMPLATE_##name,
+#include "ir/kernel.def"
+} CiTemplate;
 
 typedef struct CiKernel CiKernel;
 
@@ -137,6 +152,7 @@ struct CiKernel {
     int nouter;
     int nparallel; /* the first nparallel outer axes are collapsed and run in ranges */
     bool lanes_on_outer;
+    CiTemplate kind; /* of its loops: who writes them */
     const CiExpr *row; /* extent of all inner axes, where short rows are lanes; else NULL */
     int64_t short_row; /* elements of the longest that is short */
     CiStage *stages;
@@ -176,6 +192,25 @@ typedef struct CiKernels {
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);
+const char *ci_template_name(CiTemplate kind); /* "" of none */
+
+/* What a product is made of. */
+typedef struct CiProduct {
+    const CiNest *nest;
+    int row, column;      /* outer axes; the column is the last one */
+    int left, right;      /* factors in the body: of the row and the step, of the column and it */
+    const CiExpr *length; /* steps */
+} CiProduct;
+/* Rows of a tile of registers, at most. */
+#define CI_PRODUCT_ROWS 8
+/* A nest that adds up products is among its own. */
+bool ci_kernel_has_product(const CiKernel *kernel);
+/* NULL where its loops are those of a product, which *out then describes. */
+const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
+/* Bytes of a unit of a product on a processor: a panel of the right factor, and rows of the left
+ * one. */
+const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
+int ci_product_panel(const CiKernel *kernel); /* columns of the panel */
 /* A nest of its first stage scans or packs. */
 static inline bool
 ci_kernel_is_split(const CiKernel *kernel)

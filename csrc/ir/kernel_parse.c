@@ -392,6 +392,19 @@ parse_region(CiLoopParser *p, const CiTarget *target, CiKernel *kernel)
     ci_loop_leave_scope(p, outside);
 }
 
+/* template product */
+static CiTemplate
+parse_template(CiLexer *lex)
+{
+    if (!ci_lexer_accept(lex, "template"))
+        return CI_TEMPLATE_none;
+#define TEMPLATE(name)                                                                             \
+    if (ci_lexer_accept(lex, #name))                                                               \
+        return CI_TEMPLATE_##name;
+#include "ir/kernel.def"
+    ci_lexer_fail(lex, "there is no such template");
+}
+
 /* k0: … */
 static CiKernel *
 parse_kernel(CiLoopParser *p, const CiTarget *target)
@@ -408,7 +421,9 @@ parse_kernel(CiLoopParser *p, const CiTarget *target)
         kernel->ext->loc = ci_form_parse_loc(lex);
     } else if (ci_loop_is_check(p)) {
         kernel->check = ci_loop_parse_check(p).check;
-    } else if (ci_lexer_accept(lex, "for")) {
+    } else if (ci_lexer_is(lex, "for") || ci_lexer_is(lex, "template")) {
+        kernel->kind = parse_template(lex);
+        ci_lexer_expect(lex, "for");
         parse_loops(p, kernel);
     } else {
         parse_region(p, target, kernel);

@@ -307,7 +307,7 @@ print_region(CiText *out, const CiKernel *kernel)
 static void
 print_loops(CiText *out, const CiKernel *kernel)
 {
-    ci_text_add(out, "for");
+    ci_text_add(out, kernel->kind ? "template %s for" : "for", ci_template_name(kernel->kind));
     print_axes(out, kernel->outer, kernel->nouter);
     if (kernel->lanes_on_outer)
         ci_text_add(out, " lanes on outer");

@@ -9,6 +9,7 @@ typedef struct Verifier {
     CiSym *sym;
     const CiKernel *whole; /* the kernel */
     const CiKernel *part;  /* it, or a leaf of its tree */
+    const CiTarget *target;
     CiMap *made;           /* buffer -> buffer that a nest of the kernel stores */
 } Verifier;
 
@@ -192,6 +193,20 @@ points_of(const Verifier *v)
     return points;
 }
 
+static const CiExpr *
+verify_template(const Verifier *v)
+{
+    const CiKernel *kernel = v->whole;
+    CiProduct product;
+    const char *why = ci_kernel_why_no_product(kernel, &product);
+    if (why)
+        refuse(v, ci_format(v->ctx, "it is no product: %s", why));
+    if (!kernel->lanes_on_outer || !kernel->outer[product.row].factor)
+        refuse(v, "units of a product are tiles of its rows and columns");
+    return v->target->has_lanes_across_threads ? ci_expr_const(v->sym, 0)
+                                               : ci_product_scratch(v->sym, kernel, &product);
+}
+
 static void
 verify_units(const Verifier *v, const CiExpr *scratch)
 {
@@ -236,13 +251,15 @@ ci_kernels_verify(const CiKernels *kernels)
                 ci_kernels_verify(kernel->inner[i]);
         if (!ci_kernel_has_loops(kernel))
             continue;
-        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, ci_map_new(ctx)};
+        Verifier v = {ctx, kernels->loops->sym, kernel, kernel, kernels->target,
+                      ci_map_new(ctx)};
         ci_kernel_visit_nests(kernel, note_made, v.made);
         const CiLoopTree *tree = ci_kernel_tree(kernel);
         if (tree) {
             verify_outer(&v);
             verify_placements(&v);
         }
-        verify_units(&v, tree ? verify_tree(&v, tree) : verify_part(&v));
+        const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
+        verify_units(&v, kernel->kind ? verify_template(&v) : rows);
     }
 }

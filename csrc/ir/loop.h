@@ -30,6 +30,7 @@
  * The order of a float fold is part of the nest's meaning (`order`), the same in every backend that
  * shares bits. Over the elements v[0..n) of the reduce domain, taken in C order of the reduce axes:
  *   serial   ((v0 + v1) + v2) + …, starting from v0
+ *   fused    of sums of products: x = 0, then x = fma(a, b, x) for one a*b after another
  *   lanes    blocks of CI_BLOCK_CHAIN*L elements, L = ci_lane_count(dtype). In a block, lane l
  *            folds elements l, l+L, l+2L… in order, starting from the identity; then lanes fold
  *            pairwise: for (h = L/2; h; h /= 2) lane[l] op= lane[l+h] for l < h. Blocks fold as a
@@ -111,7 +112,8 @@ typedef enum CiFoldKind {
     CI_FOLD_serial,
     CI_FOLD_lanes,
     CI_FOLD_rows,
-    CI_FOLD_pairwise
+    CI_FOLD_pairwise,
+    CI_FOLD_fused
 } CiFoldKind;
 
 typedef struct CiFoldOrder {

@@ -160,13 +160,15 @@ is_fold(CiOp op)
     return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
 }
 
-/* lanes; rows; pairwise 1 by [8192] */
+/* lanes; rows; fused; pairwise 1 by [8192] */
 CiFoldOrder
 ci_fold_order_parse(CiSym *sym, CiLexer *lex)
 {
     CiFoldOrder order = {.kind = CI_FOLD_lanes};
     if (ci_lexer_accept(lex, "rows")) {
         order.kind = CI_FOLD_rows;
+    } else if (ci_lexer_accept(lex, "fused")) {
+        order.kind = CI_FOLD_fused;
     } else if (ci_lexer_accept(lex, "pairwise")) {
         order.kind = CI_FOLD_pairwise;
         order.ninner = (int)ci_lexer_expect_int(lex);

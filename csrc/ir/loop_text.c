@@ -191,7 +191,7 @@ print_scalar(CiText *out, const CiScalar *op)
 void
 ci_fold_order_print(CiText *out, const char *before, CiFoldOrder order)
 {
-    static const char *const names[] = {"", "lanes", "rows", "pairwise"};
+    static const char *const names[] = {"", "lanes", "rows", "pairwise", "fused"};
     if (order.kind == CI_FOLD_serial)
         return;
     ci_text_add(out, "%s%s", before, names[order.kind]);

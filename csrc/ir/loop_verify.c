@@ -204,6 +204,9 @@ static void
 verify_axes(const Verifier *v, const CiNest *nest)
 {
     bool is_scan = ci_op_kind(nest->fold) == CI_OPKIND_scan;
+    if (nest->order.kind == CI_FOLD_fused &&
+        (nest->fold != CI_OP_sum || nest->body.ops[nest->body.result].op != CI_OP_multiply))
+        fail_nest(v, nest, "what is fused is a sum of products");
     if (nest->npoint > nest->naxes || (nest->fold == CI_OP_none && nest->npoint != nest->naxes))
         fail_nest(v, nest, "axes to fold over need a fold");
     for (int k = 0; k < nest->naxes; k++) {

@@ -210,8 +210,8 @@ verify_let(CiProcVerifier *v, const CiStmt *let)
     else if (let->op == CI_OP_index || let->op == CI_OP_iota)
         require(v, let,
                 require_index(v, let, let->expr) <= let->type.lanes &&
-                    let->type.dtype == CI_DTYPE_i64,
-                "an index is no i64");
+                    (let->type.dtype == CI_DTYPE_i64 || let->type.dtype == CI_DTYPE_i32),
+                "an index is no i64, nor an i32");
     else if (let->op == CI_OP_where)
         verify_where(v, let);
     else if (ci_stmt_is_running(let))

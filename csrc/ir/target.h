@@ -14,6 +14,7 @@ typedef struct CiTarget {
     bool has_short_rows; /* rows of unknown length have a second form, for where they are short */
     bool has_rows_of_any_size; /* scratch may be of a size that only a launch knows */
     int64_t tile_rows; /* of a tile of two axes, in which what lies across is turned; 0: none */
+    bool has_templates;        /* kernels of csrc/kernels */
     bool splits_running;       /* scans and packs in chunks, side by side */
     int64_t chunk_elements;    /* elements of work worth a chunk of its own */
     int64_t tree_elements;     /* a statement with more of them is none of a tree's */

@@ -17,7 +17,7 @@ repeats_elements(const CiNode *user, const CiNode *operand)
         return false;
     if (ci_node_is_view(user) && user->op != CI_OP_expand && user->op != CI_OP_window)
         return false;
-    if (user->op == CI_OP_window)
+    if (user->op == CI_OP_window || user->op == CI_OP_product)
         return true;
     if (user->op == CI_OP_gather)
         return operand == user->args[0] || user->rank > operand->rank;
@@ -43,6 +43,18 @@ find_narrower(const CiNodeState *state)
     return is_narrower ? user : NULL;
 }
 
+/* What elements are packed by: it is read to count them, again for each part of a long array, and
+ * to pack; and in memory it is much less than what it is made of. */
+static bool
+is_mask_of_pack(const CiNodeState *state)
+{
+    const CiNode *node = state->node;
+    bool is_packed = false;
+    for (int k = 0; k < state->nusers; k++)
+        is_packed |= state->users[k]->op == CI_OP_compress && state->users[k]->args[1] == node;
+    return is_packed && node->nargs > 0 && ci_dtype_size(node->args[0]->dtype) >= 4;
+}
+
 /* Who reads node, through lazy users: decided from the last node to the first. */
 static void
 find_reader(CiLowering *low, CiNode *node)
@@ -66,7 +78,8 @@ find_reader(CiLowering *low, CiNode *node)
     if (!ci_lowering_is_lazy(node) || ci_node_is_view(node))
         return;
     bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
-    bool is_shared = state->has_several_readers && ci_op_is_expensive(node->op) && !is_cheap_scalar;
+    bool is_dear = ci_op_is_expensive(node->op) && !is_cheap_scalar,
+         is_shared = (state->has_several_readers && is_dear) || is_mask_of_pack(state);
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;
@@ -136,6 +149,8 @@ visit_node(CiLowering *low, CiNode *node)
             ci_lowering_compress(low, node);
         else if (node->op == CI_OP_concat)
             ci_lowering_concat(low, node);
+        else if (node->op == CI_OP_product)
+            ci_lowering_product(low, node);
         else
             ci_lowering_check(low, node);
         return;

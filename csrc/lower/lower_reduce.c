@@ -116,6 +116,41 @@ ci_lowering_reduce(CiLowering *low, CiNode *node)
     finish_fold(low, node, &nest, index, kept);
 }
 
+/* At each element of the result the sum of products, in one order: whoever runs it adds them up
+ * alike. */
+void
+ci_lowering_product(CiLowering *low, CiNode *node)
+{
+    CiNode *a = node->args[0], *b = node->args[1];
+    CiNest nest = {.fold = CI_OP_sum, .order.kind = CI_FOLD_fused};
+    int last = node->rank - 1;
+    const CiExpr *step, *const *index = ci_lowering_point_axes(low, &nest, node->rank, node->sizes);
+    ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", a->sizes[last], &step);
+    const CiExpr **left = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank),
+                 **right = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank);
+    for (int k = 0; k <= last; k++) {
+        left[k] = k == last ? step : index[k];
+        right[k] = k == last - 1 ? step : index[k];
+    }
+    CiHome home = ci_lowering_make_home(low, node);
+    CiRecorder rec = ci_recorder_new(low);
+    nest.target = home.buffer;
+    nest.store = ci_lowering_element(low, home, node->rank, index);
+    CiScalar times = {.op = CI_OP_multiply, .dtype = node->dtype, .nargs = 2};
+    times.args[0] = ci_recorder_value(&rec, a, left);
+    times.args[1] = ci_recorder_value(&rec, b, right);
+    int result = ci_recorder_add(&rec, times);
+    if (nest.naxes == nest.npoint) {
+        nest.fold = CI_OP_none;
+        nest.order.kind = CI_FOLD_serial;
+        result = add_zero(&rec, result, node->dtype);
+    }
+    ci_recorder_note(&rec, node->loc);
+    ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, low->items) = nest;
+    ci_lowering_state(low, node)->home = home;
+}
+
 void
 ci_lowering_scan(CiLowering *low, CiNode *node)
 {

@@ -182,6 +182,7 @@ bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *n
 /* lower_reduce.c */
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);
+void ci_lowering_product(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);

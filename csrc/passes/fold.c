@@ -28,6 +28,7 @@ __extension__ typedef unsigned __int128 WideUnsigned;
 #define M_copysign copysign
 #define M_fmod fmod
 #define M_nextafter GIVE_UP
+#define M_fma GIVE_UP
 #define M_erf GIVE_UP
 #define M_erfc GIVE_UP
 #define M_huge_val() HUGE_VAL

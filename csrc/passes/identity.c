@@ -42,7 +42,7 @@ ci_node_is_fresh(const CiNode *node)
     default:
         return node->op == CI_OP_cast || node->op == CI_OP_where || node->op == CI_OP_copy ||
                node->op == CI_OP_concat || node->op == CI_OP_iota || node->op == CI_OP_gather ||
-               node->op == CI_OP_compress;
+               node->op == CI_OP_compress || node->op == CI_OP_product;
     }
 }
 

@@ -223,6 +223,8 @@ static bool
 can_split_order(const CiScheduler *s, const CiNest *nest)
 {
     int nouter = nest->naxes - nest->npoint - nest->order.ninner;
+    if (nest->order.kind == CI_FOLD_fused)
+        return false;
     if (nest->order.kind != CI_FOLD_pairwise ||
         ci_op_is_order_free(nest->fold, nest->target->dtype))
         return true;
@@ -348,13 +350,41 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
     kernel->unit_work = ci_expr_mul(s->sym, part, ci_expr_const(s->sym, tile));
 }
 
+/* Of folds down columns, one element of each is all that a unit holds. */
+static bool
+holds_one_row(const CiKernel *kernel)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        const CiStage *stage = &kernel->stages[t];
+        for (int n = 0; n < stage->nnests && stage->naxes; n++)
+            if (!ci_nest_is_fold(stage->nests[n]) || stage->nests[n]->npoint > kernel->nouter)
+                return false;
+    }
+    return true;
+}
+
+/* Columns side by side in memory, as many as leave a number of units to share out. */
+static int
+columns_of_unit(const CiScheduler *s, const CiExpr *extent)
+{
+    int64_t units = CI_CHOOSE(s, least_units), columns = CI_CHOOSE(s, unit_columns);
+    int64_t most = extent->high == CI_INFINITY ? units * columns / 2 : extent->high;
+    int count = CI_STAGE_TILE;
+    while (count < columns && most / (2 * count) >= units)
+        count *= 2;
+    return count;
+}
+
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
 static int
 label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
+    bool is_wide = s->target->tile_rows && holds_one_row(kernel);
     last->label = CI_LABEL_vector;
-    last->factor = has_inner ? CI_STAGE_TILE : (int)CI_CHOOSE(s, flat_tile);
+    last->factor = !has_inner ? (int)CI_CHOOSE(s, flat_tile)
+                   : is_wide  ? columns_of_unit(s, last->extent)
+                              : CI_STAGE_TILE;
     return last->factor;
 }
 
@@ -446,8 +476,10 @@ void
 ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
     merge_axes(s, kernel);
-    kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     kernel->nparallel = kernel->nouter;
+    if (ci_label_product(s, kernel))
+        return;
+    kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     int64_t tile = 1;
     const CiExpr *work = ci_expr_const(s->sym, 0),
                  *points = extent_product(s, kernel->outer, kernel->nouter);

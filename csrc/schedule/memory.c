@@ -371,7 +371,11 @@ void
 ci_place_buffers(CiScheduler *s, int draft)
 {
     CiKernel *kernel = s->drafts[draft].kernel;
+    CiProduct product;
     place_targets(s, kernel, s->drafts[draft].number);
+    if (kernel->kind && !s->target->has_lanes_across_threads &&
+        !ci_kernel_why_no_product(kernel, &product))
+        kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
             ci_take_operands(s, kernel, kernel, kernel->stages[t].nests[n]);

@@ -397,6 +397,8 @@ plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiDraftN
     const char *why = check_orders(kernel);
     if (!why && count > 1)
         why = check_direction(s, kernel);
+    if (!why && count > 1)
+        why = ci_why_no_template(s, kernel);
     return why ? why : check_parallelism(s, kernel, count);
 }
 

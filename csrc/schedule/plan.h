@@ -107,6 +107,10 @@ CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests);
 void ci_fuse(CiScheduler *s);
 void ci_combine(CiScheduler *s);
 
+/* product.c: NULL where what adds up products is a template's, or alone. And its axes. */
+const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
+bool ci_label_product(CiScheduler *s, CiKernel *kernel);
+
 /* axes.c: two neighbouring axes of a nest as one. */
 bool ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,
                        const CiExpr *inner, const CiExpr *extent);

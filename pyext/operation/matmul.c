@@ -1,4 +1,5 @@
-/* Products of matrices: library calls of the graph, with NumPy's shapes. */
+/* Products of matrices, with NumPy's shapes: library calls of the graph, or, where numerics allows an
+ * order of our own and that is quicker, nodes that become kernels. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
@@ -48,6 +49,78 @@ real_matmul(CxTracer *tracer, PyObject *const *both)
     return result;
 }
 
+/* ---- products of our own ---- */
+
+/* Steps lie side by side in a left factor, columns in a right one. */
+static bool
+lies_across(CxTraced *x)
+{
+    int rank = cx_rank(x);
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+
+    cx_size_sample_layout(x, sizes, strides);
+    return strides[rank - 1] != 1 && strides[rank - 2] == 1;
+}
+
+/* Whether such products are quicker than the library's; -1 with an exception. */
+static int
+are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
+{
+    int64_t values[CI_MAX_RANK + 1], count = 1;
+    const CiExpr *steps = cx_sizes(operands[0])[cx_rank(operands[0]) - 1];
+    PyObject *module = PyImport_ImportModule("cinductor.products"), *answer = NULL;
+
+    cx_size_samples(t, rank, sizes, values);
+    cx_size_samples(t, 1, &steps, &values[rank]);
+    for (int k = 0; k < rank - 2; k++)
+        count *= values[k];
+    if (module != NULL)
+        answer = PyObject_CallMethod(module, "are_quicker", "sLLLLii",
+                                     ci_dtype_name(cx_dtype(operands[0])), (long long)count,
+                                     (long long)values[rank - 2], (long long)values[rank],
+                                     (long long)values[rank - 1], (int)lies_across(operands[0]),
+                                     (int)lies_across(operands[1]));
+    int result = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(module);
+    Py_XDECREF(answer);
+    return result;
+}
+
+/* A kernel of our own, with an order of its own, where numerics allows that. */
+static int
+takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
+              const CiExpr *const *sizes)
+{
+    const char *numerics = t->options.numerics, *templates = t->options.templates;
+    int ra = cx_rank(operands[0]), rb = cx_rank(operands[1]);
+
+    if ((strcmp(numerics, "close") && strcmp(numerics, "fast")) || !strcmp(templates, "never") ||
+        (dtype != CI_DTYPE_f32 && dtype != CI_DTYPE_f64) || ra < 2 || rb < 2 ||
+        cx_sizes(operands[0])[ra - 1] != cx_sizes(operands[1])[rb - 2] ||
+        sizes[rank - 1] == t->one || sizes[rank - 2] == t->one)
+        return 0;
+    if (!strcmp(templates, "always"))
+        return 1;
+    return !strcmp(t->backend->compiler->name, "c") && are_quicker(t, operands, rank, sizes);
+}
+
+/* The product as a node of the pending graph. */
+static CiNode *
+build_matmul(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
+             const CiExpr *const *sizes)
+{
+    CxState *state = t->state;
+    int is_ours = takes_product(t, operands, dtype, rank, sizes);
+
+    if (is_ours)
+        return is_ours < 0 ? NULL : cx_build_product(t, operands, rank, sizes);
+    const CiExtern *ext =
+        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
+    return ext == NULL
+               ? NULL
+               : cx_build_extern(t, CI_OP_matmul, ext, dtype, 2, operands, rank, sizes, false);
+}
+
 PyObject *
 cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
 {
@@ -87,13 +160,9 @@ cx_matmul(CxTracer *tracer, PyObject *a, PyObject *b)
         if (operands[k] == NULL)
             goto done;
     }
-    const CiExtern *ext =
-        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
-    if (ext != NULL)
-        result = cx_traced_from_node(tracer,
-                                     cx_build_extern(tracer, CI_OP_matmul, ext, (CiDtype)r.out[0],
-                                                     2, operands, rank, sizes, false),
-                                     rank == 0 ? CI_KIND_scalar : CI_KIND_array);
+    result = cx_traced_from_node(tracer,
+                                 build_matmul(tracer, operands, (CiDtype)r.out[0], rank, sizes),
+                                 rank == 0 ? CI_KIND_scalar : CI_KIND_array);
 done:
     cx_operands_close(&args);
     Py_XDECREF(operands[0]);

@@ -518,6 +518,7 @@ static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
+    {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -98,6 +98,7 @@ void cx_program_take_out(CxProgram *program);
 /* wrapper.c */
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
+PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);

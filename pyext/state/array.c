@@ -1,5 +1,5 @@
 /* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
- * own allocations. */
+ * own allocations, large ones in warm blocks (warm.c). */
 #include "state/array.h"
 
 int
@@ -145,6 +145,30 @@ is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides
     return true;
 }
 
+enum { WARM_LEAST = 1 << 20 }; /* bytes from which on fresh pages cost more than a handler */
+
+/* With memory from warm blocks, where it is much. */
+static PyObject *
+with_memory(CxState *state, PyArray_Descr *descr, int rank, const int64_t *sizes,
+            const int64_t *strides)
+{
+    bool is_large = state->warm != NULL && cx_count(rank, sizes) >= WARM_LEAST / descr->elsize;
+    PyObject *before = is_large ? PyDataMem_SetHandler(state->warm) : NULL;
+
+    if (is_large && before == NULL) {
+        Py_DECREF(descr);
+        return NULL;
+    }
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                                           (const npy_intp *)strides, NULL, 0, NULL);
+    PyObject *ours = is_large ? PyDataMem_SetHandler(before) : NULL;
+    Py_XDECREF(before);
+    if (is_large && ours == NULL)
+        Py_CLEAR(array);
+    Py_XDECREF(ours);
+    return array;
+}
+
 /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
 static PyObject *
 new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
@@ -158,8 +182,7 @@ new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const i
         (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides, minds)))
         strides = NULL;
     Py_INCREF(descr);
-    return PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
-                                (const npy_intp *)strides, NULL, 0, NULL);
+    return with_memory(state, descr, rank, sizes, strides);
 }
 
 PyObject *

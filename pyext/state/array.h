@@ -8,6 +8,8 @@ int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
+/* warm.c: a handler of NumPy's for the memory of arrays, which owns the allocator from now on. */
+PyObject *cx_warm_handler(CiAllocator *allocator);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
 /* The same in place of a view of all of a new array: strides are those of the view. */

@@ -45,6 +45,7 @@ typedef struct CxState {
 #undef STRING
     CiRuntime runtime;
     PyObject *registered; /* devices and compilers from outside; they end with the runtime */
+    PyObject *warm; /* what NumPy asks for the memory of large results; it owns runtime.allocator */
     CxResolved
         *resolved[CX_UFUNC_COUNT]; /* per ufunc: codes squared entries, made when first asked */
     CiCache **old_caches;          /* set_cache_directory replaced them */

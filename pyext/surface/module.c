@@ -309,6 +309,9 @@ open_runtime(CxState *state)
     state->registered = PyList_New(0);
     state->runtime.poll = poll_signals;
     state->runtime.should_stop_build = stop_build;
+    if (state->runtime.allocator != NULL &&
+        (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
+        return -1;
     if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
         state->runtime.cache != NULL && state->runtime.registry != NULL &&
         state->registered != NULL)
@@ -420,8 +423,9 @@ module_free(void *module)
     ci_runtime_shut(&state->runtime);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);
-    if (state->runtime.allocator != NULL)
+    if (state->warm == NULL && state->runtime.allocator != NULL)
         ci_allocator_close(state->runtime.allocator);
+    Py_XDECREF(state->warm);
     if (state->runtime.cache != NULL)
         ci_cache_close(state->runtime.cache);
     ci_registry_close(state->runtime.registry);

@@ -256,6 +256,34 @@ cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, i
     return prepare_all(nargs, args) < 0 ? NULL : run(tracer, body_extern, &b);
 }
 
+/* A factor, broadcast along the axes before its matrix. */
+static CiNode *
+stack_of(Build *b, CiNode *node)
+{
+    CiGraph *g = b->at.graph;
+    const CiExpr **sizes = cx_graph_exprs(b->tracer, b->rank, b->sizes);
+    for (int k = 1; k <= 2; k++)
+        sizes[b->rank - k] = node->sizes[node->rank - k];
+    return b->rank > 2 ? ci_graph_expand(g, node, b->rank, sizes, b->at.loc) : node;
+}
+
+static void
+body_product(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    CiNode **nodes = arg_nodes(b);
+    (void)ctx;
+    CiNode *left = stack_of(b, nodes[0]), *right = stack_of(b, nodes[1]);
+    b->at.result = ci_graph_product(b->at.graph, left, right, b->at.loc);
+}
+
+CiNode *
+cx_build_product(CxTracer *tracer, CxTraced *const *args, int rank, const CiExpr *const *sizes)
+{
+    Build b = {.nargs = 2, .args = args, .rank = rank, .sizes = sizes};
+    return prepare_all(2, args) < 0 ? NULL : run(tracer, body_product, &b);
+}
+
 static void
 body_assign(CiContext *ctx, void *arg)
 {

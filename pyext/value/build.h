@@ -22,6 +22,9 @@ CiNode *cx_build_pairwise(CxTracer *tracer, CiOp op, CxTraced *a, int naxes, con
 CiNode *cx_build_copy(CxTracer *tracer, CxTraced *a, const int8_t *order);
 CiNode *cx_build_concat(CxTracer *tracer, int nargs, CxTraced *const *args, int axis);
 /* The result lies as NumPy's elementwise loops lay theirs out, or in C order. */
+/* Of matrices along the last two axes; the others are broadcast. */
+CiNode *cx_build_product(CxTracer *tracer, CxTraced *const *args, int rank,
+                         const CiExpr *const *sizes);
 CiNode *cx_build_extern(CxTracer *tracer, CiOp op, const CiExtern *ext, CiDtype dtype, int nargs,
                         CxTraced *const *args, int rank, const CiExpr *const *sizes,
                         bool is_elementwise);

@@ -43,9 +43,10 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
-    from .explanation import Explanation as Explanation
     from .exporting import Program as Program
     from .machine import Device, device, devices, register_device
+    from .profiling import KernelProfile as KernelProfile
+    from .report.explanation import Explanation as Explanation
 
 __version__ = "0.1.0"
 
@@ -89,11 +90,13 @@ __all__ = [
     "memory_stats",
     "ops",
     "print_rewritten",
+    "profile",
     "register_device",
     "register_wrapper_backend",
     "reset",
     "reset_peak",
     "scan",
+    "set_logs",
     "set_stance",
     "stats",
     "synchronize",
@@ -105,14 +108,59 @@ __all__ = [
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Calls fn once on these arguments and tells what was made of it.
 
-    The call is a real one, effects included. The result has the text of every level (`graph`,
-    `loops`, `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `regions` (what became of
-    loops and branches), `recompiles`, `timings` and `result`; its str() is a report. Raises what fn
-    raises.
+    The call is a real one, effects included; where it has none it is made a few times more, to time its
+    kernels. The result has the text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`,
+    `source`), `costs` of each kernel, `memory`, `guards`, `breaks`, `regions` (what became of loops and
+    branches), `recompiles`, `timings` and `result`; its str() is a page, `.full()` all of it, `.json()` for
+    tools, `.save(path)` a web page, which notebooks show by themselves. What fn raises is in `error`.
     """
-    from .explanation import explain as run
+    from .profiling import KernelProfile as KernelProfile
+    from .report.explanation import explain as run
 
     return run(fn, *args, **kwargs)
+
+
+def set_logs(*names: str) -> None:
+    """Switches logs on, and those not named off: `set_logs("breaks", "recompiles")`, `set_logs("all")`;
+    without names all are off.
+
+    names: breaks, recompiles, fusion, guards, cache, perf, also as one text with commas. Each is a logger
+    `cinductor.<name>` of `logging`, which prints on stderr where nobody has said where logs go. The
+    variable CINDUCTOR_LOGS does the same. Raises ValueError for another name, TypeError for what is no text.
+    """
+    from .logs import set_logs as run
+
+    run(*names)
+
+
+def profile() -> KernelProfile:
+    """Times each kernel and library call of compiled functions while a with statement runs.
+
+        with cinductor.profile() as found:
+            f(x)
+        print(found)              # a table
+        found.save("trace.json")  # for chrome://tracing and Perfetto
+
+    Programs run by their printed wrapper meanwhile, a microsecond or two more for each kernel; results are the
+    same. Float warnings of kernels are not given, and devices with memory of their own not timed.
+    """
+    from .profiling import KernelProfile
+
+    return KernelProfile()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext cinductor`: the magics `%%cinductor` and `%cinductor`."""
+    from .jupyter import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext cinductor`."""
+    from .jupyter import unload
+
+    unload(shell)
 
 
 def export(

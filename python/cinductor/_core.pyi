@@ -413,6 +413,11 @@ class Program:
     approximate: list[str]
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
+    def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
+        """Has the observer called behind each kernel ("k") and library call ("e") of later runs, with
+        its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
+        a device with memory of its own, which cannot be observed. Float warnings are not looked at
+        meanwhile."""
 
 class Specialization:
     """Guards, a program and the result's structure.
@@ -523,8 +528,11 @@ def compile_text(
     options: dict[str, Any],
     device: str = "cpu",
     backend: str = "",
-) -> tuple[list[Any], Program]:
-    """Parses a graph, compiles and runs it on real arrays; for tests and tools."""
+    runs: int = 0,
+) -> tuple[Any, ...]:
+    """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
+
+    runs: it runs as often again, and the least of the seconds that takes is a third item."""
 
 # --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
 # a copy in the device's memory

@@ -192,6 +192,21 @@ def reduce_compiled(compiled: Any) -> Any:
 copyreg.pickle(_core.CompiledFunction, reduce_compiled)  # type: ignore[arg-type]
 
 
+def functions() -> list[Any]:
+    """All compiled functions that are alive."""
+    return list(_functions)
+
+
+def card(compiled: Any) -> str:
+    """What a notebook shows of a compiled function."""
+    from .report.card import card as make_card
+
+    return make_card(compiled)
+
+
+_core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
+
+
 def reset() -> None:
     """Forgets every specialisation of every compiled function; the disk cache stays."""
     for compiled in list(_functions):

@@ -60,6 +60,14 @@ OWN = (
         "CINDUCTOR_CAPTURE_LIMIT",
         "Seconds of its own work that a capture may take, beside what the traced work itself takes, before NumPy goes on with the call.",
     ),
+    Option(
+        "progress",
+        "bool",
+        True,
+        "",
+        "CINDUCTOR_PROGRESS",
+        "A line on stderr of a terminal or notebook while compiling takes longer than half a second.",
+    ),
 )
 OPTIONS: dict[str, Option] = {o.name: o for o in (*(Option(*r) for r in _core.options()), *OWN)}
 

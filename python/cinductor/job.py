@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, float_warnings, notices
+from . import _core, events, float_warnings, notices
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
@@ -162,11 +162,13 @@ class Job:
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
+        begun = events.begin(self)
         try:
             return run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            events.end(self, begun)
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""

@@ -38,6 +38,7 @@ fill_target(CiTarget *target, const CiOptions *options)
     target->backend = "c";
     target->tile_rows = CI_STAGE_TILE;
     target->splits_running = true;
+    target->has_templates = true;
 }
 
 static void

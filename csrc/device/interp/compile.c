@@ -152,6 +152,8 @@ static void
 place_value(Compiler *c, const CiStmt *stmt)
 {
     size_t bytes = (size_t)stmt->type.lanes * (size_t)ci_interp_size(stmt->type.dtype);
+    if (stmt->op == CI_OP_index || stmt->op == CI_OP_iota) /* they are i64 at first */
+        bytes = (size_t)stmt->type.lanes * sizeof(int64_t);
     if (stmt->type.lanes > CI_INTERP_LANES)
         ci_fail(c->ctx, CI_ERR_INTERNAL, "a value of %d lanes", stmt->type.lanes);
     c->out->values[stmt->value] = c->frame;

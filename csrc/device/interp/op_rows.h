@@ -20,17 +20,19 @@
 
 #define OPERANDS_1 const T a = x[k];
 #define OPERANDS_2 const T a = x[k], b = y[k];
+#define OPERANDS_3 const T a = x[k], b = y[k], c = z[k];
 #define USE_1 (void)a;
 #define USE_2 (void)a, (void)b;
+#define USE_3 (void)a, (void)b, (void)c;
 
 #define MAKE_0(name, arity, result, expression)
 #define MAKE_1(name, arity, result, expression)                                                    \
     WRAPS static void FUNCTION(name)(void *out, const void *first, const void *second,             \
                                      const void *third, int64_t count)                             \
     {                                                                                              \
-        const T *x = first, *y = second;                                                           \
+        const T *x = first, *y = second, *z = third;                                               \
         RESULT_##result *to = out;                                                                 \
-        (void)y, (void)third;                                                                      \
+        (void)y, (void)z;                                                                         \
         for (int64_t k = 0; k < count; k++) {                                                      \
             OPERANDS_##arity USE_##arity to[k] = expression;                      \
         }                                                                                          \
@@ -65,8 +67,10 @@ const CiInterpRows JOIN(ci_interp_rows, DTYPE_NAME) = {{
 #undef RESULT_compared
 #undef OPERANDS_1
 #undef OPERANDS_2
+#undef OPERANDS_3
 #undef USE_1
 #undef USE_2
+#undef USE_3
 #undef MAKE_0
 #undef MAKE_1
 #undef MAKE_

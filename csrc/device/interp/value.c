@@ -235,6 +235,20 @@ compute(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
         stmt->round(out, count);
 }
 
+/* Numbers of an index, in each lane one `step` more; narrow ones in place of wide ones. */
+static void
+count_up(CiInterpRun *r, const CiInterpStmt *stmt, int step, void *out, int64_t count)
+{
+    char *bytes = out;
+    ci_interp_numbers(r, &stmt->expr, step, out, count);
+    for (int64_t k = 0; k < count && stmt->dtype == CI_DTYPE_i32; k++) {
+        int64_t wide;
+        memcpy(&wide, bytes + k * (int64_t)sizeof wide, sizeof wide);
+        int32_t narrow = (int32_t)wide;
+        memcpy(bytes + k * (int64_t)sizeof narrow, &narrow, sizeof narrow);
+    }
+}
+
 void
 ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -252,10 +266,10 @@ ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
         ci_interp_move(size, out, 1, ci_interp_value(r, stmt->args[0]), 0, count);
         break;
     case CI_OP_index:
-        ci_interp_numbers(r, &stmt->expr, 0, out, count);
+        count_up(r, stmt, 0, out, count);
         break;
     case CI_OP_iota:
-        ci_interp_numbers(r, &stmt->expr, 1, out, count);
+        count_up(r, stmt, 1, out, count);
         break;
     case CI_OP_bind:
         bind(r, stmt, count);

@@ -22,4 +22,16 @@ rounding(CiContext *ctx, const char *function, CiDtype dtype, int bytes)
     return NULL;
 }
 
-const CiCMachine ci_c_arm = {.rounding = rounding};
+static const char *
+fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
+{
+    (void)vector_bytes;
+    const char *lanes = dtype == CI_DTYPE_f64 ? "2d" : "4s";
+    return bytes == 16 ? ci_format(ctx,
+                                   "__asm__(\"fmla %%0.%s, %%1.%s, %%2.%s\" : \"+w\"(c) : "
+                                   "\"w\"(a), \"w\"(b)); return c;",
+                                   lanes, lanes, lanes)
+                       : NULL;
+}
+
+const CiCMachine ci_c_arm = {.fused = fused, .rounding = rounding};

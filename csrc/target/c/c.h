@@ -76,6 +76,8 @@ const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask
                        const char *no);
 /* NULL where no instruction is named; plain: the expression over a and b. */
 const char *ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const char *plain);
+/* a*b + c in each lane, rounded once: a function of the three. */
+const char *ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes);
 const char *ci_c_rounding(CiCPrinter *p, const char *name, CiDtype dtype, int lanes);
 const char *ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
 const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes);

@@ -38,6 +38,27 @@ ci_c_rounding(CiCPrinter *p, const char *function, CiDtype dtype, int lanes)
     return name;
 }
 
+/* a*b + c in each lane, rounded once. */
+const char *
+ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes)
+{
+    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "fma_%s", type);
+    if (!ci_c_needs(p, name))
+        return name;
+    int bytes = lanes * (int)ci_dtype_size(dtype);
+    const char *text = p->machine->fused(p->ctx, dtype, bytes, p->vector_bytes);
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(%s a, %s b, %s c)\n{\n", type, name, type, type,
+                type);
+    if (text)
+        ci_text_add(&p->helpers, "    %s\n}\n", text);
+    else
+        ci_text_add(&p->helpers,
+                    "    for (int l = 0; l < %d; l++)\n        c[l] = __builtin_fma%s(a[l], b[l], "
+                    "c[l]);\n    return c;\n}\n",
+                    lanes, dtype == CI_DTYPE_f64 ? "" : "f");
+    return name;
+}
+
 /* ---- conversions ---- */
 
 static const char *

@@ -372,7 +372,7 @@ ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call)
 static void
 print_iota(CiCPrinter *p, const CiStmt *let)
 {
-    const char *type = ci_c_type(p, CI_DTYPE_i64, let->type.lanes);
+    const char *type = ci_c_type(p, let->type.dtype, let->type.lanes);
     CiText numbers = ci_text_new(p->ctx);
     ci_text_add(&numbers, "(%s){", type);
     for (int l = 0; l < let->type.lanes; l++)
@@ -380,9 +380,11 @@ print_iota(CiCPrinter *p, const CiStmt *let)
     ci_text_add(&numbers, "}");
     const char *lane = numbers.data;
     if (let->live)
-        lane = ci_format(p->ctx, "(%s & (%s < %s))", lane, lane,
-                         ci_emit_index_text(p->base, let->live));
-    declare(p, let, ci_format(p->ctx, "%s + (%s)", lane, ci_emit_index_text(p->base, let->expr)));
+        lane = ci_format(p->ctx, "(%s & (%s < (%s)(%s)))", lane, lane,
+                         ci_emit_type(let->type.dtype), ci_emit_index_text(p->base, let->live));
+    declare(p, let,
+            ci_format(p->ctx, "%s + (%s)(%s)", lane, ci_emit_type(let->type.dtype),
+                      ci_emit_index_text(p->base, let->expr)));
 }
 
 static void

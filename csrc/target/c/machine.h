@@ -9,6 +9,8 @@
 typedef struct CiCMachine {
     /* floor, ceil, trunc, rint or sqrt: a statement that ends with a return. */
     const char *(*rounding)(CiContext *ctx, const char *function, CiDtype dtype, int bytes);
+    /* a*b + c, rounded once: a statement likewise. */
+    const char *(*fused)(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes);
     /* The greater (max) or lesser (min) one, b where neither is; of a number that is no NaN. */
     const char *(*extreme)(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes);
     /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it

@@ -30,9 +30,12 @@ print_running(CiCPrinter *p, const CiStmt *let)
     const char *cell = ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)),
                *value = ci_format(p->ctx, "v%d", let->args[0]);
     CiText text = ci_text_new(p->ctx);
-    ci_text_add(&text, "%s > 0 ? ", ci_emit_index_text(p->base, let->expr));
+    bool may_begin = let->expr->low <= 0;
+    if (may_begin)
+        ci_text_add(&text, "%s > 0 ? ", ci_emit_index_text(p->base, let->expr));
     ci_emit_combine(p->base, &text, let->op, let->type.dtype, cell, value);
-    ci_text_add(&text, " : %s", value);
+    if (may_begin)
+        ci_text_add(&text, " : %s", value);
     declare(p, let, text.data);
     ci_text_line(p->out, "%s = v%d;", cell, let->value);
 }
@@ -215,7 +218,9 @@ print_for(CiCPrinter *p, const CiStmt *loop)
     ci_text_close(p->out);
 }
 
-/* A value that is kept, and counted, where a mask is true; there is room for so many. */
+/* A value that is kept, and counted, where a mask is true; there is room for so many. It is stored
+ * where it would stand in any case: what is counted next overwrites one that is not kept, and
+ * nobody guesses wrong what a mask says. */
 static void
 print_pack(CiCPrinter *p, const CiStmt *call)
 {
@@ -223,12 +228,13 @@ print_pack(CiCPrinter *p, const CiStmt *call)
     CiText value = ci_text_new(p->ctx);
     ci_emit_narrow(p->base, &value, call->at.memory->dtype,
                    ci_format(p->ctx, "v%d", call->args[0]));
-    ci_text_line(p->out, "if (v%d && %s < %s)", call->args[1], cell,
-                 ci_emit_index_text(p->base, call->limit));
-    ci_text_line(p->out, "    %s[%s + (%s)*%s++] = %s;", ci_c_memory(p, call->at.memory),
+    ci_text_open(p->out, "if (%s < %s) {", cell, ci_emit_index_text(p->base, call->limit));
+    ci_text_line(p->out, "%s[%s + (%s)*%s] = %s;", ci_c_memory(p, call->at.memory),
                  ci_emit_index_text(p->base, call->at.index),
                  call->at.stride ? ci_emit_index_text(p->base, call->at.stride) : "1", cell,
                  value.data);
+    ci_text_line(p->out, "%s += v%d;", cell, call->args[1]);
+    ci_text_close(p->out);
 }
 
 static void

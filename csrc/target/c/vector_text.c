@@ -111,11 +111,11 @@ read_library(Reader *r)
     static const char *const roundings[] = {"sqrt", "floor", "ceil", "trunc", "rint"};
     char name[16] = "";
     const char *end = strchr(r->at, ')');
-    Piece args[2] = {nothing, nothing};
+    Piece args[3] = {nothing, nothing, nothing};
     memcpy(name, r->at, (size_t)(end - r->at) < sizeof name ? (size_t)(end - r->at) : 0);
     r->at = end + 1;
     expect(r, '(');
-    for (int k = 0; k < 2 && *r->at && *r->at != ')'; k++) {
+    for (int k = 0; k < 3 && *r->at && *r->at != ')'; k++) {
         args[k] = read_choice(r);
         r->at += *r->at == ',';
     }
@@ -125,6 +125,11 @@ read_library(Reader *r)
                        r->dtype == CI_DTYPE_f32 ? "__builtin_huge_valf()" : "__builtin_huge_val()"};
     if (!strcmp(name, "fabs") || !strcmp(name, "copysign"))
         return sign_apart(r, name, args);
+    if (!strcmp(name, "fma"))
+        return (Piece){KIND_number, ci_format(r->p->ctx, "%s(%s, %s, %s)",
+                                              ci_c_fused(r->p, r->dtype, r->lanes),
+                                              number(r, args[0]), number(r, args[1]),
+                                              number(r, args[2]))};
     for (size_t k = 0; k < sizeof roundings / sizeof *roundings; k++)
         if (!strcmp(name, roundings[k]))
             return (Piece){KIND_number, ci_format(r->p->ctx, "%s(%s)",

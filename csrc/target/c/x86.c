@@ -42,10 +42,24 @@ extreme(CiContext *ctx, const char *instruction, CiDtype dtype, int bytes)
                      bytes == 64 ? ", b, -1, 4" : "");
 }
 
+/* The level whose registers have 16 bytes has no such instruction. */
+static const char *
+fused(CiContext *ctx, CiDtype dtype, int bytes, int vector_bytes)
+{
+    const char *type = dtype == CI_DTYPE_f64 ? "pd" : "ps";
+    if (vector_bytes < 32 || bytes > vector_bytes || (bytes != 16 && bytes != 32 && bytes != 64))
+        return NULL;
+    return bytes == 64
+               ? ci_format(ctx, "return __builtin_ia32_vfmadd%s512_mask(a, b, c, -1, 4);", type)
+               : ci_format(ctx, "return __builtin_ia32_vfmadd%s%s(a, b, c);", type,
+                           bytes == 32 ? "256" : "");
+}
+
 static char
 routines(int vector_bytes)
 {
     return vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
 }
 
-const CiCMachine ci_c_x86 = {.rounding = rounding, .extreme = extreme, .routines = routines};
+const CiCMachine ci_c_x86 = {
+    .rounding = rounding, .fused = fused, .extreme = extreme, .routines = routines};

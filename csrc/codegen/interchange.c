@@ -1,0 +1,314 @@
+/* Loops down columns, inside of a loop over lanes, run outside of it: so memory is walked row by
+ * row, and not down a few columns that lie a page apart.
+ *
+ *   for j<n vector { A  for r<m serial { B }  C }  ->
+ *   for j<n vector { A }
+ *   for g<m//4 serial { for j<n vector { B B B B } }  for q<m%4 serial { for j<n vector { B } }
+ *   for j<n vector { C }
+ *
+ * What a lane has in registers lies on the stack between one piece and the next, an element for
+ * each lane, and is in registers within a piece: hence four rows at a time. */
+#include "codegen/at.h"
+#include "codegen/codegen.h"
+
+#include "base/map.h"
+
+#define ROWS 4
+#define MOST_LANES 1024 /* of a loop: what they hold stays in near cache */
+#define FEW 32          /* rows that are not worth it */
+#define MOST_HELD 8     /* registers */
+
+typedef struct Held {
+    CiMemory *memory, *all; /* of a lane, of all of them */
+    bool is_stored;         /* in a piece before this one */
+} Held;
+
+typedef struct Interchange {
+    CiBuild b;
+    const CiStmt *lanes;
+    Held held[MOST_HELD];
+    int nheld;
+} Interchange;
+
+/* ---- which loops ---- */
+
+static bool
+is_plain(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_let || (stmt->kind == CI_STMT_store && !stmt->is_in_order);
+}
+
+static bool
+is_other(const CiStmt *stmt)
+{
+    return !is_plain(stmt) || stmt->cell || stmt->op == CI_OP_bind || ci_stmt_is_ufunc(stmt);
+}
+
+static bool
+is_held(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register &&
+           ci_expr_equals_const(stmt->memory->size, 1) && stmt->memory->lanes == 1;
+}
+
+/* Elements of memory lie side by side in the lanes, and apart from one trip to the next. */
+static bool
+goes_down(Interchange *x, const CiStmt *loop)
+{
+    CiSym *sym = x->b.sym;
+    const CiExpr *across, *down, *rest;
+    bool has_any = false;
+    for (const CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
+        if (stmt->op != CI_OP_load || stmt->at.memory->space != CI_SPACE_global)
+            continue;
+        if (!ci_expr_split_linear(sym, stmt->at.index, x->lanes->vars[0], &across, &rest) ||
+            !ci_expr_split_linear(sym, rest, loop->vars[0], &down, &rest))
+            return false;
+        has_any |= ci_expr_equals_const(across, 1) && down->high >= FEW;
+    }
+    return has_any;
+}
+
+static bool
+is_down(Interchange *x, const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_for && stmt->run == CI_RUN_serial && stmt->nvars == 1 &&
+           stmt->extents[0]->high >= FEW &&
+           !ci_expr_depends_on(stmt->extents[0], x->lanes->vars[0]) &&
+           !ci_stmts_have(&stmt->body, is_other) && !ci_stmts_have(&stmt->body, ci_stmt_is_math) &&
+           goes_down(x, stmt);
+}
+
+static void
+note_made(void *arg, const CiStmt *stmt)
+{
+    bool *is_made = arg;
+    if (stmt->value >= 0)
+        is_made[stmt->value] = true;
+}
+
+typedef struct Uses {
+    const bool *is_made;
+    bool has_any;
+} Uses;
+
+static void
+note_use(void *arg, const CiStmt *stmt)
+{
+    Uses *uses = arg;
+    for (int a = 0; a < stmt->nargs; a++)
+        uses->has_any |= uses->is_made[stmt->args[a]];
+}
+
+/* A value is made in one piece and used in another: `is_made` are those of pieces before. */
+static bool
+uses_before(const CiStmts *piece, const bool *is_made)
+{
+    Uses uses = {is_made, false};
+    ci_stmts_visit(piece, note_use, &uses);
+    return uses.has_any;
+}
+
+/* The statements from `from` on up to the next loop, or that loop alone; what comes then. */
+static CiStmt *
+next_piece(Interchange *x, CiStmt *from, CiStmts *piece)
+{
+    CiStmt *end = from->next;
+    piece->first = piece->last = from;
+    if (is_down(x, from))
+        return end;
+    while (end && !is_down(x, end)) {
+        piece->last = end;
+        end = end->next;
+    }
+    return end;
+}
+
+/* Calls act for each piece, which stands alone meanwhile; false as soon as one does. */
+static bool
+each_piece(Interchange *x, CiStmts *body, bool (*act)(Interchange *x, CiStmts *piece, void *arg),
+           void *arg)
+{
+    for (CiStmt *from = body->first; from;) {
+        CiStmts piece;
+        CiStmt *next = next_piece(x, from, &piece), *link = piece.last->next;
+        piece.last->next = NULL;
+        bool goes_on = act(x, &piece, arg);
+        piece.last->next = link;
+        if (!goes_on)
+            return false;
+        from = next;
+    }
+    return true;
+}
+
+static bool
+is_apart(Interchange *x, CiStmts *piece, void *arg)
+{
+    (void)x;
+    if (uses_before(piece, arg))
+        return false;
+    ci_stmts_visit(piece, note_made, arg);
+    return true;
+}
+
+static bool
+may_turn(Interchange *x)
+{
+    const CiStmt *loop = x->lanes;
+    bool has_loop = false;
+    if (loop->extents[0]->high > MOST_LANES || loop->nvars != 1)
+        return false;
+    x->nheld = 0;
+    for (CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next) {
+        has_loop |= is_down(x, stmt);
+        if (is_held(stmt) && x->nheld < MOST_HELD)
+            x->held[x->nheld++] = (Held){.memory = stmt->memory};
+        else if (!is_down(x, stmt) && (!is_plain(stmt) || stmt->op == CI_OP_bind || stmt->cell))
+            return false;
+    }
+    CiStmts body = loop->body;
+    return has_loop && each_piece(x, &body, is_apart,
+                                  CI_NEW_ARRAY(x->b.ctx, bool, x->b.proc->nvalues + 1));
+}
+
+/* ---- pieces ---- */
+
+typedef struct Touch {
+    const CiMemory *memory;
+    bool is_loaded, is_stored;
+} Touch;
+
+static void
+note_touch(void *arg, const CiStmt *stmt)
+{
+    Touch *touch = arg;
+    if (stmt->at.memory != touch->memory)
+        return;
+    touch->is_loaded |= stmt->kind == CI_STMT_let || stmt->op != CI_OP_none;
+    touch->is_stored |= stmt->kind == CI_STMT_store;
+}
+
+static Touch
+touch_of(const Held *held, const CiStmts *piece)
+{
+    Touch touch = {held->memory, false, false};
+    ci_stmts_visit(piece, note_touch, &touch);
+    return touch;
+}
+
+/* What the piece does in one lane: registers come from where all lanes have theirs, and go
+ * there. */
+static void
+fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
+          int count)
+{
+    CiBuild *b = &x->b;
+    const CiExpr *zero = ci_expr_const(b->sym, 0), *lane = x->lanes->vars[0];
+    for (int k = 0; k < x->nheld; k++) {
+        Touch touch = touch_of(&x->held[k], piece);
+        if (!touch.is_loaded && !touch.is_stored)
+            continue;
+        ci_build_add(b, CI_STMT_alloc)->memory = x->held[k].memory;
+        if (x->held[k].is_stored)
+            ci_build_store(b, x->held[k].memory, zero,
+                           ci_build_load(b, x->held[k].all, lane, 1));
+    }
+    for (int k = 0; k < count; k++)
+        ci_build_trip(b, piece, var, trips[k]);
+    for (int k = 0; k < x->nheld; k++)
+        if (touch_of(&x->held[k], piece).is_stored)
+            ci_build_store(b, x->held[k].all, lane,
+                           ci_build_load(b, x->held[k].memory, zero, 1));
+}
+
+static void
+add_lanes(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
+          int count)
+{
+    CiBuild *b = &x->b;
+    CiStmts one = {0};
+    CiStmts *outside = ci_build_enter(b, &one);
+    fill_lane(x, piece, var, trips, count);
+    ci_build_enter(b, outside);
+    CiStmt *loop = ci_build_for(b, "j", x->lanes->extents[0], CI_RUN_vector);
+    ci_build_enter(b, &loop->body);
+    ci_build_trip(b, &one, x->lanes->vars[0], loop->vars[0]);
+    ci_build_leave(b, outside);
+}
+
+static void
+add_rows(Interchange *x, const CiStmt *down)
+{
+    CiBuild *b = &x->b;
+    CiSym *sym = b->sym;
+    CiStmts *outside = b->to;
+    const CiExpr *rows = ci_expr_const(sym, ROWS), *trips[ROWS],
+                 *groups = ci_expr_floordiv(sym, down->extents[0], rows),
+                 *done = ci_expr_mul(sym, groups, rows);
+    CiStmt *group = ci_build_for(b, "g", groups, CI_RUN_serial);
+    ci_build_enter(b, &group->body);
+    for (int k = 0; k < ROWS; k++)
+        trips[k] = ci_expr_add(sym, ci_expr_mul(sym, group->vars[0], rows), ci_expr_const(sym, k));
+    add_lanes(x, &down->body, down->vars[0], trips, ROWS);
+    ci_build_enter(b, outside);
+    CiStmt *rest = ci_build_for(b, "q", ci_expr_sub(sym, down->extents[0], done), CI_RUN_serial);
+    ci_build_enter(b, &rest->body);
+    trips[0] = ci_expr_add(sym, done, rest->vars[0]);
+    add_lanes(x, &down->body, down->vars[0], trips, 1);
+    ci_build_leave(b, outside);
+}
+
+static bool
+add_piece(Interchange *x, CiStmts *piece, void *arg)
+{
+    (void)arg;
+    const CiStmt *first = piece->first;
+    CiStmts plain = {0};
+    if (is_down(x, first)) {
+        add_rows(x, first);
+    } else {
+        CiStmts *outside = ci_build_enter(&x->b, &plain);
+        for (CiStmt *stmt = piece->first; stmt; stmt = stmt->next) {
+            if (stmt->kind == CI_STMT_alloc)
+                continue;
+            CiStmt *copy = CI_NEW(x->b.ctx, CiStmt);
+            *copy = *stmt;
+            ci_build_move(&x->b, copy);
+        }
+        ci_build_leave(&x->b, outside);
+        const CiExpr *here = x->lanes->vars[0];
+        if (plain.first)
+            add_lanes(x, &plain, here, &here, 1);
+        piece = &plain;
+    }
+    for (int k = 0; k < x->nheld; k++)
+        x->held[k].is_stored |= touch_of(&x->held[k], piece).is_stored;
+    return true;
+}
+
+static void
+turn(void *arg, CiStmt *stmt)
+{
+    Interchange *x = arg;
+    x->lanes = stmt;
+    if (stmt->kind != CI_STMT_for || stmt->run != CI_RUN_vector || !may_turn(x)) {
+        ci_build_rewrite(&x->b, &stmt->body, turn, x);
+        ci_build_rewrite(&x->b, &stmt->other, turn, x);
+        ci_build_move(&x->b, stmt);
+        return;
+    }
+    for (int k = 0; k < x->nheld; k++)
+        x->held[k].all = ci_build_alloc(&x->b, ci_build_name(&x->b, "column"),
+                                        x->held[k].memory->dtype, 1, CI_SPACE_stack,
+                                        ci_expr_const(x->b.sym, stmt->extents[0]->high));
+    each_piece(x, &stmt->body, add_piece, NULL);
+}
+
+void
+ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    Interchange x = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}};
+    ci_build_rewrite(&x.b, &proc->body, turn, &x);
+}

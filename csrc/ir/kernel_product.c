@@ -1,0 +1,102 @@
+/* Which kernels are products of matrices: one nest adds up what two factors give, each of which
+ * varies along another axis outside, and what the other stages do is elementwise. */
+#include "ir/kernel.h"
+
+bool
+ci_kernel_has_product(const CiKernel *kernel)
+{
+    for (int s = 0; s < kernel->nstages; s++)
+        for (int n = 0; n < kernel->stages[s].nnests; n++)
+            if (kernel->stages[s].nests[n]->order.kind == CI_FOLD_fused)
+                return true;
+    return false;
+}
+
+/* The value of an operation is another one at another value of the symbol. */
+static bool
+varies(const CiBody *body, int position, const CiExpr *symbol)
+{
+    const CiScalar *op = &body->ops[position];
+    if (op->index && ci_expr_depends_on(op->index, symbol))
+        return true;
+    for (int k = 0; k < op->nargs; k++)
+        if (varies(body, op->args[k], symbol))
+            return true;
+    return false;
+}
+
+/* The axis along which the left factor varies and the right one does not; -1: none. */
+static int
+find_row(const CiKernel *kernel, const CiProduct *product)
+{
+    const CiBody *body = &product->nest->body;
+    for (int k = product->column - 1; k >= 0; k--)
+        if (varies(body, product->left, kernel->outer[k].var) &&
+            !varies(body, product->right, kernel->outer[k].var))
+            return k;
+    return -1;
+}
+
+static const char *
+find_factors(const CiKernel *kernel, CiProduct *out)
+{
+    const CiBody *body = &out->nest->body;
+    const CiScalar *times = &body->ops[body->result];
+    const CiExpr *column = kernel->outer[out->column].var, *step = kernel->stages[0].axes[0].var;
+    bool is_turned = varies(body, times->args[0], column);
+    out->left = times->args[is_turned];
+    out->right = times->args[!is_turned];
+    if (varies(body, out->left, column) || !varies(body, out->right, column))
+        return "both factors vary along the last axis, or none does";
+    if (!varies(body, out->left, step) || !varies(body, out->right, step))
+        return "a factor is the same in each step";
+    out->row = find_row(kernel, out);
+    return out->row < 0 ? "no axis is that of one factor alone" : NULL;
+}
+
+static bool
+has_loads_alone(const CiBody *body)
+{
+    for (int k = 0; k < body->nops; k++)
+        if (ci_op_is_function(body->ops[k].op) && ci_op_kind(body->ops[k].op) == CI_OPKIND_ufunc)
+            return false;
+    return true;
+}
+
+const char *
+ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out)
+{
+    *out = (CiProduct){.column = kernel->nouter - 1};
+    if (kernel->nouter < 2 || !kernel->nstages || kernel->stages[0].nnests != 1 ||
+        kernel->stages[0].naxes != 1)
+        return "a product stands alone in the first stage";
+    out->nest = kernel->stages[0].nests[0];
+    out->length = kernel->stages[0].axes[0].extent;
+    if (out->nest->order.kind != CI_FOLD_fused || out->nest->npoint != kernel->nouter)
+        return "a product stands alone in the first stage";
+    for (int s = 1; s < kernel->nstages; s++) {
+        for (int n = 0; n < kernel->stages[s].nnests; n++)
+            if (kernel->stages[s].naxes || ci_nest_is_serial(kernel->stages[s].nests[n]))
+                return "what joins a product is elementwise";
+    }
+    if (!has_loads_alone(&out->nest->body))
+        return "a loop of NumPy's is called for each factor";
+    return find_factors(kernel, out);
+}
+
+int
+ci_product_panel(const CiKernel *kernel)
+{
+    const CiKernelAxis *column = &kernel->outer[kernel->nouter - 1];
+    int64_t most = column->extent->high < column->factor ? column->extent->high : column->factor;
+    return (int)((most + 31) / 32 * 32);
+}
+
+const CiExpr *
+ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product)
+{
+    int64_t size = (int64_t)ci_dtype_size(product->nest->target->dtype);
+    return ci_expr_mul(
+        sym, product->length,
+        ci_expr_const(sym, size * ((int64_t)ci_product_panel(kernel) + CI_PRODUCT_ROWS)));
+}

@@ -1,0 +1,279 @@
+/* A product of matrices for cards: tiles of both factors in shared memory.
+ *
+ *   for b<blocks grid {
+ *     for k<ceildiv(steps, 16) {
+ *       for t<256 thread { of rows and steps: a sixteenth of the left tile, of the right tile }
+ *       for t<256 thread { for s<16 { sums of 4 rows and 4 columns += left * right } }
+ *     }
+ *     for t<256 thread { what is behind, at 4 rows and 4 columns } }
+ *
+ * Thread t has rows t/16, t/16 + 16, … and columns t%16, t%16 + 16, …: neighbours touch
+ * neighbours. A tile lies step by step, one element more than it has rows or columns, so that what is stored
+ * across it comes to other banks. What is beyond the end counts as 0. */
+#include "codegen/grid.h"
+#include "kernels/kernels.h"
+
+#define SIDE 64  /* rows and columns of a block */
+#define STEPS 16 /* of a tile */
+#define LINE (SIDE + 1)
+#define THREADS 256
+#define ACROSS 16                /* threads side by side along columns, and along rows */
+#define EACH (SIDE / ACROSS)     /* rows of a thread, and columns */
+#define SHARE (SIDE * STEPS / THREADS) /* elements of a tile that a thread brings */
+
+typedef struct Maker {
+    CiBuild b;
+    CiProductLoops loops;
+    CiDtype dtype;
+    CiDomain blocks; /* axes of the kernel, those of rows and columns in tiles */
+    const CiExpr *at[CI_MAX_FOLD_AXES]; /* of each, where a thread is */
+    const CiExpr *first_row, *first_column;
+    CiMemory *left, *right, *sums;
+} Maker;
+
+static const CiExpr *
+number(Maker *m, int64_t value)
+{
+    return ci_expr_const(m->b.sym, value);
+}
+
+static const CiExpr *
+plus(Maker *m, const CiExpr *a, const CiExpr *b)
+{
+    return ci_expr_add(m->b.sym, a, b);
+}
+
+static const CiExpr *
+times(Maker *m, const CiExpr *a, int64_t by)
+{
+    return ci_expr_mul(m->b.sym, a, number(m, by));
+}
+
+static const CiExpr *
+bound(Maker *m, const CiExpr *e, int64_t limit)
+{
+    return ci_build_bind(&m->b, ci_build_index(&m->b, e), number(m, limit));
+}
+
+static CiStmt *
+enter_threads(Maker *m)
+{
+    CiStmt *loop = ci_build_for(&m->b, "t", number(m, THREADS), CI_RUN_thread);
+    ci_build_enter(&m->b, &loop->body);
+    return loop;
+}
+
+/* ---- blocks ---- */
+
+static void
+find_blocks(Maker *m)
+{
+    const CiKernel *kernel = m->b.proc->kernel;
+    for (int k = 0; k < kernel->nouter; k++) {
+        bool is_tiled = k == m->loops.product.row || k == m->loops.product.column;
+        const CiExpr *extent = kernel->outer[k].extent;
+        m->blocks.extents[k] =
+            is_tiled ? ci_expr_ceildiv(m->b.sym, extent, number(m, SIDE)) : extent;
+        m->blocks.vars[k] = kernel->outer[k].var;
+    }
+    m->blocks.count = kernel->nouter;
+}
+
+/* Where this block is: each thread finds out. */
+static void
+find_place(Maker *m, const CiExpr *block)
+{
+    ci_domain_decode(&m->b, &m->blocks, block, 1, m->at);
+    m->first_row = times(m, m->at[m->loops.product.row], SIDE);
+    m->first_column = times(m, m->at[m->loops.product.column], SIDE);
+}
+
+/* Symbols of the kernel's axes and of the step, and what they are here. */
+static int
+fill_symbols(Maker *m, const CiExpr *row, const CiExpr *column, const CiExpr *step,
+             const CiExpr **from, const CiExpr **to)
+{
+    for (int k = 0; k < m->blocks.count; k++) {
+        from[k] = m->blocks.vars[k];
+        to[k] = k == m->loops.product.row      ? row
+                : k == m->loops.product.column ? column
+                                               : m->at[k];
+    }
+    from[m->blocks.count] = m->loops.step;
+    to[m->blocks.count] = step;
+    return m->blocks.count + 1;
+}
+
+/* ---- tiles ---- */
+
+static bool
+has_stride_one(Maker *m, const CiHole *hole, const CiExpr *var)
+{
+    const CiExpr *coef, *rest;
+    return hole->load &&
+           ci_expr_split_linear(m->b.sym, hole->load->at.index, var, &coef, &rest) &&
+           ci_expr_equals_const(coef, 1);
+}
+
+/* One element of a tile: of a factor at a row or column `along`, and a step. */
+static void
+bring(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *along, const CiExpr *first,
+      const CiExpr *extent, const CiExpr *step, const CiExpr *first_step)
+{
+    CiBuild *b = &m->b;
+    const CiExpr *place = plus(m, times(m, step, LINE), along), *here = plus(m, first, along),
+                 *when = plus(m, first_step, step), *from[CI_MAX_FOLD_AXES + 1],
+                 *to[CI_MAX_FOLD_AXES + 1];
+    CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, here, extent);
+    ci_build_and(b, is_there, CI_COMPARE_less, when, m->loops.length);
+    CiStmts *outside = ci_build_enter(b, &is_there->body);
+    int count = fill_symbols(m, here, here, when, from, to);
+    CiAt at = {count, from, to, NULL, 1, NULL, 1};
+    ci_build_store(b, tile, place, ci_build_at(b, &hole->body, &at)[0]);
+    ci_build_enter(b, &is_there->other);
+    ci_build_store(b, tile, place, ci_build_const(b, ci_type_of(m->dtype, 1), (CiConst){0}));
+    ci_build_leave(b, outside);
+}
+
+/* Neighbours in memory are brought by neighbours. */
+static void
+bring_share(Maker *m, const CiHole *hole, CiMemory *tile, const CiExpr *var, const CiExpr *first,
+            const CiExpr *extent, const CiExpr *thread, const CiExpr *first_step)
+{
+    CiSym *sym = m->b.sym;
+    bool is_by_step = has_stride_one(m, hole, m->loops.step) && !has_stride_one(m, hole, var);
+    int fast = is_by_step ? STEPS : SIDE;
+    for (int k = 0; k < SHARE; k++) {
+        const CiExpr *element = plus(m, thread, number(m, (int64_t)k * THREADS)),
+                     *low = bound(m, ci_expr_mod(sym, element, number(m, fast)), fast),
+                     *high = bound(m, ci_expr_floordiv(sym, element, number(m, fast)),
+                                   SIDE * STEPS / fast);
+        bring(m, hole, tile, is_by_step ? high : low, first, extent, is_by_step ? low : high,
+              first_step);
+    }
+}
+
+static CiMemory *
+alloc_tile(Maker *m, const char *stem, int64_t offset)
+{
+    CiMemory *tile = ci_build_alloc(&m->b, ci_build_name(&m->b, stem), m->dtype, 1, CI_SPACE_shared,
+                                    number(m, STEPS * LINE));
+    tile->offset = number(m, offset);
+    return tile;
+}
+
+/* ---- sums ---- */
+
+static const CiExpr *
+sum_at(Maker *m, const CiExpr *thread, const CiExpr *which)
+{
+    return plus(m, thread, times(m, which, THREADS));
+}
+
+static void
+add_step(Maker *m, const CiExpr *thread, const CiExpr *row, const CiExpr *column,
+         const CiExpr *step)
+{
+    CiBuild *b = &m->b;
+    const CiExpr *line = times(m, step, LINE);
+    int left[EACH], right[EACH];
+    for (int k = 0; k < EACH; k++) {
+        const CiExpr *far = plus(m, line, number(m, k * ACROSS));
+        left[k] = ci_build_load(b, m->left, plus(m, far, row), 1);
+        right[k] = ci_build_load(b, m->right, plus(m, far, column), 1);
+    }
+    for (int r = 0; r < EACH; r++)
+        for (int c = 0; c < EACH; c++) {
+            const CiExpr *at = sum_at(m, thread, number(m, r * EACH + c));
+            const int args[] = {left[r], right[c], ci_build_load(b, m->sums, at, 1)};
+            ci_build_store(b, m->sums, at,
+                           ci_build_let(b, ci_type_of(m->dtype, 1), CI_OP_fma, 3, args));
+        }
+}
+
+/* The first row of a thread, its first column. */
+static void
+find_thread(Maker *m, const CiExpr *thread, const CiExpr **row, const CiExpr **column)
+{
+    CiSym *sym = m->b.sym;
+    *row = bound(m, ci_expr_floordiv(sym, thread, number(m, ACROSS)), ACROSS);
+    *column = bound(m, ci_expr_mod(sym, thread, number(m, ACROSS)), ACROSS);
+}
+
+static void
+add_tiles(Maker *m)
+{
+    CiBuild *b = &m->b;
+    CiStmts *outside = b->to;
+    const CiExpr *row, *column,
+        *tiles = ci_expr_ceildiv(b->sym, m->loops.length, number(m, STEPS));
+    CiStmt *loop = ci_build_for(b, "k", tiles, CI_RUN_serial);
+    CiStmts *inside = &loop->body;
+    ci_build_enter(b, inside);
+    const CiExpr *first_step = times(m, loop->vars[0], STEPS), *thread = enter_threads(m)->vars[0];
+    bring_share(m, &m->loops.left, m->left, m->loops.row_var, m->first_row, m->loops.row_extent,
+                thread, first_step);
+    bring_share(m, &m->loops.right, m->right, m->loops.column_var, m->first_column,
+                m->loops.column_extent, thread, first_step);
+    ci_build_enter(b, inside);
+    thread = enter_threads(m)->vars[0];
+    find_thread(m, thread, &row, &column);
+    CiStmt *steps = ci_build_for(b, "s", number(m, STEPS), CI_RUN_unroll);
+    ci_build_enter(b, &steps->body);
+    add_step(m, thread, row, column, steps->vars[0]);
+    ci_build_leave(b, outside);
+}
+
+static void
+clear(Maker *m)
+{
+    CiStmts *outside = m->b.to;
+    const CiExpr *thread = enter_threads(m)->vars[0];
+    int nothing = ci_build_const(&m->b, ci_type_of(m->dtype, 1), (CiConst){0});
+    for (int k = 0; k < EACH * EACH; k++)
+        ci_build_store(&m->b, m->sums, sum_at(m, thread, number(m, k)), nothing);
+    ci_build_leave(&m->b, outside);
+}
+
+static void
+finish(Maker *m)
+{
+    CiBuild *b = &m->b;
+    const CiExpr *row, *column, *from[CI_MAX_FOLD_AXES + 1], *to[CI_MAX_FOLD_AXES + 1];
+    const CiExpr *thread = enter_threads(m)->vars[0];
+    find_thread(m, thread, &row, &column);
+    CiStmt *down = ci_build_for(b, "r", number(m, EACH), CI_RUN_unroll);
+    ci_build_enter(b, &down->body);
+    CiStmt *along = ci_build_for(b, "c", number(m, EACH), CI_RUN_unroll);
+    ci_build_enter(b, &along->body);
+    row = plus(m, plus(m, m->first_row, row), times(m, down->vars[0], ACROSS));
+    column = plus(m, plus(m, m->first_column, column), times(m, along->vars[0], ACROSS));
+    CiStmt *is_there = ci_build_test(b, CI_STMT_if, CI_COMPARE_less, row, m->loops.row_extent);
+    ci_build_and(b, is_there, CI_COMPARE_less, column, m->loops.column_extent);
+    ci_build_enter(b, &is_there->body);
+    int count = fill_symbols(m, row, column, number(m, 0), from, to) - 1;
+    const CiExpr *which = plus(m, times(m, down->vars[0], EACH), along->vars[0]);
+    ci_product_put_behind(b, &m->loops, m->sums, sum_at(m, thread, which), count, from, to);
+}
+
+void
+ci_product_in_shared_memory(CiBuild *b, const CiFamily *family)
+{
+    (void)family;
+    Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
+    m.dtype = m.loops.product.nest->target->dtype;
+    b->proc->body = (CiStmts){0};
+    find_blocks(&m);
+    m.b.to = &b->proc->body;
+    CiStmt *grid = ci_build_for(&m.b, "b", ci_domain_count(b->sym, &m.blocks, 1), CI_RUN_grid);
+    CiStmts *inside = &grid->body;
+    ci_build_enter(&m.b, inside);
+    m.left = alloc_tile(&m, "left", 0);
+    m.right = alloc_tile(&m, "right", STEPS * LINE * (int64_t)ci_dtype_size(m.dtype));
+    m.sums = ci_build_alloc(&m.b, ci_build_name(&m.b, "sums"), m.dtype, 1, CI_SPACE_thread,
+                            number(&m, THREADS * EACH * EACH));
+    find_place(&m, grid->vars[0]);
+    clear(&m);
+    add_tiles(&m);
+    finish(&m);
+}

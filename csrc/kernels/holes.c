@@ -1,0 +1,136 @@
+/* Bodies of loops, taken out of them to be instantiated elsewhere. */
+#include "kernels/kernels.h"
+
+/* ---- values ---- */
+
+static void mark_index(const CiStmts *body, bool *needed, const CiExpr *index);
+
+static void
+mark(const CiStmts *body, bool *needed, int value)
+{
+    const CiStmt *stmt = body->first;
+    while (stmt && stmt->value != value)
+        stmt = stmt->next;
+    if (!stmt || needed[value])
+        return;
+    needed[value] = true;
+    for (int a = 0; a < stmt->nargs; a++)
+        mark(body, needed, stmt->args[a]);
+    if (stmt->op == CI_OP_load)
+        mark_index(body, needed, stmt->at.index);
+    if (stmt->op == CI_OP_index)
+        mark_index(body, needed, stmt->expr);
+}
+
+/* Values whose symbols it names. */
+static void
+mark_index(const CiStmts *body, bool *needed, const CiExpr *index)
+{
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next)
+        if (stmt->op == CI_OP_bind && ci_expr_depends_on(index, stmt->expr))
+            mark(body, needed, stmt->value);
+}
+
+static CiHole
+hole_of_value(CiBuild *b, const CiStmts *body, int value)
+{
+    CiHole hole = {0};
+    bool *needed = CI_NEW_ARRAY(b->ctx, bool, b->proc->nvalues + 1);
+    int count = 0;
+    mark(body, needed, value);
+    CiStmts *outside = ci_build_enter(b, &hole.body);
+    for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (stmt->value < 0 || !needed[stmt->value])
+            continue;
+        CiStmt *copy = CI_NEW(b->ctx, CiStmt);
+        *copy = *stmt;
+        ci_build_move(b, copy);
+        count++;
+        hole.load = stmt->op == CI_OP_load ? copy : NULL;
+    }
+    ci_build_yield(b, &value, 1);
+    ci_build_leave(b, outside);
+    hole.load = count == 1 ? hole.load : NULL;
+    return hole;
+}
+
+/* ---- products ---- */
+
+static CiStmt *
+find_loop(CiBuild *b, const CiExpr *var)
+{
+    CiStmt *loop = b->proc->body.first;
+    while (loop && loop->vars[0] != var)
+        loop = loop->body.first;
+    CI_REQUIRE(b->ctx, loop);
+    return loop;
+}
+
+static CiStmt *
+find_fold(CiBuild *b, const CiStmts *body)
+{
+    CiStmt *stmt = body->first;
+    while (stmt && stmt->kind != CI_STMT_fold)
+        stmt = stmt->next;
+    CI_REQUIRE(b->ctx, stmt && stmt->nops == 1 && stmt->nvars == 1);
+    return stmt;
+}
+
+static void
+take_factors(CiBuild *b, CiProductLoops *loops, const CiStmt *fold)
+{
+    const CiStmt *times = NULL;
+    for (const CiStmt *stmt = fold->body.first; stmt; stmt = stmt->next)
+        if (stmt->value >= 0 && stmt->value == fold->body.last->args[0])
+            times = stmt;
+    CI_REQUIRE(b->ctx, times && times->op == CI_OP_multiply);
+    const CiBody *body = &loops->product.nest->body;
+    bool is_turned = body->ops[body->result].args[0] != loops->product.left;
+    loops->left = hole_of_value(b, &fold->body, times->args[is_turned]);
+    loops->right = hole_of_value(b, &fold->body, times->args[!is_turned]);
+}
+
+CiProductLoops
+ci_product_take_apart(CiBuild *b)
+{
+    CiProductLoops loops = {0};
+    const CiKernel *kernel = b->proc->kernel;
+    const char *why = ci_kernel_why_no_product(kernel, &loops.product);
+    if (why)
+        ci_fail(b->ctx, CI_ERR_INTERNAL, "%s is no product: %s", kernel->name, why);
+    loops.row = find_loop(b, kernel->outer[loops.product.row].var);
+    loops.column = find_loop(b, kernel->outer[loops.product.column].var);
+    loops.row_var = loops.row->vars[0];
+    loops.column_var = loops.column->vars[0];
+    loops.row_extent = loops.row->extents[0];
+    loops.column_extent = loops.column->extents[0];
+    CiStmt *fold = find_fold(b, &loops.column->body);
+    loops.step = fold->vars[0];
+    loops.length = fold->extents[0];
+    loops.sum = fold->into[0];
+    take_factors(b, &loops, fold);
+    CiStmts *outside = ci_build_enter(b, &loops.behind);
+    for (CiStmt *next, *stmt = loops.column->body.first; stmt; stmt = next) {
+        next = stmt->next;
+        if (stmt != fold && !(stmt->kind == CI_STMT_alloc && stmt->memory == loops.sum))
+            ci_build_move(b, stmt);
+    }
+    ci_build_leave(b, outside);
+    loops.column->body = (CiStmts){0};
+    loops.inside = &loops.column->body;
+    return loops;
+}
+
+void
+ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
+                      int count, const CiExpr *const *from, const CiExpr *const *to)
+{
+    for (CiStmt *stmt = loops->behind.first; stmt; stmt = stmt->next)
+        if (stmt->op == CI_OP_load && stmt->at.memory == loops->sum) {
+            stmt->at.memory = sums;
+            stmt->at.index = place;
+        }
+    loops->sum = sums;
+    CiAt at = {count, from, to, NULL, 1, NULL, 1};
+    ci_build_at(b, &loops->behind, &at);
+}

@@ -1,0 +1,43 @@
+/* Templates: loops of kernels that no pass would find, written by a builder for each family of
+ * machines (templates.def).
+ *
+ * A builder is given the loops of the kernel as they stand at first, and makes others of them. What
+ * is particular about a kernel stays in holes: bodies of the loops that were there, instantiated at
+ * indices of those that are. So what is elementwise around a product, before it or behind it, is
+ * fused into it as into any other loop. */
+#ifndef CI_KERNELS_KERNELS_H
+#define CI_KERNELS_KERNELS_H
+
+#include "codegen/at.h"
+#include "codegen/codegen.h"
+
+/* What a value of a body is made of, and nothing else; it yields the value. */
+typedef struct CiHole {
+    CiStmts body;
+    const CiStmt *load; /* the only one, where the value is an element of memory; else NULL */
+} CiHole;
+
+/* A product's loops, taken apart. */
+typedef struct CiProductLoops {
+    CiProduct product;
+    CiStmt *row, *column;                            /* loops over points */
+    const CiExpr *row_var, *column_var, *step;       /* of the bodies in the holes */
+    const CiExpr *row_extent, *column_extent, *length;
+    CiHole left, right; /* factors: of a row and a step, of a step and a column */
+    CiStmts behind;     /* what is done with the sum, at a row and a column */
+    CiMemory *sum;      /* which it finds here */
+    CiStmts *inside;    /* where the new loops go */
+} CiProductLoops;
+
+CiProductLoops ci_product_take_apart(CiBuild *b);
+/* What is behind, with the sum at that place; symbols of the kernel's axes, and what they are. */
+void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
+                           int count, const CiExpr *const *from, const CiExpr *const *to);
+
+/* cpu/product.c */
+void ci_product_in_registers(CiBuild *b, const CiFamily *family);
+
+/* gpu/product.c */
+void ci_product_in_shared_memory(CiBuild *b, const CiFamily *family);
+
+#endif

@@ -1,0 +1,190 @@
+"""Products of matrices as kernels of our own: right for every size and layout, of the same bits from
+whoever runs them, and one kernel with what is elementwise around them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cinductor import _core, compile, explain, products
+
+OURS = {"numerics": "close", "templates": "always", "verify": True}
+SIZES = [(0, 3, 4), (3, 0, 4), (3, 4, 0), (2, 1, 3), (5, 7, 9), (13, 20, 33), (64, 31, 16), (70, 9, 66)]
+
+
+def layer(x, w, b):
+    return np.maximum(x @ w + b, 0)
+
+
+def operands(dtype, m, k, n, left=False, right=False, stack=()):
+    rng = np.random.default_rng(m + 10 * k + 100 * n)
+    a = rng.standard_normal((*stack, k, m) if left else (*stack, m, k)).astype(dtype)
+    b = rng.standard_normal((n, k) if right else (k, n)).astype(dtype)
+    return a.swapaxes(-1, -2) if left else a, b.T if right else b, rng.standard_normal(n).astype(dtype)
+
+
+def assert_close(got, want, steps, *factors):
+    """A few ULP of the largest sum of magnitudes for each step."""
+    size = float(np.prod([np.abs(f).max(initial=0) for f in factors])) * max(steps, 1)
+    assert got.dtype == want.dtype and got.shape == want.shape
+    assert np.abs(got - want).max(initial=0) <= 4 * max(steps, 1) * np.finfo(want.dtype).eps * max(size, 1)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("layout", list(itertools.product((False, True), repeat=2)), ids=str)
+def test_values_and_bits(dtype, layout):
+    """Any sizes and the two ways that factors lie: NumPy's values, and the interpreter's bits."""
+    own, plain = (compile(layer, options=OURS, backend=backend, dynamic=True) for backend in ("c", "interp"))
+    for m, k, n in SIZES:
+        arrays = operands(dtype, m, k, n, *layout)
+        got, want = own(*arrays), layer(*arrays)
+        assert_close(got, want, k, *arrays[:2])
+        assert got.tobytes() == plain(*arrays).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(40, 64, 64), (7, 40, 24), (64, 33, 1000)], ids=str)
+def test_known_sizes_have_the_bits_of_any_sizes(shape):
+    """Panels, factors that are read as they lie, and unfused kernels add up in one order."""
+    arrays = operands("f4", *shape)
+    one = compile(layer, options=OURS)(*arrays)
+    apart = compile(layer, options={**OURS, "fusion": False})(*arrays)
+    many = compile(layer, options=OURS, dynamic=True)(*arrays)
+    assert one.tobytes() == apart.tobytes() == many.tobytes()
+
+
+def test_stacks():
+    def scores(q, k):
+        return np.exp(q @ k.swapaxes(-1, -2) * np.float32(0.125))
+
+    q, k = (np.random.default_rng(s).standard_normal((3, 2, 11, 8)).astype("f4") for s in (1, 2))
+    got = compile(scores, options=OURS)(q, k)
+    assert_close(got, scores(q, k), 8, q, k, np.exp(q @ k.swapaxes(-1, -2)))
+    shared = compile(lambda x, w: x @ w, options=OURS)
+    x, w, _ = operands("f8", 5, 6, 7, stack=(4,))
+    assert_close(shared(x, w), x @ w, 6, x, w)
+
+
+def test_factors_are_prologues():
+    """Of cheap operations: made where a factor is read, on either side."""
+
+    def scaled(x, w, s):
+        return (x * s) @ (np.abs(w) + s)
+
+    x, w, s = operands("f4", 37, 29, 29)
+    compiled = compile(scaled, options=OURS)
+    assert_close(compiled(x, w, s), scaled(x, w, s), 29, x, s, w + 4)
+    assert explain(compile(scaled, options=OURS), x, w, s).program.kernels == 1
+
+
+def test_one_kernel():
+    x, w, b = operands("f4", 30, 20, 40)
+    close = explain(compile(layer, options=OURS, dynamic=False), x, w, b).program
+    assert (close.kernels, close.externs) == (1, 0)
+    assert "k0: template product for i0<30 parallel" in close.text("kernels")
+    bits = explain(compile(layer, options={"templates": "always"}), x, w, b).program
+    assert (bits.kernels, bits.externs) == (1, 1)  # by default the library's bits
+    never = explain(compile(layer, options={**OURS, "templates": "never"}), x, w, b).program
+    assert never.externs == 1
+
+
+def test_rows_of_the_result_stay_apart():
+    """What reads more than one element of the product is another kernel."""
+
+    def normalised(x, w):
+        y = x @ w
+        return y / y.sum(1, keepdims=True)
+
+    x, w, _ = operands("f8", 12, 10, 9)
+    x, w = abs(x), abs(w)
+    assert_close(compile(normalised, options=OURS)(x, w), normalised(x, w), 10, x, w)
+    text = explain(compile(normalised, options=OURS), x, w).program.text("kernels")
+    assert "stay apart: a product stands alone in the first stage" in text
+
+
+def test_in_place():
+    def step(x, w):
+        x[:] = x @ w + x
+        return x
+
+    x, w, _ = operands("f4", 9, 9, 9)
+    want = step(x.copy(), w)
+    assert_close(compile(step, options=OURS)(x, w), want, 9, np.abs(want) + 1, w)
+
+
+def test_no_warning_of_what_is_not_there():
+    """Rows and columns beyond the end are none that NumPy would warn of."""
+    x, w, b = operands("f4", 5, 3, 5)
+    x[0, 0] = np.inf
+    w[:] = 1
+    with np.errstate(all="raise"):
+        compile(layer, options=OURS)(x, w, b)
+    x[1, 1] = 1e38
+    w[:] = 1e10
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        compile(layer, options=OURS)(x, w, b)
+
+
+def test_classes_of_shapes_are_measured_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(products, "_known", {})
+    monkeypatch.setattr(products, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
+    assert products.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # little
+    assert not products.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # much
+    for rows in (64, 70, 100, 130):
+        assert products.are_quicker("f32", 1, rows, 64, 64, 0, 0)
+    assert [kind[1][1] for kind in asked] == [64, 128]
+
+
+def test_measuring():
+    """Whatever it finds: it finds it, for each layout."""
+    for left, right in itertools.product((0, 1), repeat=2):
+        assert products._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
+
+
+def test_auto_asks(monkeypatch):
+    x, w, b = operands("f4", 30, 20, 40)
+    for answer in (True, False):
+        monkeypatch.setattr(products, "are_quicker", lambda *kind, answer=answer: answer)
+        program = explain(compile(layer, options={"numerics": "close"}), x, w, b).program
+        assert program.externs == (0 if answer else 1)
+
+
+def test_a_measurement_that_fails_is_the_librarys(monkeypatch):
+    def fail(*_, **__):
+        raise _core.CompileError("no")
+
+    monkeypatch.setattr(_core, "compile_text", fail)
+    assert products._is_quicker("f32", [1, 8, 8, 8], 0, 0) is False
+
+
+def test_no_other_types():
+    """Integers, complex numbers, vectors: the library's."""
+    for x, y in ((np.ones((3, 3), "i8"),) * 2, (np.ones((3, 3), "c8"),) * 2, (np.ones((3, 3)), np.ones(3))):
+        program = explain(compile(lambda a, b: a @ b, options=OURS), x, y).program
+        assert program.externs == 1
+
+
+BLOCKS = """
+symbols {s0 in [1, inf), s1 in [1, inf), s2 in [1, inf), s3 in [1, inf)}
+graph blocks(in0: f32[s0,s1,s2], in1: f32[s0,s3,s2], in2: f32[s3]) {
+  %0: f32[s0,s2,s3] order [0,2,1] = permute(in1, axes=[0,2,1])
+  %1: f32[s0,s1,s2] = absolute(in0)
+  %2: f32[s0,s1,s3] = product(%1, %0)
+  %3: f32[s0,s1,s3] = add(%2, in2)
+  return %3
+}
+"""
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 16, 64), (2, 70, 19, 5), (3, 1, 33, 65)], ids=str)
+def test_blocks_of_threads(shape):
+    """Walked on the processor: no race, no access outside, the bits of everybody else."""
+    s, m, k, n = shape
+    rng = np.random.default_rng(k)
+    arrays = [rng.standard_normal(x).astype("f4") for x in ((s, m, k), (s, n, k), (n,))]
+    run = {"options": {"numerics": "close", "verify": True}}
+    (got,), program = _core.compile_text(BLOCKS, arrays, device="cuda", backend="interp", **run)
+    (want,), _ = _core.compile_text(BLOCKS, arrays, backend="interp", **run)
+    assert "template product" in program.text("kernels")
+    assert got.tobytes() == want.tobytes()
+    assert_close(got, np.abs(arrays[0]) @ arrays[1].swapaxes(1, 2) + arrays[2], k, *arrays[:2])
