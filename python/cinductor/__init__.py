@@ -18,17 +18,26 @@ from ._core import (
     CompileError,
     CompilerNotFound,
     DeviceError,
+    Error,
     InternalError,
     LoweringError,
+    NoFolder,
     PromiseBroken,
+    RecompileError,
     Unsupported,
 )
 from .compile import compile, disable, reset, set_stance, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
+from .errors import (
+    AccuracyError,
+    BackendCompilerFailed,
+    ConstraintViolation,
+    RecompileLimitExceeded,
+)
 from .job import is_compiling
-from .notices import CinductorWarning
+from .notices import CacheWarning, CinductorWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
+    from .covered import Coverage as Coverage
     from .exporting import Program as Program
     from .machine import Device, device, devices, register_device
     from .profiling import KernelProfile as KernelProfile
@@ -51,18 +61,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccuracyError",
     "Array",
+    "BackendCompilerFailed",
+    "CacheWarning",
     "CinductorError",
     "CinductorWarning",
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
+    "ConstraintViolation",
     "Device",
     "DeviceError",
+    "Error",
     "Event",
     "InternalError",
     "LoweringError",
+    "NoFolder",
     "PromiseBroken",
+    "RecompileError",
+    "RecompileLimitExceeded",
     "Stream",
     "Unsupported",
     "cache",
@@ -70,6 +88,7 @@ __all__ = [
     "cond",
     "config",
     "configure_memory",
+    "coverage",
     "devices",
     "device",
     "disable",
@@ -161,6 +180,18 @@ def unload_ipython_extension(shell: Any) -> None:
     from .jupyter import unload
 
     unload(shell)
+
+
+def coverage() -> Coverage:
+    """What becomes of each public callable of NumPy in a captured function.
+
+    Functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs: "compiled",
+    "composed", "called", "answered" or "break", with the reason. print() gives a table; it iterates over rows
+    of name, how and reason. Arguments are taken to be arrays of compiled dtypes.
+    """
+    from .covered import coverage as run
+
+    return run()
 
 
 def export(

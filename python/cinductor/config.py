@@ -8,13 +8,14 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from . import _core
 from .notices import warn
 
+Mode = Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
     "reduce-overhead": {"graphs": True},
@@ -219,7 +220,7 @@ def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
     return asked
 
 
-def list_mode_options(mode: str | None = None) -> dict[str, Any]:
+def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
     """The options that each mode sets, or those of one mode."""
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
