@@ -13,6 +13,7 @@ typedef struct Flatten {
     CiValuesBuilder builder;
     int *slot_of; /* per buffer of the wrapper; -1: none yet */
     int *step_of; /* per line: the step to jump to for the code after it */
+    int *result_of; /* per buffer of the loops: its number among results, or -1 */
     bool has_region;
 } Flatten;
 
@@ -50,20 +51,19 @@ flatten_symbols(Flatten *flat)
     program->needs_table = program->values.nsymbols > 0;
 }
 
-static int
-result_number(const CiLoops *loops, const CiBuffer *buffer)
+/* By buffer: its number among those that leave the program, in the order of the results; or -1. */
+static void
+number_results(Flatten *flat)
 {
-    int number = 0;
+    const CiLoops *loops = flat->wrapper->kernels->loops;
+    flat->result_of = CI_NEW_ARRAY(flat->ctx, int, loops->nbuffers + 1);
+    for (int i = 0; i < loops->nbuffers; i++)
+        flat->result_of[i] = -1;
     for (int i = 0; i < loops->nresults; i++) {
-        const CiBuffer *other = loops->results[i].buffer;
-        bool is_first = other->kind == CI_BUFFER_temp;
-        for (int j = 0; j < i && is_first; j++)
-            is_first = loops->results[j].buffer != other;
-        if (other == buffer)
-            return number;
-        number += is_first;
+        const CiBuffer *buffer = loops->results[i].buffer;
+        if (buffer->kind == CI_BUFFER_temp && flat->result_of[buffer->id] < 0)
+            flat->result_of[buffer->id] = flat->program->nresults++;
     }
-    return -1;
 }
 
 static void
@@ -82,7 +82,7 @@ flatten_returns(Flatten *flat)
         plan->value.rank = result->rank;
         bool is_temp = result->buffer->kind == CI_BUFFER_temp;
         plan->value.input = is_temp ? -1 : result->buffer->input;
-        plan->value.result_buffer = is_temp ? result_number(loops, result->buffer) : -1;
+        plan->value.result_buffer = is_temp ? flat->result_of[result->buffer->id] : -1;
         plan->offset = zero_unless(flat, result->offset);
         plan->sizes = ci_values_row(&flat->builder, result->rank, result->sizes);
         plan->strides = ci_values_row(&flat->builder, result->rank, result->strides);
@@ -241,7 +241,7 @@ static int
 flatten_result(Flatten *flat, const CiBuffer *buffer)
 {
     CiProgram *program = flat->program;
-    int number = result_number(flat->wrapper->kernels->loops, buffer);
+    int number = flat->result_of[buffer->id];
     CI_REQUIRE(flat->ctx, number >= 0 && number < program->nresults);
     CiPlanResult *plan = &program->results[number];
     plan->buffer.dtype = buffer->dtype;
@@ -442,17 +442,6 @@ count_kernel_numbers(const CiWrapper *w)
     return count;
 }
 
-static int
-count_results(const CiLoops *loops)
-{
-    int count = 0;
-    for (int i = 0; i < loops->nresults; i++)
-        if (loops->results[i].buffer->kind == CI_BUFFER_temp &&
-            result_number(loops, loops->results[i].buffer) == count)
-            count++;
-    return count;
-}
-
 static void
 make_tables(Flatten *flat)
 {
@@ -464,7 +453,7 @@ make_tables(Flatten *flat)
         program->launches[i].nbuffers = -1;
     program->nexterns = w->nexterns;
     program->externs = CI_NEW_ARRAY(flat->ctx, CiPlanExtern, w->nexterns + 1);
-    program->nresults = count_results(w->kernels->loops);
+    number_results(flat);
     program->results = CI_NEW_ARRAY(flat->ctx, CiPlanResult, program->nresults + 1);
     flat->step_of = CI_NEW_ARRAY(flat->ctx, int, w->nlines + 1);
 }

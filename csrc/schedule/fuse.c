@@ -225,8 +225,7 @@ why_not_joined(CiScheduler *s, const CiDraft *a, const CiDraft *b, CiDraft *both
     if (a->nnests + b->nnests > s->target->max_fused_nests)
         return "the kernel is full";
     *both = join_drafts(s, a, b);
-    both->kernel = ci_plan_kernel(s, both->nnests, both->nests, &why);
-    return both->kernel ? NULL : why;
+    return ci_plan_joined(s, a, both, &why) ? NULL : why;
 }
 
 /* b becomes part of a; where a moves down, a stands where b stood. */

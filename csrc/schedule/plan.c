@@ -7,12 +7,12 @@
  * the very same element. */
 #include "schedule/plan.h"
 
-typedef struct CiPlanned {
+struct CiPlanned {
     CiNest *nest; /* over kernel symbols */
-    CiAxis inner[2 * CI_MAX_RANK];
+    CiAxis *inner;
     int ninner;
     int stage;
-} CiPlanned;
+};
 
 /* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer
  * ones. */
@@ -22,6 +22,7 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
     const CiExpr *from[2 * CI_MAX_RANK], *to[2 * CI_MAX_RANK];
     CiNest *copy = CI_NEW(s->ctx, CiNest);
     *copy = *nest;
+    out->inner = CI_NEW_ARRAY(s->ctx, CiAxis, nest->naxes + 1);
     out->ninner = 0;
     for (int k = 0; k < nest->naxes; k++) {
         CiAxis axis = nest->axes[k];
@@ -381,11 +382,12 @@ as_flat(CiScheduler *s, const CiNest *nest, int count, const CiDraftNest *nests)
     return nest;
 }
 
+/* Nests from number `first` on, behind those that are planned already. */
 static const char *
-plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
+plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiDraftNest *nests,
+          CiPlanned *all)
 {
-    CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, count);
-    for (int k = 0; k < count; k++) {
+    for (int k = first; k < count; k++) {
         const CiNest *nest = nests[k].nest;
         nest = kernel->nouter ? nest : as_flat(s, nest, count, nests);
         const char *why = place_nest(s, kernel, nest, all, k);
@@ -416,19 +418,22 @@ new_kernel(CiScheduler *s, const CiNest *nest, int nouter)
 }
 
 /* Over as many of the nest's point axes as can be, but at least `fewest`. */
-static CiKernel *
-plan_over(CiScheduler *s, const CiNest *nest, int fewest, int count, const CiDraftNest *nests,
-          const char **why)
+static bool
+plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiDraft *draft, const char **why)
 {
     for (int nouter = nest->npoint; nouter >= fewest; nouter--) {
         CiKernel *kernel = new_kernel(s, nest, nouter);
-        const char *reason = plan_with(s, kernel, count, nests);
-        if (!reason)
-            return kernel;
+        CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, draft->nnests);
+        const char *reason = plan_from(s, kernel, 0, draft->nnests, draft->nests, all);
+        if (!reason) {
+            draft->kernel = kernel;
+            draft->planned = all;
+            return true;
+        }
         if (!*why)
             *why = reason;
     }
-    return NULL;
+    return false;
 }
 
 /* The first nest whose outermost axis is another one, of those with the fewest axes; or NULL. */
@@ -445,20 +450,69 @@ find_other(const CiNest *least, int count, const CiDraftNest *nests)
     return other;
 }
 
-CiKernel *
-ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char **why)
+static const CiNest *
+find_least(int count, const CiDraftNest *nests)
 {
     const CiNest *least = nests[0].nest;
     for (int k = 1; k < count; k++) {
         if (nests[k].nest->npoint < least->npoint)
             least = nests[k].nest;
     }
+    return least;
+}
+
+static bool
+plan_draft(CiScheduler *s, CiDraft *draft, const char **why)
+{
+    const CiNest *least = find_least(draft->nnests, draft->nests);
+    const CiNest *other = find_other(least, draft->nnests, draft->nests);
     *why = NULL;
-    const CiNest *other = find_other(least, count, nests);
-    CiKernel *kernel = other ? plan_over(s, least, 1, count, nests, why) : NULL;
-    if (!kernel && other)
-        kernel = plan_over(s, other, 1, count, nests, why);
-    return kernel ? kernel : plan_over(s, least, 0, count, nests, why);
+    if (other && (plan_over(s, least, 1, draft, why) || plan_over(s, other, 1, draft, why)))
+        return true;
+    return plan_over(s, least, 0, draft, why);
+}
+
+/* Its stages may grow, and those of the kernel stay. */
+static CiKernel *
+copy_kernel(CiScheduler *s, const CiKernel *kernel)
+{
+    CiKernel *copy = CI_NEW(s->ctx, CiKernel);
+    *copy = *kernel;
+    copy->stages = CI_NEW_ARRAY(s->ctx, CiStage, kernel->nstages + 1);
+    copy->capstages = kernel->nstages;
+    for (int k = 0; k < kernel->nstages; k++) {
+        copy->stages[k] = kernel->stages[k];
+        copy->stages[k].capnests = kernel->stages[k].nnests;
+    }
+    return copy;
+}
+
+/* The first kernel that would be tried for both is the one of the first with more in it. */
+static bool
+goes_on(const CiDraft *first, const CiDraft *both)
+{
+    if (!first->planned || !first->kernel->nouter ||
+        both->nests[first->nnests - 1].position != first->nests[first->nnests - 1].position)
+        return false;
+    const CiNest *least = find_least(first->nnests, first->nests);
+    return first->kernel->nouter == least->npoint && extents_match(first->kernel, least, 0) &&
+           find_least(both->nnests, both->nests) == least;
+}
+
+bool
+ci_plan_joined(CiScheduler *s, const CiDraft *first, CiDraft *both, const char **why)
+{
+    if (!goes_on(first, both))
+        return plan_draft(s, both, why);
+    CiKernel *kernel = copy_kernel(s, first->kernel);
+    CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, both->nnests);
+    for (int k = 0; k < first->nnests; k++)
+        all[k] = first->planned[k];
+    if (plan_from(s, kernel, first->nnests, both->nnests, both->nests, all))
+        return plan_draft(s, both, why);
+    both->kernel = kernel;
+    both->planned = all;
+    return true;
 }
 
 CiKernel *
@@ -498,9 +552,7 @@ CiKernel *
 ci_plan_draft(CiScheduler *s, CiDraft *draft)
 {
     const char *why = NULL;
-    if (!draft->kernel)
-        draft->kernel = ci_plan_kernel(s, draft->nnests, draft->nests, &why);
-    if (!draft->kernel)
+    if (!draft->kernel && !plan_draft(s, draft, &why))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
     return draft->kernel;
 }

@@ -16,6 +16,7 @@ typedef struct CiDraftNest {
 } CiDraftNest;
 
 typedef struct CiScheduler CiScheduler;
+typedef struct CiPlanned CiPlanned; /* plan.c: a nest in the kernel it is planned for */
 
 /* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call,
  * or what the host reads, or a region. */
@@ -29,6 +30,7 @@ typedef struct CiDraft {
     CiScheduler *inner[2]; /* of a region: its blocks as CiKernel.inner */
     bool is_tree;          /* of a region: it becomes a tree inside one kernel */
     CiKernel *kernel;
+    CiPlanned *planned; /* by nest, of the kernel; or NULL */
 } CiDraft;
 
 /* What all blocks share. */
@@ -91,8 +93,9 @@ const CiNest *ci_refit_axes(CiScheduler *s, const CiNest *nest, int count,
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 
-/* plan.c: the kernel that nests would make together, or NULL with *why. */
-CiKernel *ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char **why);
+/* plan.c: the kernel that nests make together. */
+/* The kernel of a draft with all nests of `first` and more: false with *why where there is none. */
+bool ci_plan_joined(CiScheduler *s, const CiDraft *first, CiDraft *both, const char **why);
 CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
 void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 
