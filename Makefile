@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -34,8 +34,10 @@ test-arm: $(TESTING)
 
 lint: lint-python lint-c
 
-lint-python: $(TESTING)
+lint-python: $(VENV)/.with-lint
 	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -m mypy.stubtest cinductor._core --ignore-disjoint-bases
 
 lint-c: $(TESTING)
 	for cc in gcc clang; do \
@@ -47,6 +49,10 @@ lint-c: $(TESTING)
 	    || exit 1; \
 	  fi; \
 	done
+
+# The site, into docs/_build/html: every page of docs/, and those that come from tables.
+docs: $(VENV)/.with-docs
+	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 demo: $(VENV)/.with-demo
 	$(PY) examples/quantize_photo.py examples/out

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,10 @@ def test_explain(file, capsys):
     assert "compiled whole" in capsys.readouterr().out
     assert main(["explain", f"{file}:scaled", "--make", "inputs", "--level", "graph"]) == 0
     assert "exp" in capsys.readouterr().out
+    page = Path(file).parent / "report.html"
+    assert main(["explain", f"{file}:scaled", "--make", "inputs", "--save", str(page)]) == 0
+    assert "report.html is written" in capsys.readouterr().out
+    assert page.read_text().startswith("<!doctype html>")
 
 
 def test_bench(file, capsys):

@@ -416,7 +416,7 @@ print("alive")
 
 
 DROPPED = """
-import gc, threading
+import gc, json, threading
 import numpy as np
 import cinductor
 

@@ -289,8 +289,9 @@ LATE = {
     "compile.py",
     "arrays/array.py",
     "arrays/calls.py",
-    "explanation.py",
+    "events.py",
     "job.py",
+    "report/explanation.py",
 }
 
 

@@ -304,7 +304,7 @@ def f(a):
     assert (printed.line, printed.source, printed.reason) == (4, 'print(end="")', "calls print")
     assert (trimmed.line, trimmed.source) == (5, "c = np.trim_zeros(b[0])") and "trim_zeros" in trimmed.reason
     assert printed.file == fn.__code__.co_filename
-    text = str(report)
+    text = report.full()
     assert "  line 4: calls print\n" in text and '\n      print(end="")\n' in text
     assert text.startswith(f"f, {printed.file}:2\n")
     assert "-> return the value and print it outside" in text
@@ -376,7 +376,7 @@ def test_explain_says_why_each_specialisation_was_made():
 
 def test_explain_has_one_name_for_each_level():
     report = cinductor.explain(compile(lambda x: x * 2 + 1, backend="interp"), X)
-    titles = [line[:-1] for line in str(report).splitlines() if line[-1:] == ":" and line[0] != " "]
+    titles = [line[:-1] for line in report.full().splitlines() if line[-1:] == ":" and line[0] != " "]
     assert [t for t in titles if " " not in t][-6:] == ["timings", "graph", "loops", "kernels", "procs", "wrapper"]
     assert "def call(in0):" in report.wrapper and report.source == ""
     with pytest.raises(AttributeError):

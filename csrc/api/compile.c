@@ -8,6 +8,7 @@
 
 #include "base/os.h"
 #include "device/cpu/compiler.h"
+#include "ir/choices.h"
 #include "ir/range.h"
 #include "lower/lower.h"
 #include "passes/pass.h"
@@ -195,6 +196,7 @@ schedule(Job *job, CiLoops *loops)
     backend->compiler->fill_target(target, request->options);
     target->device = backend->device->name;
     target->backend = backend->compiler->name;
+    ci_choices_set(job->ctx, target, request->options->choices);
     lap_ms(job);
     CiKernels *kernels = ci_schedule(loops, target, &options);
     request->info.schedule_ms = lap_ms(job);
@@ -305,8 +307,8 @@ compile_body(CiContext *ctx, void *arg)
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);
-    CiStatus status = ci_program_open(wrapper, &request->queue, job->executable, &request->program,
-                                      message, sizeof message);
+    CiStatus status = ci_program_open(wrapper, request->options, &request->queue, job->executable,
+                                      &request->program, message, sizeof message);
     if (status)
         ci_fail(ctx, status, "%s", message);
 }

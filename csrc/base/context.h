@@ -75,6 +75,8 @@ _Noreturn void ci_fail(CiContext *ctx, CiStatus status, const char *format, ...)
 CiStatus ci_protect(CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
 const char *ci_status_name(CiStatus status); /* "SHAPE" */
+/* What the last line of a compiler's message begins with, before the path of the source. */
+#define CI_SOURCE_LINE "source: "
 const char *ci_status_text(CiStatus status);
 
 /* A place in the user's source; file is never NULL ("" when unknown) and outlives its context. quiet:

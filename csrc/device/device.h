@@ -20,6 +20,7 @@ typedef struct CiOptions {
 #define CI_OPTION_int int64_t
 #define CI_OPTION_text const char *
 #define CI_OPTION_levels const char *
+#define CI_OPTION_choices const char *
 #define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
 #include "base/options.def"
 #undef OPTION

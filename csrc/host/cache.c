@@ -211,25 +211,32 @@ ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, char *
     return false;
 }
 
+static int
+write_entry(CiCache *cache, const char *path, const char *key, const char *extension,
+            const void *payload, size_t size)
+{
+    Trailer trailer = make_trailer(key, extension, payload, size);
+    char *whole = malloc(size + sizeof trailer);
+    if (!whole)
+        return ENOMEM;
+    if (size)
+        memcpy(whole, payload, size);
+    memcpy(whole + size, &trailer, sizeof trailer);
+    int error = ci_os_write_atomic(path, whole, size + sizeof trailer);
+    /* Someone may have removed the directory under a running program. */
+    if (error == ENOENT && !ci_os_make_directories(cache->directory))
+        error = ci_os_write_atomic(path, whole, size + sizeof trailer);
+    free(whole);
+    return error;
+}
+
 bool
 ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
                size_t size, char *out, size_t capacity)
 {
     if (!entry_path(cache, key_hex, extension, out, capacity))
         return false;
-    Trailer trailer = make_trailer(key_hex, extension, payload, size);
-    char *whole = malloc(size + sizeof trailer);
-    int error = whole ? 0 : ENOMEM;
-    if (whole) {
-        if (size)
-            memcpy(whole, payload, size);
-        memcpy(whole + size, &trailer, sizeof trailer);
-        error = ci_os_write_atomic(out, whole, size + sizeof trailer);
-        /* Someone may have removed the directory under a running program. */
-        if (error == ENOENT && !ci_os_make_directories(cache->directory))
-            error = ci_os_write_atomic(out, whole, size + sizeof trailer);
-        free(whole);
-    }
+    int error = write_entry(cache, out, key_hex, extension, payload, size);
     if (error)
         warn(cache, TROUBLE_store,
              "nothing can be stored in the disk cache %s: %s; make room, or set "
@@ -239,6 +246,34 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
     else
         atomic_fetch_add(&cache->stores, 1);
     return !error;
+}
+
+/* ---- notes ---- */
+
+#define NOTE "note"
+
+size_t
+ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity)
+{
+    char path[PATH_MAX];
+    void *data = NULL;
+    size_t size = 0;
+    if (!entry_path(cache, key_hex, NOTE, path, sizeof path) || check_entry(path, key_hex, NOTE) ||
+        ci_os_read(path, &data, &size))
+        return 0;
+    size -= sizeof(Trailer);
+    if (size <= capacity)
+        memcpy(out, data, size);
+    free(data);
+    return size <= capacity ? size : 0;
+}
+
+void
+ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size)
+{
+    char path[PATH_MAX];
+    if (entry_path(cache, key_hex, NOTE, path, sizeof path))
+        (void)write_entry(cache, path, key_hex, NOTE, payload, size);
 }
 
 /* ---- building ---- */
@@ -319,6 +354,12 @@ is_entry(const char *name)
     return ci_folder_is_key(name, length) && name[length] == '.' && is_word(name + length + 1);
 }
 
+static bool
+is_note(const char *name)
+{
+    return !strcmp(strrchr(name, '.') + 1, NOTE);
+}
+
 static void
 count_entry(void *arg, const char *path, const char *name)
 {
@@ -326,6 +367,10 @@ count_entry(void *arg, const char *path, const char *name)
     CiFileInfo file;
     if (!is_entry(name) || ci_os_stat(path, &file) || !file.is_regular)
         return;
+    if (is_note(name)) {
+        info->notes++;
+        return;
+    }
     info->entries++;
     info->bytes += file.size;
 }
@@ -352,8 +397,8 @@ static void
 clear_entry(void *arg, const char *path, const char *name)
 {
     int64_t *removed = arg;
-    if (is_entry(name))
-        *removed += unlink(path) == 0;
+    if (is_entry(name) && unlink(path) == 0)
+        *removed += !is_note(name);
 }
 
 int64_t

@@ -18,7 +18,7 @@ typedef struct CiCache CiCache;
 
 typedef struct CiCacheInfo {
     char directory[4096];
-    int64_t entries, bytes, hits, misses, stores, rejected;
+    int64_t entries, bytes, notes, hits, misses, stores, rejected;
 } CiCacheInfo;
 
 /* path NULL: $CINDUCTOR_CACHE_DIR, else $XDG_CACHE_HOME/cinductor, else ~/.cache/cinductor, else
@@ -35,6 +35,10 @@ bool ci_cache_find(CiCache *cache, const char *key_hex, const char *extension, c
 /* Stores payload; true and its path when it is there afterwards. */
 bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
                     size_t size, char *out, size_t capacity);
+/* A note of what entries are, which is none itself: small, written without a word where it cannot be.
+ * The size of one that is there, whole and fits; else 0. */
+size_t ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity);
+void ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size);
 /* Only one thread of one process makes an entry at a time: CI_LOCK_taken comes with the entry's path
  * in out where somebody else has stored it meanwhile, else with *lock, to be given back. Without a
  * lock, after a long wait, the caller makes the entry all the same. */

@@ -22,6 +22,7 @@ typedef struct CiTarget {
     int max_fused_nests;
     int64_t unroll_limit; /* reductions at most this long are unrolled */
     bool dtypes[CI_DTYPE_COUNT];
+    const int64_t *choices; /* values of choices.def that the user asks for; NULL: the rows' */
 } CiTarget;
 
 #endif

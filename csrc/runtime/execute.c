@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/float_flags.h"
-#include "runtime/plan.h"
+#include "runtime/watch.h"
 
 #define SMALL_POINTERS 96
 #define SMALL_VALUES 256
@@ -205,52 +205,84 @@ swap_slots(void **slots, const CiStep *step)
     slots[step->other] = kept;
 }
 
+/* One step; the one before the next to run is in *at. */
+static int32_t
+run_step(Frame *frame, const CiStep **at)
+{
+    const CiStep *step = *at;
+    int32_t status = CI_OK;
+    void **slots = frame->slots;
+    switch (step->kind) {
+    case CI_STEP_alloc:
+        status = take_memory(&frame->queue, frame->program->slots[step->slot].on_host,
+                             frame->values[step->value], &slots[step->slot]);
+        break;
+    case CI_STEP_alloc_result:
+        status = new_result(frame, step);
+        break;
+    case CI_STEP_reuse:
+        slots[step->slot] = slots[step->other];
+        slots[step->other] = NULL;
+        break;
+    case CI_STEP_swap:
+        swap_slots(slots, step);
+        break;
+    case CI_STEP_free:
+        give_slot(frame, step->slot);
+        break;
+    case CI_STEP_copy_in:
+    case CI_STEP_copy_out:
+        status = copy_memory(frame, step);
+        break;
+    case CI_STEP_launch:
+        status = launch_kernel(frame, step->number);
+        break;
+    case CI_STEP_extern:
+        status = call_extern(frame, step->number);
+        break;
+    case CI_STEP_define:
+        status = define_symbol(frame, step);
+        break;
+    case CI_STEP_check:
+        if (!*(const uint8_t *)slots[step->slot])
+            status = fail_check(frame, step->number);
+        break;
+    default:
+        status = run_region_step(frame, at);
+    }
+    return status;
+}
+
 static int32_t
 run_steps(Frame *frame)
 {
     int32_t status = CI_OK;
-    void **slots = frame->slots;
     for (const CiStep *step = frame->program->steps; !status; step++) {
-        switch (step->kind) {
-        case CI_STEP_alloc:
-            status = take_memory(&frame->queue, frame->program->slots[step->slot].on_host,
-                                 frame->values[step->value], &slots[step->slot]);
+        if (step->kind == CI_STEP_return)
             break;
-        case CI_STEP_alloc_result:
-            status = new_result(frame, step);
+        status = run_step(frame, &step);
+    }
+    return status;
+}
+
+/* The same, each step beside what is said of it. */
+static int32_t
+run_watched(Frame *frame)
+{
+    CiWatching watching = {.program = frame->program,
+                           .slots = frame->slots,
+                           .values = frame->values,
+                           .message = frame->call->message,
+                           .message_size = frame->call->message_size};
+    int32_t status = CI_OK;
+    for (const CiStep *step = frame->program->steps; !status; step++) {
+        const CiStep *own = step;
+        status = ci_watch_before(&watching, own);
+        if (status || step->kind == CI_STEP_return)
             break;
-        case CI_STEP_reuse:
-            slots[step->slot] = slots[step->other];
-            slots[step->other] = NULL;
-            break;
-        case CI_STEP_swap:
-            swap_slots(slots, step);
-            break;
-        case CI_STEP_free:
-            give_slot(frame, step->slot);
-            break;
-        case CI_STEP_copy_in:
-        case CI_STEP_copy_out:
-            status = copy_memory(frame, step);
-            break;
-        case CI_STEP_launch:
-            status = launch_kernel(frame, step->number);
-            break;
-        case CI_STEP_extern:
-            status = call_extern(frame, step->number);
-            break;
-        case CI_STEP_define:
-            status = define_symbol(frame, step);
-            break;
-        case CI_STEP_check:
-            if (!*(const uint8_t *)slots[step->slot])
-                status = fail_check(frame, step->number);
-            break;
-        case CI_STEP_return:
-            return CI_OK;
-        default:
-            status = run_region_step(frame, &step);
-        }
+        status = run_step(frame, &step);
+        if (!status)
+            status = ci_watch_after(&watching, own);
     }
     return status;
 }
@@ -288,7 +320,7 @@ run_frame(Frame *frame, int64_t *table)
     call->fault.kind = 0;
     call->reason = NULL;
     ci_float_flags_clear();
-    int32_t status = run_steps(frame);
+    int32_t status = program->watch ? run_watched(frame) : run_steps(frame);
     call->float_flags = frame->flags | ci_float_flags_read();
     if (call->symbols && program->values.nsymbols) /* a program without values has no table */
         memcpy(call->symbols, frame->values, sizeof *table * (size_t)program->values.nsymbols);

@@ -3,7 +3,8 @@
  * else. */
 #include <string.h>
 
-#include "runtime/plan.h"
+#include "runtime/watch.h"
+#include "wrapper/place.h"
 
 typedef struct Flatten {
     CiProgram *program;
@@ -468,8 +469,67 @@ make_tables(Flatten *flat)
     flat->step_of = CI_NEW_ARRAY(flat->ctx, int, w->nlines + 1);
 }
 
+/* Of the steps that a line has become: what it is, and the user's line. */
+static void
+name_steps(Flatten *flat, const CiLine *line)
+{
+    CiWatch *watch = flat->program->watch;
+    const char *what = line->kernel ? line->kernel->name
+                       : line->ext  ? ci_extern_print_name(line->ext->ext)
+                                    : ci_line_row(line->kind)->name;
+    const char *text = line->loc.line
+                           ? ci_format(flat->ctx, "%s (%s:%d)", what, line->loc.file, line->loc.line)
+                           : copy_name(flat->ctx, what);
+    while (watch->nsteps < flat->program->nsteps)
+        CI_PUSH(flat->ctx, watch->steps, watch->nsteps, watch->capsteps, text);
+}
+
+/* A line that is no step begins with the next one, and ends with the one before. */
+static int
+step_from(const Flatten *flat, int line)
+{
+    return line > 0 ? flat->step_of[line - 1] + 1 : 0;
+}
+
+static void
+watch_slot(Flatten *flat, const CiBuffer *buffer)
+{
+    CiWatchedSlot *slot = &flat->program->watch->slots[flat->slot_of[buffer->id]];
+    const CiLife *life = &flat->wrapper->lives[buffer->id];
+    bool is_own = buffer->kind == CI_BUFFER_temp;
+    slot->name = copy_name(flat->ctx, buffer->name);
+    slot->dtype = buffer->dtype;
+    slot->is_host = buffer->kind != CI_BUFFER_scalar && ci_wrapper_is_on_host(flat->wrapper, buffer);
+    slot->first = is_own ? step_from(flat, life->first) : 0;
+    slot->last = is_own ? flat->step_of[life->last] : 0;
+    if (is_own)
+        slot->bytes = number_of(flat, ci_buffer_bytes(flat->wrapper->kernels->loops->sym, buffer));
+}
+
+/* What the plan says of each slot, whatever the lines that take and give back memory say. */
+static void
+flatten_watch(Flatten *flat)
+{
+    const CiWrapper *w = flat->wrapper;
+    CiWatch *watch = flat->program->watch;
+    watch->slots = CI_NEW_ARRAY(flat->ctx, CiWatchedSlot, flat->program->nslots + 1);
+    watch->stores = CI_NEW_ARRAY(flat->ctx, const bool *, flat->program->nlaunches + 1);
+    for (int i = 0; i < w->nbuffers; i++)
+        if (flat->slot_of[i] >= 0)
+            watch_slot(flat, w->buffers[i]);
+    for (int i = 0; i < w->nlines; i++) {
+        const CiKernel *kernel = w->lines[i].kernel;
+        if (!kernel)
+            continue;
+        bool *stores = CI_NEW_ARRAY(flat->ctx, bool, kernel->nbuffers + 1);
+        for (int k = 0; k < kernel->nbuffers; k++)
+            stores[k] = kernel->is_stored[k];
+        watch->stores[kernel->id] = stores;
+    }
+}
+
 void
-ci_program_flatten(CiProgram *program, const CiWrapper *wrapper)
+ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions *options)
 {
     Flatten flat = {.program = program, .ctx = program->ctx, .wrapper = wrapper};
     ci_values_begin(&flat.builder, flat.ctx, &program->values);
@@ -477,8 +537,15 @@ ci_program_flatten(CiProgram *program, const CiWrapper *wrapper)
     flatten_symbols(&flat);
     flatten_returns(&flat);
     flatten_inputs(&flat);
-    for (int i = 0; i < wrapper->nlines; i++)
+    program->watch = ci_watch_new(flat.ctx, options);
+    for (int i = 0; i < wrapper->nlines; i++) {
         flatten_line(&flat, &wrapper->lines[i], i);
+        flat.step_of[i] = program->nsteps - 1;
+        if (program->watch)
+            name_steps(&flat, &wrapper->lines[i]);
+    }
+    if (program->watch)
+        flatten_watch(&flat);
     if (!program->needs_table)
         finish_static(program);
     program->work = count_work(&flat);

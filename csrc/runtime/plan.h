@@ -80,6 +80,7 @@ typedef struct CiPlanSource { /* of an extent, or of an integer argument (axis -
     int scalar; /* its slot in CiCall.scalars */
 } CiPlanSource;
 
+struct CiWatch;
 struct CiProgram {
     atomic_int references;
     CiContext *ctx;
@@ -114,12 +115,13 @@ struct CiProgram {
     int max_arguments; /* pointers one launch or extern takes */
     int max_rows;      /* operands of one extern, and its result */
     int64_t work;
+    struct CiWatch *watch; /* what runs are held against, or NULL */
 };
 
 #define CI_RETURN_VALUE_LIMIT 1024
 
 /* Fills a program, zeroed but for ctx and queue. Fails through program->ctx. */
-void ci_program_flatten(CiProgram *program, const CiWrapper *wrapper);
+void ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions *options);
 /* A launch with everything filled that depends on values. */
 void ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch);
 

@@ -7,6 +7,7 @@
 typedef struct Opening {
     CiProgram *program;
     const CiWrapper *wrapper;
+    const CiOptions *options;
 } Opening;
 
 static void
@@ -14,7 +15,7 @@ flatten_body(CiContext *ctx, void *arg)
 {
     (void)ctx;
     Opening *opening = arg;
-    ci_program_flatten(opening->program, opening->wrapper);
+    ci_program_flatten(opening->program, opening->wrapper, opening->options);
 }
 
 static void
@@ -33,8 +34,8 @@ give_message(CiContext *ctx, CiStatus status, char *message, size_t capacity)
 }
 
 CiStatus
-ci_program_open(const CiWrapper *wrapper, const CiQueue *queue, CiExecutable *executable,
-                CiProgram **out, char *message, size_t capacity)
+ci_program_open(const CiWrapper *wrapper, const CiOptions *options, const CiQueue *queue,
+                CiExecutable *executable, CiProgram **out, char *message, size_t capacity)
 {
     *out = NULL;
     CiContext *ctx = ci_context_open();
@@ -46,7 +47,7 @@ ci_program_open(const CiWrapper *wrapper, const CiQueue *queue, CiExecutable *ex
         program->ctx = ctx;
         program->queue = *queue;
         atomic_init(&program->references, 1);
-        status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper});
+        status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper, options});
     }
     if (status)
         return give_message(ctx, status, message, capacity);

@@ -50,15 +50,18 @@ typedef struct CiCall {
     int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
     bool has_symbols;   /* in, too: ci_program_symbols has filled them, sizes are not read */
     const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
-    CiFault fault;      /* out */
+    char *message; /* out, of message_size bytes or NULL: of CI_ERR_ASSERT, what does not hold */
+    size_t message_size;
+    CiFault fault; /* out */
     unsigned
         float_flags; /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
 } CiCall;
 
 /* Flattens a wrapper into a program of its own memory. Owns the executable from then on (NULL when
- * no kernel has loops) and retains the externs; the wrapper's context may go. On failure *program
+ * no kernel has loops) and retains the externs; options say what runs are held against; the wrapper's context may go. On failure *program
  * is NULL, nothing is taken and message (of capacity bytes) tells why. */
-CiStatus ci_program_open(const CiWrapper *wrapper, const CiQueue *queue, CiExecutable *executable,
+CiStatus ci_program_open(const CiWrapper *wrapper, const CiOptions *options, const CiQueue *queue,
+                         CiExecutable *executable,
                          CiProgram **program, char *message, size_t capacity);
 CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);

@@ -2,23 +2,7 @@
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "schedule/plan.h"
 
-/* Outer points below which a long fold is split into chunks. */
-#define CI_FEW_POINTS 16
-/* Lanes in a tile of an outer axis alone. */
-#define CI_FLAT_TILE 1024
-/* Columns that a unit goes down at most, and units that it leaves at least. */
-#define CI_MOST_COLUMNS 512
-#define CI_UNITS 8
-/* Elements of one chunk of a split fold, times its lanes. */
-#define CI_SPLIT_ELEMENTS 65536
-/* Inner extents up to here are walked serially with lanes outside when order allows. */
-#define CI_SMALL_INNER 64
 #define CI_PARTIAL_BYTES 64
-/* Elements of a block, from which on it is a part of a split. */
-#define LONG_BLOCK 512
-/* Subtrees of a split pairwise fold, at most; elements of one of them, at least. */
-#define MOST_SUBTREES 64
-#define LEAST_SUBTREE 16384
 
 static bool
 can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
@@ -31,9 +15,9 @@ can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const 
     return c1 == ci_expr_mul(s->sym, c2, extent);
 }
 
-static bool
-can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const CiExpr *inner,
-               const CiExpr *extent)
+bool
+ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,
+                  const CiExpr *inner, const CiExpr *extent)
 {
     if (!can_merge_index(s, nest->store, outer, inner, extent))
         return false;
@@ -46,8 +30,8 @@ can_merge_nest(CiScheduler *s, const CiNest *nest, const CiExpr *outer, const Ci
 }
 
 /* Axes at positions k and k + 1 of the nest become one with variable var. */
-static void
-merge_nest(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent)
+void
+ci_merge_axes(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent)
 {
     const CiExpr *from[2] = {nest->axes[k].var, nest->axes[k + 1].var};
     const CiExpr *to[2] = {ci_expr_const(s->sym, 0), var};
@@ -81,7 +65,7 @@ try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
     CiKernelAxis a = kernel->outer[k], b = kernel->outer[k + 1];
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            if (!can_merge_nest(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
+            if (!ci_can_merge_axes(s, kernel->stages[t].nests[n], a.var, b.var, b.extent))
                 return false;
         }
     }
@@ -89,7 +73,7 @@ try_merge_outer(CiScheduler *s, CiKernel *kernel, int k)
     const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
-            merge_nest(s, kernel->stages[t].nests[n], k, var, extent);
+            ci_merge_axes(s, kernel->stages[t].nests[n], k, var, extent);
     }
     drop_axis(kernel->outer, &kernel->nouter, k, var, extent);
     return true;
@@ -114,13 +98,13 @@ try_merge_inner(CiScheduler *s, CiKernel *kernel, CiStage *stage, int k)
         bool is_mixed = position < nest->npoint && position + 1 >= nest->npoint;
         bool is_scan = nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
         bool is_ordered = position >= nest->npoint && divides_block(nest, position + 1);
-        if (is_mixed || is_scan || is_ordered || !can_merge_nest(s, nest, a.var, b.var, b.extent))
+        if (is_mixed || is_scan || is_ordered || !ci_can_merge_axes(s, nest, a.var, b.var, b.extent))
             return false;
     }
     const CiExpr *extent = ci_expr_mul(s->sym, a.extent, b.extent);
     const CiExpr *var = ci_expr_index(s->sym, ci_format(s->ctx, "j%d", k), extent);
     for (int n = 0; n < stage->nnests; n++)
-        merge_nest(s, stage->nests[n], position, var, extent);
+        ci_merge_axes(s, stage->nests[n], position, var, extent);
     drop_axis(stage->axes, &stage->naxes, k, var, extent);
     return true;
 }
@@ -165,10 +149,10 @@ typedef struct CiLaneVotes {
 static void
 count_lane_votes(CiScheduler *s, const CiKernel *kernel, const CiStage *stage, CiLaneVotes *votes)
 {
-    const CiExpr *length = ci_expr_const(s->sym, 1);
+    CiAmount length = ci_amount(1);
     for (int k = 0; k < stage->naxes; k++)
-        length = ci_expr_mul(s->sym, length, stage->axes[k].extent);
-    if (length->high > CI_SMALL_INNER)
+        length = ci_amount_of(length, stage->axes[k].extent);
+    if (ci_amount_high(length) > CI_CHOOSE(s, small_inner))
         votes->is_small = false;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
@@ -197,7 +181,7 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
         return true;
     if (votes.needs_inner)
         return false;
-    bool has_wide_outer = kernel->outer[kernel->nouter - 1].extent->high >= CI_SMALL_INNER;
+    bool has_wide_outer = kernel->outer[kernel->nouter - 1].extent->high >= CI_CHOOSE(s, small_inner);
     return has_wide_outer && (votes.is_small || votes.outer > votes.inner);
 }
 
@@ -236,7 +220,7 @@ can_split_running(const CiScheduler *s, const CiKernel *kernel)
 /* A pairwise fold in subtrees of its only block, in that block's chunks, or in its blocks where
  * these are long. */
 static bool
-can_split_order(const CiNest *nest)
+can_split_order(const CiScheduler *s, const CiNest *nest)
 {
     int nouter = nest->naxes - nest->npoint - nest->order.ninner;
     if (nest->order.kind == CI_FOLD_fused)
@@ -247,7 +231,7 @@ can_split_order(const CiNest *nest)
     if (!nouter)
         return true;
     const CiAxis *last = &nest->axes[nest->naxes - 1];
-    return nest->order.ninner == 1 && !nest->order.chunk && last->extent->low >= LONG_BLOCK;
+    return nest->order.ninner == 1 && !nest->order.chunk && last->extent->low >= CI_CHOOSE(s, long_block);
 }
 
 bool
@@ -269,7 +253,7 @@ ci_can_split(CiScheduler *s, const CiKernel *kernel)
         if (nest->fold == CI_OP_none)
             continue;
         if (ci_op_kind(nest->fold) == CI_OPKIND_scan ||
-            nest->naxes - nest->npoint != kernel->stages[0].naxes || !can_split_order(nest))
+            nest->naxes - nest->npoint != kernel->stages[0].naxes || !can_split_order(s, nest))
             return false;
         has_fold = true;
     }
@@ -299,7 +283,7 @@ label_stages(CiKernel *kernel)
 
 /* Elements of the fold's domain per chunk: a power of two times the largest block of its folds. */
 static int64_t
-split_length(const CiKernel *kernel, int64_t tile)
+split_length(const CiScheduler *s, const CiKernel *kernel, int64_t tile)
 {
     int64_t block = CI_BLOCK_CHAIN;
     for (int n = 0; n < kernel->stages[0].nnests; n++) {
@@ -309,7 +293,7 @@ split_length(const CiKernel *kernel, int64_t tile)
         if (nest->fold != CI_OP_none && own > block)
             block = own;
     }
-    while (block * tile < CI_SPLIT_ELEMENTS)
+    while (block * tile < CI_CHOOSE(s, split_elements))
         block *= 2;
     return block;
 }
@@ -332,7 +316,7 @@ choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t til
 {
     const CiNest *pairwise = find_pairwise(kernel);
     if (!pairwise) {
-        kernel->split_extent = ci_expr_const(s->sym, split_length(kernel, tile));
+        kernel->split_extent = ci_expr_const(s->sym, split_length(s, kernel, tile));
         return;
     }
     bool has_outer = pairwise->naxes - pairwise->npoint > pairwise->order.ninner;
@@ -341,8 +325,8 @@ choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t til
             has_outer ? pairwise->axes[pairwise->naxes - 1].extent : pairwise->order.chunk;
         return;
     }
-    kernel->split_parts = MOST_SUBTREES;
-    while (kernel->split_parts > 2 && length->high / kernel->split_parts < LEAST_SUBTREE)
+    kernel->split_parts = (int)CI_CHOOSE(s, most_subtrees);
+    while (kernel->split_parts > 2 && length->high / kernel->split_parts < CI_CHOOSE(s, least_subtree))
         kernel->split_parts /= 2;
 }
 
@@ -381,24 +365,25 @@ holds_one_row(const CiKernel *kernel)
 
 /* Columns side by side in memory, as many as leave a number of units to share out. */
 static int
-columns_of_unit(const CiExpr *extent)
+columns_of_unit(const CiScheduler *s, const CiExpr *extent)
 {
+    int64_t units = CI_CHOOSE(s, least_units), columns = CI_CHOOSE(s, unit_columns);
+    int64_t most = extent->high == CI_INFINITY ? units * columns / 2 : extent->high;
     int count = CI_STAGE_TILE;
-    int64_t most = extent->high == CI_INFINITY ? CI_UNITS * CI_MOST_COLUMNS / 2 : extent->high;
-    while (count < CI_MOST_COLUMNS && most / (2 * count) >= CI_UNITS)
+    while (count < columns && most / (2 * count) >= units)
         count *= 2;
     return count;
 }
 
 /* The last outer axis in tiles; more lanes in one where no stage has axes of its own. */
 static int
-label_lanes(CiScheduler *s, CiKernel *kernel, bool has_inner)
+label_lanes(const CiScheduler *s, CiKernel *kernel, bool has_inner)
 {
     CiKernelAxis *last = &kernel->outer[kernel->nouter - 1];
     bool is_wide = s->target->tile_rows && holds_one_row(kernel);
     last->label = CI_LABEL_vector;
-    last->factor = !has_inner ? CI_FLAT_TILE
-                   : is_wide  ? columns_of_unit(last->extent)
+    last->factor = !has_inner ? (int)CI_CHOOSE(s, flat_tile)
+                   : is_wide  ? columns_of_unit(s, last->extent)
                               : CI_STAGE_TILE;
     return last->factor;
 }
@@ -518,9 +503,9 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
-    if (!ci_can_split(s, kernel) || points->high >= CI_FEW_POINTS * tile)
+    if (!ci_can_split(s, kernel) || points->high >= CI_CHOOSE(s, few_points) * tile)
         return;
     const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
-    if (length->high > 2 * split_length(kernel, tile))
+    if (length->high > 2 * split_length(s, kernel, tile))
         split_fold(s, kernel, length, tile);
 }

@@ -97,21 +97,6 @@ ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
     return NULL;
 }
 
-bool
-ci_shares_data(const CiDraft *draft, const CiDraftNest *nest)
-{
-    for (int k = 0; k < draft->nnests; k++) {
-        const CiDraftNest *other = &draft->nests[k];
-        if (draft_reads(nest, other->nest->target) || draft_reads(other, nest->nest->target))
-            return true;
-        for (int r = 0; r < nest->nreads; r++) {
-            if (draft_reads(other, nest->reads[r]))
-                return true;
-        }
-    }
-    return false;
-}
-
 static bool
 is_tree_axis(const CiLoopTree *tree, const CiExpr *symbol)
 {

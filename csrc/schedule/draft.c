@@ -73,6 +73,7 @@ add_items(CiScheduler *s, CiItems *items)
         else if (items->items[k].check)
             draft.check = items->items[k].check;
         else if (items->items[k].kind == CI_ITEM_nest) {
+            ci_factor_axes(s, items->items[k].nest);
             ci_order_axes(s, items->items[k].nest);
             CI_PUSH(s->ctx, draft.nests, draft.nnests, draft.capnests,
                     ci_draft_nest(s, items->items[k].nest));
@@ -90,8 +91,10 @@ ci_schedule_draft(CiScheduler *s, CiItems *items)
     s->kernels->loops = s->loops;
     s->kernels->target = s->target;
     add_items(s, items);
-    if (s->options->fusion)
+    if (s->options->fusion) {
         ci_fuse(s);
+        ci_combine(s);
+    }
 }
 
 static void

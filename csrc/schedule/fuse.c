@@ -1,70 +1,358 @@
-/* Which nests run together: each nest, in program order, joins the latest kernel that shares data
- * with it, may take it, and before whose successors it may run. Nothing moves across a region.
- * Every refusal between two that share data is kept with its reason. */
-#include "schedule/plan.h"
+/* Which nests run together.
+ *
+ * At first each nest is a group. Groups that touch the same data are candidates, found from the
+ * buffers' users; the pair that saves most memory traffic is joined first, if a kernel can hold it
+ * and one of the two may move past what stands between, and so on until no pair gains. Nothing
+ * moves across a region. Every refusal between two that share data is kept with its reason.
+ *
+ * Near-linear in nests: a use has few candidates, a pair of groups is planned once, and no group
+ * moves far. */
+#include <string.h>
 
-/* Kernels looked back over: enough for chains that interleave, and it keeps the whole pass linear.
- */
-#define CI_FUSE_WINDOW 8
+#include "base/map.h"
+#include "schedule/group.h"
+
+/* Users of a buffer before one that are its candidates, besides who made what it reads. */
+#define NEAR_USERS 4
+/* Groups that one moves past, at most. */
+#define FARTHEST 64
 #define CI_MAX_REFUSALS 200
 
+typedef struct Pair {
+    int64_t score;
+    int first, second; /* numbers of drafts, as they were at the beginning */
+    bool is_retried;
+} Pair;
+
+typedef struct Users {
+    int near[NEAR_USERS]; /* the last ones, the latest first; -1 */
+    int writer;
+} Users;
+
+typedef struct Fuser {
+    CiScheduler *s;
+    int *joined;           /* by draft: the one it has become part of, or itself */
+    int *next, *previous;  /* by draft: groups in order; -1 */
+    int *version;          /* by draft: changes with what is in it */
+    int nversions;
+    CiGroup *groups;       /* by draft */
+    Pair *heap, *refused;  /* candidates, the best first; those that no kernel holds */
+    int count, capacity, nrefused, caprefused;
+    CiMap *seen;           /* pairs of versions that were tried */
+} Fuser;
+
 static void
-refuse(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest, const char *why)
+refuse(CiScheduler *s, const CiDraft *a, const CiDraft *b, const char *why)
 {
     CiKernels *kernels = s->kernels;
     if (kernels->nrefusals == CI_MAX_REFUSALS)
         return;
-    const char *text = ci_format(s->ctx, "%s and %s stay apart: %s",
-                                 draft->nests[draft->nnests - 1].nest->target->name,
-                                 nest->nest->target->name, why);
+    const char *text =
+        ci_format(s->ctx, "%s and %s stay apart: %s", a->nests[a->nnests - 1].nest->target->name,
+                  b->nests[b->nnests - 1].nest->target->name, why);
+    for (int k = 0; k < kernels->nrefusals; k++)
+        if (!strcmp(kernels->refusals[k], text))
+            return;
     CI_PUSH(s->ctx, kernels->refusals, kernels->nrefusals, kernels->caprefusals, text);
 }
 
+/* ---- candidates ---- */
+
 static bool
-try_join(CiScheduler *s, CiDraft *draft, const CiDraftNest *nest)
+is_better(const Pair *a, const Pair *b)
 {
-    const char *why = NULL;
-    int count = draft->nnests;
-    if (count + 1 > s->target->max_fused_nests) {
-        refuse(s, draft, nest, "the kernel is full");
-        return false;
+    if (a->score != b->score)
+        return a->score > b->score;
+    int here = a->second - a->first, there = b->second - b->first;
+    return here != there ? here < there : a->first < b->first;
+}
+
+static void
+push(Fuser *f, Pair pair)
+{
+    int at = f->count;
+    CI_PUSH(f->s->ctx, f->heap, f->count, f->capacity, pair);
+    for (int up = (at - 1) / 2; at > 0 && is_better(&pair, &f->heap[up]); up = (at - 1) / 2) {
+        f->heap[at] = f->heap[up];
+        at = up;
     }
-    CI_PUSH(s->ctx, draft->nests, draft->nnests, draft->capnests, *nest);
-    CiKernel *kernel = ci_plan_kernel(s, count + 1, draft->nests, &why);
-    if (!kernel) {
-        draft->nnests = count;
-        refuse(s, draft, nest, why);
-        return false;
+    f->heap[at] = pair;
+}
+
+static Pair
+pop(Fuser *f)
+{
+    const Pair best = f->heap[0], last = f->heap[--f->count];
+    int at = 0;
+    for (int down = 1; down < f->count; down = 2 * at + 1) {
+        if (down + 1 < f->count && is_better(&f->heap[down + 1], &f->heap[down]))
+            down++;
+        if (!is_better(&f->heap[down], &last))
+            break;
+        f->heap[at] = f->heap[down];
+        at = down;
     }
-    draft->kernel = kernel;
-    return true;
+    f->heap[at] = last;
+    return best;
+}
+
+static int
+group_of(Fuser *f, int draft)
+{
+    while (f->joined[draft] != draft)
+        draft = f->joined[draft] = f->joined[f->joined[draft]];
+    return draft;
+}
+
+static int64_t
+score_of(const Fuser *f, int a, int b)
+{
+    return ci_group_score(f->s, &f->groups[a], &f->groups[b], f->next[a] != b);
+}
+
+static void
+add_candidate(Fuser *f, int first, int second)
+{
+    if (first >= 0 && first != second)
+        push(f, (Pair){score_of(f, first, second), first, second, false});
+}
+
+static void
+add_user(Fuser *f, CiMap *users, const CiGroupUse *use, int draft)
+{
+    Users *of = ci_map_find(users, CI_KEY(use->buffer));
+    if (!of) {
+        of = CI_NEW(f->s->ctx, Users);
+        ci_map_put(users, CI_KEY(use->buffer), of);
+        for (int k = 0; k < NEAR_USERS; k++)
+            of->near[k] = -1;
+        of->writer = -1;
+    }
+    bool is_writer_near = false;
+    for (int k = 0; k < NEAR_USERS; k++) {
+        add_candidate(f, of->near[k], draft);
+        is_writer_near = is_writer_near || of->near[k] == of->writer;
+    }
+    if (!is_writer_near)
+        add_candidate(f, of->writer, draft);
+    for (int k = NEAR_USERS - 1; k > 0; k--)
+        of->near[k] = of->near[k - 1];
+    of->near[0] = draft;
+    of->writer = use->nwriters ? draft : of->writer;
+}
+
+static void
+find_candidates(Fuser *f)
+{
+    CiMap *users = ci_map_new(f->s->ctx);
+    for (int d = 0; d < f->s->ndrafts; d++) {
+        const CiDraft *draft = &f->s->drafts[d];
+        if (draft->region)
+            users = ci_map_new(f->s->ctx);
+        if (!draft->nnests)
+            continue;
+        f->groups[d] = ci_group_of_nest(f->s, &draft->nests[0]);
+        for (int k = 0; k < f->groups[d].nuses; k++)
+            add_user(f, users, &f->groups[d].uses[k], d);
+    }
+}
+
+/* ---- moving ---- */
+
+static bool
+is_before(const Fuser *f, int a, int b)
+{
+    int farthest = FARTHEST;
+    while (a >= 0 && a != b && farthest-- > 0)
+        a = f->next[a];
+    return a == b;
 }
 
 static bool
-join_earlier(CiScheduler *s, CiDraft *drafts, int ndrafts, const CiDraftNest *nest)
+may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
 {
-    for (int k = ndrafts - 1; k >= 0 && k >= ndrafts - CI_FUSE_WINDOW; k--) {
-        CiDraft *draft = &drafts[k];
-        if (draft->region)
+    if (over->region)
+        return false;
+    for (int k = 0; k < moved->nnests; k++)
+        if (ci_why_not_before(s, over, &moved->nests[k]))
             return false;
-        if (!draft->ext && !draft->check && ci_shares_data(draft, nest) && try_join(s, draft, nest))
-            return true;
-        const char *why = ci_why_not_before(s, draft, nest);
-        if (why)
+    return true;
+}
+
+/* The later one moves up to the earlier one. */
+static bool
+may_move_up(const Fuser *f, int a, int b)
+{
+    for (int over = f->next[a]; over != b; over = f->next[over])
+        if (!may_pass(f->s, &f->s->drafts[over], &f->s->drafts[b]))
+            return false;
+    return true;
+}
+
+/* The earlier one moves down to the later one. What fails finds arguments as they were: nothing
+ * but kernels are passed. */
+static bool
+may_move_down(const Fuser *f, int a, int b)
+{
+    for (int over = f->next[a]; over != b; over = f->next[over]) {
+        const CiDraft *draft = &f->s->drafts[over];
+        if (!draft->nnests || !may_pass(f->s, &f->s->drafts[a], draft))
             return false;
     }
-    return false;
+    return true;
+}
+
+/* ---- joining ---- */
+
+/* Nests of both in the order of the program. */
+static CiDraft
+join_drafts(CiScheduler *s, const CiDraft *a, const CiDraft *b)
+{
+    CiDraft both = {0};
+    for (int i = 0, j = 0; i < a->nnests || j < b->nnests;) {
+        bool is_first = j == b->nnests ||
+                        (i < a->nnests && a->nests[i].position < b->nests[j].position);
+        CI_PUSH(s->ctx, both.nests, both.nnests, both.capnests,
+                is_first ? a->nests[i++] : b->nests[j++]);
+    }
+    return both;
+}
+
+static const char *
+why_not_joined(CiScheduler *s, const CiDraft *a, const CiDraft *b, CiDraft *both)
+{
+    const char *why = NULL;
+    if (a->nnests + b->nnests > s->target->max_fused_nests)
+        return "the kernel is full";
+    *both = join_drafts(s, a, b);
+    both->kernel = ci_plan_kernel(s, both->nnests, both->nests, &why);
+    return both->kernel ? NULL : why;
+}
+
+/* b becomes part of a; where a moves down, a stands where b stood. */
+static void
+join(Fuser *f, int a, int b, const CiDraft *both, bool is_up)
+{
+    int gone = is_up ? b : a, left = is_up ? a : b;
+    int before = f->previous[gone], after = f->next[gone];
+    if (before >= 0)
+        f->next[before] = after;
+    if (after >= 0)
+        f->previous[after] = before;
+    f->groups[left] = ci_group_join(f->s, &f->groups[a], &f->groups[b]);
+    f->s->drafts[left] = *both;
+    f->joined[gone] = left;
+    f->version[left] = ++f->nversions;
+}
+
+static bool
+was_tried(Fuser *f, int a, int b)
+{
+    uint64_t key = (uint64_t)f->version[a] << 32 | (uint64_t)f->version[b];
+    bool is_known = ci_map_find(f->seen, key) != NULL;
+    ci_map_put(f->seen, key, f);
+    return is_known;
+}
+
+static void
+try_pair(Fuser *f, const Pair *pair, int a, int b)
+{
+    CiScheduler *s = f->s;
+    CiDraft both;
+    bool is_up = may_move_up(f, a, b);
+    if (!is_up && !may_move_down(f, a, b))
+        return;
+    const char *why = why_not_joined(s, &s->drafts[a], &s->drafts[b], &both);
+    if (!why) {
+        join(f, a, b, &both, is_up);
+        return;
+    }
+    if (!pair->is_retried)
+        refuse(s, &s->drafts[a], &s->drafts[b], why);
+    CI_PUSH(s->ctx, f->refused, f->nrefused, f->caprefused, *pair);
+}
+
+/* The best pair that there is; what has changed since it was counted is counted again. */
+static void
+join_best(Fuser *f)
+{
+    Pair pair = pop(f);
+    int a = group_of(f, pair.first), b = group_of(f, pair.second);
+    if (a == b)
+        return;
+    bool is_first = is_before(f, a, b);
+    if (!is_first && !is_before(f, b, a))
+        return;
+    if (!is_first) {
+        int other = a;
+        a = b;
+        b = other;
+    }
+    int64_t score = score_of(f, a, b);
+    if (score < pair.score && score > 0) {
+        pair.score = score;
+        push(f, pair);
+    } else if (score > 0 && !was_tried(f, a, b)) {
+        try_pair(f, &pair, a, b);
+    }
+}
+
+/* A pair that was refused is tried once more when one of its groups has become another. */
+static bool
+retry(Fuser *f)
+{
+    int count = f->nrefused, before = f->count;
+    f->nrefused = 0;
+    for (int k = 0; k < count; k++) {
+        Pair pair = f->refused[k];
+        int a = group_of(f, pair.first), b = group_of(f, pair.second);
+        bool has_changed = a != pair.first || b != pair.second || f->version[a] >= f->s->ndrafts ||
+                           f->version[b] >= f->s->ndrafts;
+        if (pair.is_retried || a == b || !has_changed)
+            continue;
+        pair.is_retried = true;
+        push(f, pair);
+    }
+    return f->count > before;
+}
+
+static void
+keep_groups(Fuser *f)
+{
+    CiScheduler *s = f->s;
+    CiDraft *kept = CI_NEW_ARRAY(s->ctx, CiDraft, s->ndrafts + 1);
+    int count = 0, first = group_of(f, 0);
+    while (f->previous[first] >= 0)
+        first = f->previous[first];
+    for (int d = first; d >= 0; d = f->next[d])
+        kept[count++] = s->drafts[d];
+    s->drafts = kept;
+    s->ndrafts = s->capdrafts = count;
 }
 
 void
 ci_fuse(CiScheduler *s)
 {
-    int kept = 0;
-    for (int k = 0; k < s->ndrafts; k++) {
-        CiDraft draft = s->drafts[k];
-        if (draft.nnests && join_earlier(s, s->drafts, kept, &draft.nests[0]))
-            continue;
-        s->drafts[kept++] = draft;
+    int n = s->ndrafts;
+    Fuser f = {.s = s, .seen = ci_map_new(s->ctx), .nversions = n};
+    if (n < 2)
+        return;
+    f.joined = CI_NEW_ARRAY(s->ctx, int, n);
+    f.next = CI_NEW_ARRAY(s->ctx, int, n);
+    f.previous = CI_NEW_ARRAY(s->ctx, int, n);
+    f.version = CI_NEW_ARRAY(s->ctx, int, n);
+    f.groups = CI_NEW_ARRAY(s->ctx, CiGroup, n);
+    for (int d = 0; d < n; d++) {
+        f.joined[d] = f.version[d] = d;
+        f.previous[d] = d - 1;
+        f.next[d] = d + 1 < n ? d + 1 : -1;
+        for (int k = 0; k < s->drafts[d].nnests; k++)
+            s->drafts[d].nests[k].position = d;
     }
-    s->ndrafts = kept;
+    find_candidates(&f);
+    do
+        while (f.count)
+            join_best(&f);
+    while (retry(&f));
+    keep_groups(&f);
 }

@@ -4,7 +4,7 @@
  *   for t0<m { y[m*i0 + t0 + 1] = for i0<n { … y[m*i0 + t0] … } }
  *
  * walks memory across. When no element of a row depends on another row position, positions may go
- * their way one after another; taken CI_ROWS at a time they use whole cache lines, and are still
+ * their way one after another; taken several at a time they use whole cache lines, and are still
  * independent of each other within a trip:
  *
  *   for t1<ceil(n/8) { for t0<m { y[…] = for i0<min(8, n - 8*t1) { … } } }
@@ -15,10 +15,6 @@
  * Of several axes the nearest in memory is cut into blocks, and the others become loops around
  * them. Blocks are independent too: ci_why_not_parallel finds that. */
 #include "schedule/plan.h"
-
-#define CI_ROWS 8
-/* Lines of the nearest cache. */
-#define NEAR_LINES 512
 
 /* The axes that all nests of a loop have. */
 typedef struct Rows {
@@ -112,9 +108,9 @@ count_all_far(CiScheduler *s, const CiItems *items, const CiExpr *var)
 
 /* The lines one trip touches have left the nearest cache when the next one comes. */
 static bool
-is_long(const CiExpr *extent, int nfar)
+is_long(const CiScheduler *s, const CiExpr *extent, int nfar)
 {
-    return extent->high == CI_INFINITY || extent->high > NEAR_LINES / nfar;
+    return extent->high > CI_CHOOSE(s, near_lines) / nfar;
 }
 
 /* Trips are nearer than the nearest axis, or as near where rows are long, and a block is less than
@@ -131,8 +127,8 @@ lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
         }
     }
     const CiExpr *extent = rows->axes[rows->cut].extent;
-    bool is_better = least > trips || (least && least == trips && is_long(extent, least));
-    return is_better && extent->high > CI_ROWS;
+    bool is_better = least > trips || (least && least == trips && is_long(s, extent, least));
+    return is_better && extent->high > CI_CHOOSE(s, block_rows);
 }
 
 /* false: the loop stays as it is. */
@@ -195,7 +191,7 @@ ci_interchange(CiScheduler *s, CiItem *loop)
         return;
     CiSym *sym = s->sym;
     const CiAxis cut = rows.axes[rows.cut];
-    const CiExpr *size = ci_expr_const(sym, CI_ROWS), *nblocks;
+    const CiExpr *size = ci_expr_const(sym, CI_CHOOSE(s, block_rows)), *nblocks;
     const CiExpr **from = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
                  **extents = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),
                  **vars = CI_NEW_ARRAY(s->ctx, const CiExpr *, rows.count),

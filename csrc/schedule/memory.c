@@ -148,11 +148,13 @@ find_accesses(CiSym *sym, const CiKernel *kernel, int maker_stage, const CiNest 
 {
     *access = (CiAccess){.is_same_loop = maker->fold == CI_OP_none ||
                                          ci_op_kind(maker->fold) == CI_OPKIND_scan};
-    if (!add_access(sym, kernel, maker->store, access))
-        return false;
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++) {
-            const CiBody *body = &kernel->stages[t].nests[n]->body;
+            const CiNest *nest = kernel->stages[t].nests[n];
+            const CiBody *body = &nest->body;
+            if (nest->target == maker->target && !add_access(sym, kernel, nest->store, access))
+                return false;
+            access->is_same_loop &= nest == maker || nest->target != maker->target;
             for (int k = 0; k < body->nops; k++) {
                 if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != maker->target)
                     continue;
@@ -238,15 +240,32 @@ ci_kernel_find_row(CiSym *sym, const CiKernel *kernel, const CiBuffer *buffer, C
     return true;
 }
 
+/* All that stores it is in the kernel and knows where, and this nest is the first of them. */
+static bool
+is_made_here(const CiScheduler *s, const CiKernel *kernel, const CiNest *first)
+{
+    int count = 0;
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            const CiNest *nest = kernel->stages[t].nests[n];
+            if (nest->target != first->target)
+                continue;
+            if (ci_nest_is_indirect(nest) || (count == 0 && nest != first))
+                return false;
+            count++;
+        }
+    }
+    return count == s->totals->nwriters[first->target->id];
+}
+
 static void
 place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNest *nest)
 {
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
     CiAccess access;
-    bool is_private = buffer->kind == CI_BUFFER_temp && !ci_nest_is_indirect(nest) &&
-                      s->totals->readers[buffer->id] == draft &&
-                      s->totals->nwriters[buffer->id] == 1;
+    bool is_private = buffer->kind == CI_BUFFER_temp &&
+                      s->totals->readers[buffer->id] == draft && is_made_here(s, kernel, nest);
     if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &access))
         return;
     if (access.is_same_loop)

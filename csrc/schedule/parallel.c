@@ -9,9 +9,6 @@
  * have to stop the others, so trips that check stay in order. */
 #include "schedule/plan.h"
 
-/* Pairs of elements compared at most: each is a proof. */
-#define MAX_PAIRS 4096
-
 typedef struct Access {
     CiBuffer *buffer;
     const CiExpr *index;
@@ -105,7 +102,7 @@ why_not_together(CiScheduler *s, const CiItem *item, const CiLoopTree *tree, CiK
     add_items(s, &all, &region->body);
     if (all.why_not)
         return all.why_not;
-    if ((int64_t)all.nstores * all.count > MAX_PAIRS)
+    if ((int64_t)all.nstores * all.count > CI_CHOOSE(s, most_pairs))
         return "it has too many elements to compare";
     const CiItems items = {(CiItem *)item, 1, 1};
     ci_count_uses(&items, loop.nreaders, loop.nwriters);
@@ -148,57 +145,13 @@ ci_parallel_loops(CiScheduler *s, const CiItem *item, const CiLoopTree *tree)
 
 /* ---- how much there is to share out ---- */
 
-typedef struct Work {
-    int64_t known; /* product of what is known, of the deepest statement */
-    int nunknown;
-} Work;
-
-static void
-multiply(Work *work, const CiExpr *extent)
-{
-    int64_t most = (int64_t)1 << 40;
-    if (extent->high == CI_INFINITY)
-        work->nunknown++;
-    else if (extent->high <= 0 || work->known > most / extent->high)
-        work->known = extent->high <= 0 ? 0 : most;
-    else
-        work->known *= extent->high;
-}
-
-static bool
-is_less(Work a, Work b)
-{
-    return a.nunknown != b.nunknown ? a.nunknown < b.nunknown : a.known < b.known;
-}
-
-static Work
-most_work(const CiItems *items, Work around)
-{
-    Work most = around;
-    for (int k = 0; k < items->count; k++) {
-        const CiItem *item = &items->items[k];
-        Work work = around;
-        for (int n = 0; item->nest && n < item->nest->naxes; n++)
-            multiply(&work, item->nest->axes[n].extent);
-        if (item->region && item->region->extent)
-            multiply(&work, item->region->extent);
-        if (item->region) {
-            Work body = most_work(&item->region->body, work),
-                 other = most_work(&item->region->other, work);
-            work = is_less(body, other) ? other : body;
-        }
-        most = is_less(most, work) ? work : most;
-    }
-    return most;
-}
-
 /* As for nests: over two sizes that are not known it is taken to be much; over one where a thread
  * is slow and there are many. */
 bool
 ci_is_worth_threads(CiScheduler *s, const CiItem *item)
 {
     const CiItems items = {(CiItem *)item, 1, 1};
-    Work work = most_work(&items, (Work){1, 0});
+    CiAmount work = ci_cost_of_items(&items, ci_amount(1));
     int most = s->target->has_lanes_across_threads ? 0 : 1;
-    return work.nunknown > most || work.known > 2 * s->target->tree_elements;
+    return work.unknowns > most || work.known > 2 * s->target->tree_elements;
 }

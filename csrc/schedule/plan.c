@@ -7,9 +7,6 @@
  * the very same element. */
 #include "schedule/plan.h"
 
-/* Outer points below which a big kernel has too little to share out among threads. */
-#define CI_FEW_POINTS 16
-
 typedef struct CiPlanned {
     CiNest *nest; /* over kernel symbols */
     CiAxis inner[2 * CI_MAX_RANK];
@@ -152,11 +149,12 @@ has_same_axes(const CiStage *stage, const CiPlanned *planned)
     return true;
 }
 
+/* From `first` on, or a new one. */
 static int
-find_stage(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count,
+find_stage(CiScheduler *s, const CiKernel *kernel, int first, const CiPlanned *all, int count,
            const CiPlanned *planned)
 {
-    for (int stage = 0; stage < kernel->nstages; stage++) {
+    for (int stage = first; stage < kernel->nstages; stage++) {
         if (!has_same_axes(&kernel->stages[stage], planned))
             continue;
         bool fits = true;
@@ -242,6 +240,22 @@ check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int c
 }
 
 static const char *
+place_at(CiScheduler *s, CiKernel *kernel, const CiNest *nest, int first, CiPlanned *all, int count)
+{
+    CiPlanned *planned = &all[count];
+    rewrite_nest(s, kernel, nest, first, planned);
+    const char *why = check_apart(s, kernel, planned->nest);
+    if (!why)
+        why = check_placed(s, kernel, all, count, planned->nest);
+    if (why)
+        return why;
+    planned->stage = find_stage(s, kernel, 0, all, count, planned);
+    add_to_stage(s, kernel, planned);
+    return NULL;
+}
+
+/* Its first or its last point axes are the outer ones, or are made so. */
+static const char *
 place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all, int count)
 {
     const char *why = "their outer axes have other extents";
@@ -249,18 +263,14 @@ place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all,
     for (int attempt = 0; attempt < 2; attempt++) {
         if (!extents_match(kernel, nest, firsts[attempt]) || (attempt && firsts[1] == firsts[0]))
             continue;
-        CiPlanned *planned = &all[count];
-        rewrite_nest(s, kernel, nest, firsts[attempt], planned);
-        why = check_apart(s, kernel, planned->nest);
+        why = place_at(s, kernel, nest, firsts[attempt], all, count);
         if (!why)
-            why = check_placed(s, kernel, all, count, planned->nest);
-        if (why)
-            continue;
-        planned->stage = find_stage(s, kernel, all, count, planned);
-        add_to_stage(s, kernel, planned);
-        return NULL;
+            return NULL;
     }
-    return why;
+    if (extents_match(kernel, nest, 0))
+        return why;
+    const CiNest *refitted = ci_refit_axes(s, nest, kernel->nouter, kernel->outer);
+    return refitted ? place_at(s, kernel, refitted, 0, all, count) : why;
 }
 
 /* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
@@ -286,22 +296,22 @@ check_orders(const CiKernel *kernel)
 static bool
 has_few_points(CiScheduler *s, const CiKernel *kernel)
 {
-    const CiExpr *points = ci_expr_const(s->sym, 1);
+    CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
-        points = ci_expr_mul(s->sym, points, kernel->outer[k].extent);
-    return points->high < CI_FEW_POINTS; /* a size not known yet is taken to be large */
+        points = ci_amount_of(points, kernel->outer[k].extent);
+    return ci_amount_high(points) < CI_CHOOSE(s, few_points);
 }
 
 /* Work inside one outer point. */
-static const CiExpr *
-inner_work(CiScheduler *s, const CiKernel *kernel)
+static CiAmount
+inner_work(const CiKernel *kernel)
 {
-    const CiExpr *work = ci_expr_const(s->sym, 0);
+    CiAmount work = ci_amount(0);
     for (int k = 0; k < kernel->nstages; k++) {
-        const CiExpr *stage = ci_expr_const(s->sym, 1);
+        CiAmount stage = ci_amount(1);
         for (int a = 0; a < kernel->stages[k].naxes; a++)
-            stage = ci_expr_mul(s->sym, stage, kernel->stages[k].axes[a].extent);
-        work = ci_expr_add(s->sym, work, stage);
+            stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
+        work = ci_amount_plus(work, stage);
     }
     return work;
 }
@@ -311,7 +321,7 @@ check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
         return NULL;
-    if (inner_work(s, kernel)->high <= 2 * s->target->chunk_elements)
+    if (ci_amount_high(inner_work(kernel)) <= 2 * s->target->chunk_elements)
         return NULL;
     return "too little would be left to share out among threads";
 }
@@ -351,12 +361,34 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
                                   : NULL;
 }
 
+/* Without outer axes a nest of points runs along the one axis of another of as many elements. */
+static const CiNest *
+as_flat(CiScheduler *s, const CiNest *nest, int count, const CiDraftNest *nests)
+{
+    const CiExpr *points = ci_expr_const(s->sym, 1);
+    if (nest->naxes < 2 || nest->npoint < nest->naxes)
+        return nest;
+    for (int k = 0; k < nest->naxes; k++)
+        points = ci_expr_mul(s->sym, points, nest->axes[k].extent);
+    for (int k = 0; k < count; k++) {
+        const CiNest *other = nests[k].nest;
+        CiKernelAxis axis = {.extent = points};
+        if (other->naxes != 1 || other->axes[0].extent != points)
+            continue;
+        const CiNest *flat = ci_refit_axes(s, nest, 1, &axis);
+        return flat ? flat : nest;
+    }
+    return nest;
+}
+
 static const char *
 plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
 {
     CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, count);
     for (int k = 0; k < count; k++) {
-        const char *why = place_nest(s, kernel, nests[k].nest, all, k);
+        const CiNest *nest = nests[k].nest;
+        nest = kernel->nouter ? nest : as_flat(s, nest, count, nests);
+        const char *why = place_nest(s, kernel, nest, all, k);
         if (why)
             return why;
     }
@@ -368,6 +400,51 @@ plan_with(CiScheduler *s, CiKernel *kernel, int count, const CiDraftNest *nests)
     return why ? why : check_parallelism(s, kernel, count);
 }
 
+/* A kernel over the first outer axes of a nest, empty. */
+static CiKernel *
+new_kernel(CiScheduler *s, const CiNest *nest, int nouter)
+{
+    CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
+    kernel->nouter = nouter;
+    kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, nouter + 1);
+    for (int k = 0; k < nouter; k++) {
+        const CiExpr *extent = nest->axes[k].extent;
+        kernel->outer[k].extent = extent;
+        kernel->outer[k].var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
+    }
+    return kernel;
+}
+
+/* Over as many of the nest's point axes as can be, but at least `fewest`. */
+static CiKernel *
+plan_over(CiScheduler *s, const CiNest *nest, int fewest, int count, const CiDraftNest *nests,
+          const char **why)
+{
+    for (int nouter = nest->npoint; nouter >= fewest; nouter--) {
+        CiKernel *kernel = new_kernel(s, nest, nouter);
+        const char *reason = plan_with(s, kernel, count, nests);
+        if (!reason)
+            return kernel;
+        if (!*why)
+            *why = reason;
+    }
+    return NULL;
+}
+
+/* The first nest whose outermost axis is another one, of those with the fewest axes; or NULL. */
+static const CiNest *
+find_other(const CiNest *least, int count, const CiDraftNest *nests)
+{
+    const CiNest *other = NULL;
+    for (int k = 0; k < count; k++) {
+        const CiNest *nest = nests[k].nest;
+        if (nest->npoint && least->npoint && nest->axes[0].extent != least->axes[0].extent &&
+            (!other || nest->npoint < other->npoint))
+            other = nest;
+    }
+    return other;
+}
+
 CiKernel *
 ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char **why)
 {
@@ -377,22 +454,28 @@ ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, const char *
             least = nests[k].nest;
     }
     *why = NULL;
-    for (int nouter = least->npoint; nouter >= 0; nouter--) {
-        CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
-        kernel->nouter = nouter;
-        kernel->outer = CI_NEW_ARRAY(s->ctx, CiKernelAxis, nouter + 1);
-        for (int k = 0; k < nouter; k++) {
-            const CiExpr *extent = least->axes[k].extent;
-            kernel->outer[k].extent = extent;
-            kernel->outer[k].var = ci_expr_index(s->sym, ci_format(s->ctx, "i%d", k), extent);
-        }
-        const char *reason = plan_with(s, kernel, count, nests);
-        if (!reason)
-            return kernel;
-        if (!*why)
-            *why = reason;
+    const CiNest *other = find_other(least, count, nests);
+    CiKernel *kernel = other ? plan_over(s, least, 1, count, nests, why) : NULL;
+    if (!kernel && other)
+        kernel = plan_over(s, other, 1, count, nests, why);
+    return kernel ? kernel : plan_over(s, least, 0, count, nests, why);
+}
+
+CiKernel *
+ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests)
+{
+    CiKernel *kernel = new_kernel(s, nests[0].nest, 0);
+    CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, count);
+    for (int k = 0, first = 0; k < count; k++) {
+        CiPlanned *planned = &all[k];
+        first = nests[k].part != nests[first].part ? k : first;
+        rewrite_nest(s, kernel, nests[k].nest, 0, planned);
+        planned->stage =
+            k == first ? kernel->nstages
+                       : find_stage(s, kernel, all[first].stage, &all[first], k - first, planned);
+        add_to_stage(s, kernel, planned);
     }
-    return NULL;
+    return kernel;
 }
 
 void

@@ -2,6 +2,8 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
+#include "ir/choices.h"
+#include "ir/cost.h"
 #include "schedule/schedule.h"
 
 /* A nest and the distinct buffers it loads. */
@@ -9,6 +11,8 @@ typedef struct CiDraftNest {
     CiNest *nest;
     CiBuffer **reads;
     int nreads;
+    int position; /* in program order, in its block */
+    int part;     /* of several kernels that are one launch, its own */
 } CiDraftNest;
 
 typedef struct CiScheduler CiScheduler;
@@ -33,6 +37,7 @@ typedef struct CiSchedulerTotals {
     int *nreaders; /* by buffer id: nests, calls, tests and swaps that read it, and the return */
     int *nwriters; /* by buffer id: nests, calls and swaps that write it */
     int ndrafts, nkernels;
+    int nfactors; /* axes made of others */
 } CiSchedulerTotals;
 
 /* Schedules one list of items: the program's, or a block of a region. */
@@ -52,6 +57,9 @@ struct CiScheduler {
     bool is_in_loop;
 };
 
+/* A threshold of choices.def. */
+#define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
+
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)
 
@@ -59,7 +67,6 @@ struct CiScheduler {
 CiDraftNest ci_draft_nest(CiScheduler *s, CiNest *nest);
 /* NULL when nest may run before everything in draft, else the reason. */
 const char *ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest);
-bool ci_shares_data(const CiDraft *draft, const CiDraftNest *nest);
 /* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they
  * can only be the same element in the same outer point, else the reason. */
 const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
@@ -75,6 +82,12 @@ void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
 bool ci_is_one_element(CiScheduler *s, const CiBuffer *buffer);
 
+/* domain.c: axes that the nest's accesses divide become the two that they are made of. */
+void ci_factor_axes(CiScheduler *s, CiNest *nest);
+/* The nest with its first point axes of these extents, merged and split to that end, or NULL. */
+const CiNest *ci_refit_axes(CiScheduler *s, const CiNest *nest, int count,
+                            const CiKernelAxis *axes);
+
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 
@@ -83,14 +96,23 @@ CiKernel *ci_plan_kernel(CiScheduler *s, int count, const CiDraftNest *nests, co
 CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
 void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
 
-/* fuse.c: which nests run together. */
+/* One launch for small kernels that need nothing of each other: `count` nests, of which those with
+ * the same `part` were a kernel. */
+CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests);
+
+/* fuse.c: which nests run together. combine.c: which small kernels are one launch. */
 void ci_fuse(CiScheduler *s);
+void ci_combine(CiScheduler *s);
 
 /* product.c: NULL where what adds up products is a template's, or alone. And its axes. */
 const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
 bool ci_label_product(CiScheduler *s, CiKernel *kernel);
 
-/* axes.c: merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
+/* axes.c: two neighbouring axes of a nest as one. */
+bool ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,
+                       const CiExpr *inner, const CiExpr *extent);
+void ci_merge_axes(CiScheduler *s, CiNest *nest, int k, const CiExpr *var, const CiExpr *extent);
+/* Merged axes, lanes, splits, units; of a leaf, merged axes and lanes. */
 void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
@@ -122,6 +144,9 @@ void ci_make_rows(CiScheduler *s, CiItem *loop);
 
 /* hold.c: elements that live in variables while loops of the block run. */
 void ci_hold_elements(CiScheduler *s, CiItems *items);
+
+/* sequence.c: the order of kernels that holds least memory. */
+void ci_order_kernels(CiScheduler *s);
 
 /* draft.c */
 void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */

@@ -8,9 +8,6 @@
  * another, or side by side. */
 #include "schedule/plan.h"
 
-/* Shorter rows are not worth it; and an empty one would load what no trip does. */
-#define CI_LEAST_ROW 8
-
 typedef struct Pair {
     const CiRegion *outer, *inner;
     CiNest *nest;
@@ -33,7 +30,8 @@ find_pair(CiScheduler *s, const CiItem *item, Pair *pair)
     if (!pair->nest || pair->nest->naxes > 0 || ci_nest_is_indirect(pair->nest) ||
         ci_expr_depends_on(pair->inner->extent, pair->outer->var))
         return false;
-    return pair->outer->extent->high > CI_LEAST_ROW &&
+    /* Shorter rows are not worth it; and an empty one would load what no trip does. */
+    return pair->outer->extent->high > CI_CHOOSE(s, least_row) &&
            ci_sym_known_le(s->sym, ci_expr_const(s->sym, 1), pair->outer->extent);
 }
 

@@ -52,5 +52,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
     ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);
+    if (options->fusion)
+        ci_order_kernels(&s);
     return s.kernels;
 }

@@ -5,18 +5,6 @@
  * needs: axes labelled, buffers placed. keeps: both forms fold in the same order. */
 #include "schedule/plan.h"
 
-/* Operations of all stages that are worth compiling twice. */
-#define CI_MOST_OPS 64
-/* Elements of the longest short row, by what else there is. One sum of each row: lanes of
- * the row's own are quicker as soon as two vectors are full. Several walks, or a sum beside something dearer: rows of unknown length leave
- * single elements over. Choices and mathematics: the less of a vector they fill the dearer they
- * are. One choice: its lanes cost much to bring together, and 64 strides of a row's length stay in
- * near cache. */
-#define CI_SHORT_SUM 31
-#define CI_SHORT_WALKS 16
-#define CI_SHORT_DEAR_WALKS 31
-#define CI_SHORT_CHOICE 64
-
 /* The one extent of all inner axes, one a stage; NULL: there is none, or it is known. */
 static const CiExpr *
 find_row(const CiKernel *kernel)
@@ -50,9 +38,11 @@ calls_mathematics(const CiBody *body)
     return false;
 }
 
-/* Elements of the longest row that is short; 0: one form will do. */
+/* Elements of the longest row that is short, by what else there is: rows of unknown length leave
+ * single elements over, and the less of a vector they fill the dearer they are; 64 strides of a
+ * row's length stay in near cache. 0: one form will do. */
 static int64_t
-short_row(const CiKernel *kernel)
+short_row(const CiScheduler *s, const CiKernel *kernel)
 {
     bool has_choice = false, has_sum = false, has_math = false;
     int nops = 0, nlong = 0;
@@ -71,13 +61,13 @@ short_row(const CiKernel *kernel)
             nops += nest->body.nops;
         }
     }
-    if (nops > CI_MOST_OPS || (!has_choice && !has_sum))
+    if (nops > CI_CHOOSE(s, short_ops) || (!has_choice && !has_sum))
         return 0;
     if (nlong > 1)
-        return has_choice || has_math ? CI_SHORT_DEAR_WALKS : CI_SHORT_WALKS;
+        return has_choice || has_math ? CI_CHOOSE(s, short_dear_walks) : CI_CHOOSE(s, short_walks);
     if (has_sum)
-        return has_choice || has_math ? CI_SHORT_WALKS : CI_SHORT_SUM;
-    return CI_SHORT_CHOICE;
+        return has_choice || has_math ? CI_CHOOSE(s, short_walks) : CI_CHOOSE(s, short_sum);
+    return CI_CHOOSE(s, short_choice);
 }
 
 /* The most elements that each buffer's row has where the kernel's are short. */
@@ -105,7 +95,7 @@ void
 ci_find_short_rows(CiScheduler *s, CiKernel *kernel)
 {
     const CiExpr *row = find_row(kernel);
-    int64_t most = short_row(kernel);
+    int64_t most = short_row(s, kernel);
     if (!s->target->has_short_rows || !row || row->low > most || kernel->nouter == 0 ||
         kernel->lanes_on_outer || ci_kernel_is_split(kernel) ||
         kernel->nparallel != kernel->nouter || most == 0 || !bound_rows(s, kernel, row, most))

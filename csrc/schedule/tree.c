@@ -15,7 +15,6 @@
 #include "schedule/plan.h"
 
 #define LONG_WORK ((int64_t)1 << 40)
-#define MANY_TRIPS 64
 
 /* ---- which regions ---- */
 
@@ -87,18 +86,11 @@ static bool
 is_worth_threads(const CiScheduler *block, const CiNest *nest)
 {
     const CiExpr *unknown = NULL;
-    const int64_t few = block->target->tree_elements;
-    int64_t work = 1; /* no more than few + 1, for a size may be anything */
-    for (int k = 0; k < nest->naxes; k++) {
-        const CiExpr *extent = nest->axes[k].extent;
-        if (!is_unknown(extent))
-            work = work > 0 && extent->high > few / work ? few + 1 : work * extent->high;
-        else if (unknown)
-            return true;
-        else
-            unknown = extent;
-    }
-    return work > few || (unknown && !is_slice(block, unknown));
+    CiAmount work = ci_cost_of_nest(nest).trips;
+    for (int k = 0; k < nest->naxes; k++)
+        unknown = is_unknown(nest->axes[k].extent) ? nest->axes[k].extent : unknown;
+    return work.unknowns > 1 || work.known > block->target->tree_elements ||
+           (unknown && !is_slice(block, unknown));
 }
 
 /* The largest value of a size, or more, for all values of a symbol in [low, limit), when it is
@@ -163,7 +155,7 @@ static bool
 is_shared_out(CiScheduler *s, const CiItem *loop)
 {
     const CiExpr *trips = loop->region->extent;
-    return loop->kind == CI_ITEM_for && (is_unknown(trips) || trips->high >= MANY_TRIPS) &&
+    return loop->kind == CI_ITEM_for && trips->high >= CI_CHOOSE(s, many_trips) &&
            !ci_why_not_parallel(s, loop, NULL);
 }
 
@@ -344,41 +336,40 @@ extent_work(CiScheduler *s, const CiKernel *leaf)
     return work;
 }
 
-static int64_t
-times(int64_t count, const CiExpr *extent)
-{
-    return extent->high > 0 && count > LONG_WORK / extent->high ? LONG_WORK : count * extent->high;
-}
-
-static int64_t
+static CiAmount
 leaf_work(const CiKernel *leaf)
 {
-    int64_t outer = 1, work = 1;
+    CiAmount outer = ci_amount(1), work = ci_amount(1);
     for (int k = 0; k < leaf->nouter; k++)
-        outer = times(outer, leaf->outer[k].extent);
+        outer = ci_amount_of(outer, leaf->outer[k].extent);
     for (int t = 0; t < leaf->nstages; t++) {
-        int64_t stage = outer;
+        CiAmount stage = outer;
         for (int k = 0; k < leaf->stages[t].naxes; k++)
-            stage = times(stage, leaf->stages[t].axes[k].extent);
-        work += stage;
+            stage = ci_amount_of(stage, leaf->stages[t].axes[k].extent);
+        work = ci_amount_plus(work, stage);
     }
     return work;
 }
 
 /* An estimate for who asks whether the kernel runs long: a `while` does. */
-static int64_t
+static CiAmount
 tree_work(const CiLoopTree *tree)
 {
-    int64_t work = 0;
-    for (int k = 0; k < tree->count && work < LONG_WORK; k++) {
+    CiAmount work = ci_amount(0);
+    for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        int64_t own = node->leaf ? leaf_work(node->leaf)
-                                 : 1 + tree_work(&node->body) + tree_work(&node->other);
-        if (node->kind == CI_TREE_for)
-            own = times(own, node->region->extent);
-        work += node->kind == CI_TREE_while ? LONG_WORK : own;
+        CiAmount own = ci_amount(1);
+        if (node->leaf)
+            own = leaf_work(node->leaf);
+        else if (node->kind == CI_TREE_while)
+            own = ci_amount(LONG_WORK);
+        else
+            own = ci_amount_plus(own,
+                                 ci_amount_plus(tree_work(&node->body), tree_work(&node->other)));
+        work = ci_amount_plus(
+            work, node->kind == CI_TREE_for ? ci_amount_of(own, node->region->extent) : own);
     }
-    return work < LONG_WORK ? work : LONG_WORK;
+    return work;
 }
 
 /* What one trip does, at its most; loops of unknown length inside it are as long as they can be. */
@@ -437,7 +428,8 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     kernel->units = ci_expr_const(s->sym, 1);
     add_block(&one, s, kernel, tree);
-    kernel->unit_work = ci_expr_const(s->sym, tree_work(tree));
+    int64_t work = ci_amount_high(tree_work(tree));
+    kernel->unit_work = ci_expr_const(s->sym, work < LONG_WORK ? work : LONG_WORK);
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
     int nparallel = ci_parallel_loops(s, draft->region, tree);

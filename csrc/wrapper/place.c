@@ -8,7 +8,11 @@
 #include "wrapper/place.h"
 
 #include "base/map.h"
+#include "ir/cost.h"
 #include "ir/layout.h"
+
+/* Of one buffer, in a sum of all. */
+#define MOST_BYTES ((int64_t)1 << 48)
 
 typedef struct Block {
     int parent;      /* -1: the program itself */
@@ -234,14 +238,46 @@ write_lines(Place *place)
     for (int i = 0; i < w->nlines; i++) {
         for (int b = place->born[i]; b >= 0; b = place->lives[b].next_first)
             add_birth(place, w->buffers[b]);
+        for (int b = place->born[i]; b >= 0; b = place->lives[b].next_first)
+            w->lives[b].first = place->nlines;
+        for (int b = place->dying[i]; b >= 0; b = place->lives[b].next_last)
+            w->lives[b].last = place->nlines;
         CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, w->lines[i]);
         for (int b = place->dying[i]; b >= 0; b = place->lives[b].next_last)
             if (!w->buffers[b]->is_result)
                 add_memory_line(place, CI_LINE_free, w->buffers[b]);
     }
+    for (int b = 0; b < w->nbuffers; b++)
+        if (w->buffers[b]->is_result && w->lives[b].first >= 0)
+            w->lives[b].last = place->nlines - 1;
     w->lines = place->lines;
     w->nlines = place->nlines;
     w->caplines = place->caplines;
+}
+
+/* What the program holds at its worst: the sum of what is of use at the same time. */
+static void
+note_peak(CiWrapper *w)
+{
+    int64_t *taken = CI_NEW_ARRAY(w->ctx, int64_t, w->nlines + 2), held = 0, most = 0;
+    bool is_known = true;
+    for (int b = 0; b < w->nbuffers; b++) {
+        CiAmount cost = ci_cost_of_buffer(w->buffers[b]);
+        int64_t bytes = ci_amount_likely(cost);
+        if (w->lives[b].first < 0)
+            continue;
+        bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
+        is_known &= !cost.unknowns;
+        taken[w->lives[b].first] += bytes;
+        taken[w->lives[b].last + 1] -= bytes;
+    }
+    for (int i = 0; i < w->nlines; i++) {
+        held += taken[i];
+        most = held > most ? held : most;
+    }
+    if (most)
+        w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
+                                     is_known ? "at most" : "about", (long long)most);
 }
 
 const CiExpr *
@@ -262,12 +298,16 @@ ci_wrapper_place(CiWrapper *wrapper)
     place.lives = CI_NEW_ARRAY(ctx, Life, wrapper->nbuffers + 1);
     for (int i = 0; i < wrapper->nbuffers; i++)
         place.lives[i] = (Life){-1, -1, -1, -1, -1};
+    wrapper->lives = CI_NEW_ARRAY(ctx, CiLife, wrapper->nbuffers + 1);
+    for (int i = 0; i < wrapper->nbuffers; i++)
+        wrapper->lives[i] = (CiLife){-1, -1};
     find_blocks(&place);
     visit_all_lines(&place, false);
     move_out_of_loops(&place);
     visit_all_lines(&place, true);
     chain_lives(&place);
     write_lines(&place);
+    note_peak(wrapper);
 }
 
 bool

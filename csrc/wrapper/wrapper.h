@@ -91,6 +91,12 @@ typedef struct CiWrapOptions {
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
 
+/* Lines between which a buffer of the program's own is of use, a region from its first line to its
+ * end; of a result `last` is the return. -1: nobody uses it. */
+typedef struct CiLife {
+    int first, last;
+} CiLife;
+
 typedef struct CiWrapper {
     CiContext *ctx;
     const CiKernels *kernels; /* loops, buffers, results through it */
@@ -100,6 +106,7 @@ typedef struct CiWrapper {
     const CiBuffer **sides[2]; /* per buffer of the loops: itself, its copy there, or NULL */
     CiLine *lines;
     int nlines, caplines;
+    CiLife *lives; /* per buffer */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
 } CiWrapper;
 

@@ -8,47 +8,6 @@
 /* Elements below which holding the lock costs others less than giving it up costs us. */
 #define RELEASE_WORK 65536
 
-static int
-set_number(PyObject *dict, const char *name, double value)
-{
-    PyObject *number = PyFloat_FromDouble(value);
-    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
-    Py_XDECREF(number);
-    return result;
-}
-
-static int
-set_count(PyObject *dict, const char *name, long value)
-{
-    PyObject *number = PyLong_FromLong(value);
-    int result = number ? PyDict_SetItemString(dict, name, number) : -1;
-    Py_XDECREF(number);
-    return result;
-}
-
-static int
-fill_info(PyObject *dict, const CiCompileInfo *info)
-{
-    if (dict == NULL)
-        return 0;
-    return set_number(dict, "passes_ms", info->passes_ms) ||
-                   set_number(dict, "lower_ms", info->lower_ms) ||
-                   set_number(dict, "schedule_ms", info->schedule_ms) ||
-                   set_number(dict, "wrap_ms", info->wrap_ms) ||
-                   set_number(dict, "emit_ms", info->build.emit_ms) ||
-                   set_number(dict, "compile_ms", info->build.compile_ms) ||
-                   set_number(dict, "load_ms", info->build.load_ms) ||
-                   set_number(dict, "total_ms", info->total_ms) ||
-                   PyDict_SetItemString(dict, "from_cache",
-                                        info->build.from_cache ? Py_True : Py_False) ||
-                   set_count(dict, "children", info->build.children) ||
-                   set_count(dict, "nodes", info->nodes) || set_count(dict, "nests", info->nests) ||
-                   set_count(dict, "kernels", info->kernels) ||
-                   set_count(dict, "externs", info->externs)
-               ? -1
-               : 0;
-}
-
 /* What went wrong with the disk cache costs one warning. */
 static int
 warn_of_cache(CxState *state)
@@ -56,7 +15,7 @@ warn_of_cache(CxState *state)
     char *text = state->runtime.cache ? ci_cache_take_warning(state->runtime.cache) : NULL;
     if (text == NULL)
         return 0;
-    int result = cx_warn("%s", text);
+    int result = cx_warn_of_cache(text);
     free(text);
     return result;
 }
@@ -180,7 +139,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     for (int k = 0; k < graph->ninputs; k++)
         p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
     p->texts = PyDict_New();
-    if (p->texts == NULL || fill_returns(p) < 0 || fill_info(info, &request.info) < 0 ||
+    if (p->texts == NULL || fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 ||
         warn_of_cache(state) < 0)
         goto fail;
     if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
@@ -308,11 +267,14 @@ int
 cx_program_run(CxRun *run)
 {
     CxProgram *p = run->program;
+    char message[512];
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
                    .new_result = new_result,
                    .arg = run,
+                   .message = message,
+                   .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};
 
     if (p->wrapper != NULL)
@@ -329,6 +291,8 @@ cx_program_run(CxRun *run)
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
     if (status == CI_ERR_CHECK)
         return cx_raise_status(p->state, CI_ERR_CHECK, call.reason);
+    if (status == CI_ERR_ASSERT)
+        return cx_raise_status(p->state, CI_ERR_ASSERT, message);
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queue, status);
     return 0;
@@ -513,6 +477,7 @@ static PyMethodDef program_methods[] = {
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
+    {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
     {NULL, NULL, 0, NULL},
 };
 

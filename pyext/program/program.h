@@ -95,9 +95,13 @@ CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
 void cx_program_take_out(CxProgram *program);
 
+/* info.c: numbers of a compile by their names, in a dict; nothing for NULL. */
+int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
+
 /* wrapper.c */
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
+PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);

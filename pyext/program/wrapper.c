@@ -1,6 +1,7 @@
 /* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
  * names it uses: empty, as_strided, assert_size_stride, item, check, the kernels k<n> and the
  * library calls. No other source is ever run. */
+#include "base/os.h"
 #include "program/program.h"
 #include "state/array.h"
 
@@ -84,6 +85,26 @@ dtype_of_number(PyObject *value)
                                     : CI_DTYPE_i64;
 }
 
+/* Who watches the program stands among the names of its wrapper. */
+#define OBSERVER "observer"
+
+/* Tells who watches of what has just run: (letter, number, began, ended), in nanoseconds of the clock
+ * of time.perf_counter_ns. */
+static int
+tell_observer(CxProgram *p, const char *letter, int number, int64_t began)
+{
+    PyObject *names = p->wrapper ? PyFunction_GetGlobals(p->wrapper) : NULL, *done = NULL;
+    PyObject *observer = names ? Py_XNewRef(cx_dict_named(names, OBSERVER)) : NULL;
+
+    if (observer == NULL)
+        return 0;
+    done = PyObject_CallFunction(observer, "siLL", letter, number, (long long)began,
+                                 (long long)ci_os_time_ns());
+    Py_DECREF(observer);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* k<n>(buffers…, scalars…, symbols…); self is (program, n). */
 static PyObject *
 wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
@@ -127,12 +148,13 @@ wrapper_kernel(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
         if (symbols[k] == -1 && PyErr_Occurred())
             goto done;
     }
+    int64_t began = ci_os_time_ns();
     int32_t status = ci_program_launch(p->program, number, buffers, symbols, slots,
                                        (int)p->options.threads, &fault);
-    if (status == 0)
-        result = Py_NewRef(Py_None);
-    else
+    if (status != 0)
         cx_raise_status(p->state, (CiStatus)status, NULL);
+    else if (tell_observer(p, "k", number, began) == 0)
+        result = Py_NewRef(Py_None);
 done:
     PyMem_Free(buffers);
     PyMem_Free(slots);
@@ -146,8 +168,8 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     enum { MOST = CX_MOST_OPERANDS + 1 };
     CxProgram *p = program_of(self);
-    const CiExtern *ext =
-        ci_program_extern_at(p->program, (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1)));
+    int number = (int)PyLong_AsLong(PyTuple_GET_ITEM(self, 1));
+    const CiExtern *ext = ci_program_extern_at(p->program, number);
     void *operands[MOST];
     const int64_t *sizes[MOST], *strides[MOST];
     int64_t steps[MOST][CI_MAX_RANK];
@@ -177,11 +199,14 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
                          .ranks = ranks,
                          .dtypes = dtypes,
                          .result = operands[nargs - 1]};
+    int64_t began = ci_os_time_ns();
     int32_t status = ext->call(ext->data, &call);
     if (status != 0) {
         cx_raise_status(p->state, (CiStatus)status, NULL);
         return NULL;
     }
+    if (tell_observer(p, "e", number, began) < 0)
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -282,12 +307,36 @@ int
 cx_wrapper_run(CxRun *run)
 {
     CxProgram *p = run->program;
+    PyObject *wrapper = Py_NewRef(p->wrapper); /* which an observer's end takes away */
     run->values =
-        PyObject_Vectorcall(p->wrapper, run->input_objects, (size_t)p->graph->ninputs, NULL);
+        PyObject_Vectorcall(wrapper, run->input_objects, (size_t)p->graph->ninputs, NULL);
+    Py_DECREF(wrapper);
     if (run->values == NULL)
         return -1;
     if (!PyTuple_Check(run->values) || PyTuple_GET_SIZE(run->values) != p->nreturns)
         return cx_raise_status(p->state, CI_ERR_INTERNAL,
                                "the printed wrapper returned something else");
     return 0;
+}
+
+/* Whoever watches a program has it run by its printed wrapper, where each launch is a call. */
+PyObject *
+cx_program_observe(PyObject *self, PyObject *observer)
+{
+    CxProgram *p = (CxProgram *)self;
+
+    if (ci_backend_has_memory(p->backend))
+        Py_RETURN_FALSE;
+    if (observer == Py_None && strcmp(p->options.wrapper, "python") != 0) {
+        Py_CLEAR(p->wrapper);
+        Py_RETURN_TRUE;
+    }
+    if (p->wrapper == NULL && cx_wrapper_open(p) < 0)
+        return NULL;
+    PyObject *names = PyFunction_GetGlobals(p->wrapper);
+    if (observer != Py_None && PyDict_SetItemString(names, OBSERVER, observer) < 0)
+        return NULL;
+    if (observer == Py_None && PyDict_DelItemString(names, OBSERVER) < 0)
+        PyErr_Clear(); /* nobody did */
+    Py_RETURN_TRUE;
 }

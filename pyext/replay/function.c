@@ -135,9 +135,10 @@ refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
         why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
                                     f->signature.count);
     if (!PyErr_Occurred())
-        PyErr_Format(PyExc_RuntimeError, "the stance is fail_on_recompile, and %S%s",
-                     why ? why : (PyObject *)f->signature.names,
-                     why ? "" : ": nothing was compiled before");
+        PyErr_Format(cx_exception(f->state, "RecompileError"),
+                     "the stance is fail_on_recompile, and %s%S; cinductor.set_stance('default') "
+                     "compiles it",
+                     why ? "" : "nothing was compiled before of ", why ? why : f->fn);
     Py_XDECREF(why);
     return NULL;
 }
@@ -155,36 +156,35 @@ call_numpy(CxFunction *f, CxTrial *trial, PyObject *const *args, size_t nargsf, 
 }
 
 static PyObject *
-call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+call_once(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
            PyObject *names, int stance)
 {
     PyObject *table = Py_NewRef(f->table), *result = NULL;
     CxSpecialization *spec = NULL;
-    CxAnswer answer = CX_NO_MATCH;
-    unsigned suspects = 0;
+    CxOutcome outcome = {.answer = CX_NO_MATCH};
     bool is_unusual = false;
 
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && answer < CX_MATCH; k++) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && outcome.answer < CX_MATCH; k++) {
         spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
-        result = cx_specialization_call(spec, bound, f->signature.count, &answer, &suspects);
-        if (answer >= CX_MATCH)
+        result = cx_specialization_call(spec, bound, f->signature.count, &outcome);
+        if (outcome.answer >= CX_MATCH)
             note_use(f, table, k);
-        is_unusual |= answer == CX_UNUSUAL;
+        is_unusual |= outcome.answer == CX_UNUSUAL;
         if (result == NULL && PyErr_Occurred())
             goto done;
     }
-    if (answer == CX_NUMPYS) {
-        result = call_numpy(f, cx_specialization_trial(spec), args, nargsf, names);
+    if (outcome.answer == CX_NUMPYS) {
+        result = call_numpy(f, outcome.trial, args, nargsf, names);
         goto done;
     }
-    is_unusual = is_unusual && answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
-    f->failed_checks += is_unusual || answer == CX_CHECK_FAILED;
-    if (is_unusual || answer == CX_CHECK_FAILED) {
+    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
+    f->failed_checks += is_unusual || outcome.answer == CX_CHECK_FAILED;
+    if (is_unusual || outcome.answer == CX_CHECK_FAILED) {
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
         f->unusual += is_unusual && result != NULL;
-    } else if (answer == CX_MATCH)
-        result = suspects != 0 && result != NULL
-                     ? diagnose(f, args, nargsf, names, result, spec, suspects)
+    } else if (outcome.answer == CX_MATCH)
+        result = outcome.suspects != 0 && result != NULL
+                     ? diagnose(f, args, nargsf, names, result, spec, outcome.suspects)
                      : result;
     else if (stance == 2)
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
@@ -194,6 +194,18 @@ call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t 
         result = call_miss(f, bound, args, nargsf, names);
 done:
     Py_DECREF(table);
+    return result;
+}
+
+/* Another thread may have compiled what this one was to compile: then it looks again. */
+static PyObject *
+call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
+           PyObject *names, int stance)
+{
+    PyObject *result;
+
+    while ((result = call_once(f, bound, args, nargsf, names, stance)) == f->state->missing)
+        Py_DECREF(result);
     return result;
 }
 

@@ -175,6 +175,37 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     return 1;
 }
 
+/* What there are few of: classes, dtypes, names of modes. Sizes and numbers vary. */
+static bool
+is_of_a_kind(const CxCheck *c, int where)
+{
+    if (where != OTHER_VALUE)
+        return where == OTHER_CLASS || where == OTHER_RANK || where == OTHER_DTYPE ||
+               where == OTHER_CODE;
+    return c->kind == CHECK_keys ||
+           ((c->kind == CHECK_equals || c->kind == CHECK_is) &&
+            (PyUnicode_Check(c->a) || PyBool_Check(c->a) || PyType_Check(c->a) ||
+             PyArray_DescrCheck(c->a) || c->a == Py_None));
+}
+
+bool
+cx_guards_is_other_kind(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
+                        int64_t *table)
+{
+    CxLookup lookup = {g, args, nargs, values, table};
+    bool is_other = false;
+
+    memset(values, 0, sizeof *values * (size_t)g->nsources);
+    if (g->values.count > 0)
+        memcpy(table, g->values.initial, sizeof *table * (size_t)g->values.count);
+    for (int k = 0; k < g->nchecks && !is_other; k++) {
+        int where = test(&lookup, &g->checks[k]);
+        PyErr_Clear();
+        is_other = where != AGREES && is_of_a_kind(&g->checks[k], where);
+    }
+    return is_other;
+}
+
 void
 cx_guards_finish(const CxGuards *g, int64_t *table)
 {

@@ -20,6 +20,10 @@ enum { CX_GUARDS_UNUSUAL = 2 };
  * set when asked for; CX_GUARDS_UNUSUAL: only one that usually holds does not; -1. */
 int cx_guards_check(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs, PyObject **values,
                     int64_t *table, PyObject **why);
+/* Would it be another one whatever the sizes and numbers: of other classes, dtypes, ranks, texts?
+ * Fills values, for cx_guards_drop. */
+bool cx_guards_is_other_kind(CxGuards *guards, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject **values, int64_t *table);
 void cx_guards_finish(const CxGuards *guards, int64_t *table); /* the values guards do not need */
 void cx_guards_drop(CxGuards *guards, PyObject **values);
 /* For texts: the parameters' names, and where the function is ("model.py:12"). */

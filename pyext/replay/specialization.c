@@ -13,7 +13,7 @@ struct CxSpecialization {
     CxResult *result;
     CxInput *inputs;
     int ninputs;
-    CxTrial trial;
+    CxTrial trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* calls one after another whose checks failed */
@@ -21,6 +21,13 @@ struct CxSpecialization {
 
 /* Runs whose checks have failed so often are not begun any more, but now and then. */
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
+
+static void
+set_trials(CxSpecialization *s, CxTrial trial)
+{
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        s->trials[k] = trial;
+}
 
 /* Takes guards, result and inputs over, made or not. */
 static PyObject *
@@ -42,7 +49,7 @@ specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResul
     s->result = result;
     s->inputs = inputs;
     s->ninputs = ninputs;
-    s->trial.is_wanted = cx_trial_is_wanted(program);
+    set_trials(s, cx_trial_of(program));
     return (PyObject *)s;
 }
 
@@ -154,7 +161,21 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
     s->hits++;
     if (s->refusals >= MOST_REFUSALS && s->hits % NOW_AND_THEN != 0)
         return CX_CHECK_FAILED;
-    return cx_trial_is_numpys(&s->trial) ? CX_NUMPYS : CX_MATCH;
+    return CX_MATCH;
+}
+
+/* The trial of a call that fits: by the elements of its arrays, where those vary. */
+static CxTrial *
+trial_of(CxSpecialization *s, const Room *room)
+{
+    int64_t elements = 0;
+
+    if (!s->trials[0].is_wanted || !s->program->is_symbolic)
+        return &s->trials[0];
+    for (int k = 0; k < s->ninputs; k++)
+        if (s->inputs[k].symbol < 0 && s->inputs[k].kind == CI_KIND_array)
+            elements += PyArray_SIZE((PyArrayObject *)room->values[s->inputs[k].source]);
+    return &s->trials[cx_trial_class(elements)];
 }
 
 /* The floating-point flags of a run that NumPy is to be asked about. */
@@ -219,27 +240,30 @@ done:
 
 PyObject *
 cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs,
-                       CxAnswer *answer, unsigned *suspects)
+                       CxOutcome *outcome)
 {
     Room room;
     PyObject *result = NULL;
     bool is_stopped = false;
 
-    *answer = CX_NO_MATCH;
+    *outcome = (CxOutcome){.answer = CX_NO_MATCH};
     if (room_open(&room, s) < 0)
         return NULL;
-    *answer = match(s, args, nargs, &room);
-    if (*answer == CX_MATCH) {
-        int64_t began = cx_trial_begin(&s->trial);
+    outcome->answer = match(s, args, nargs, &room);
+    outcome->trial = outcome->answer == CX_MATCH ? trial_of(s, &room) : NULL;
+    if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
+        outcome->answer = CX_NUMPYS;
+    if (outcome->answer == CX_MATCH) {
+        int64_t began = cx_trial_begin(outcome->trial);
         cx_guards_finish(s->guards, room.table);
         if (s->program == NULL)
             result = cx_result_make(s->result, NULL, room.values, room.table);
         else
-            result = run_program(s, &room, suspects, &is_stopped);
-        cx_trial_end(&s->trial, false, began);
+            result = run_program(s, &room, &outcome->suspects, &is_stopped);
+        cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
-            *answer = CX_CHECK_FAILED;
+            outcome->answer = CX_CHECK_FAILED;
     }
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
@@ -258,12 +282,6 @@ cx_specialization_why(CxSpecialization *s, PyObject *const *args, Py_ssize_t nar
     cx_guards_drop(s->guards, room.values);
     PyMem_Free(room.block);
     return holds == 1 ? Py_NewRef(Py_None) : why;
-}
-
-CxTrial *
-cx_specialization_trial(CxSpecialization *s)
-{
-    return &s->trial;
 }
 
 void
@@ -437,6 +455,23 @@ spec_why_not(PyObject *self, PyObject *args)
 }
 
 static PyObject *
+spec_is_other_kind(PyObject *self, PyObject *args)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    PyObject *bound = NULL;
+    Room room;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!:is_other_kind", &PyTuple_Type, &bound) || room_open(&room, s) < 0)
+        return NULL;
+    bool is_other = cx_guards_is_other_kind(s->guards, ((PyTupleObject *)bound)->ob_item,
+                                            PyTuple_GET_SIZE(bound), room.values, room.table);
+    cx_guards_drop(s->guards, room.values);
+    PyMem_Free(room.block);
+    return PyBool_FromLong(is_other);
+}
+
+static PyObject *
 get_guards(PyObject *self, void *closure)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -462,15 +497,25 @@ get_program(PyObject *self, void *closure)
 static PyObject *
 get_why_numpy(PyObject *self, void *closure)
 {
+    CxSpecialization *s = (CxSpecialization *)self;
+    int lost = 0;
+
     (void)closure;
-    return cx_trial_text(&((CxSpecialization *)self)->trial);
+    while (lost < CX_TRIAL_CLASSES - 1 && !s->trials[lost].is_lost)
+        lost++;
+    return cx_trial_text(&s->trials[lost]);
 }
 
 static PyObject *
 get_is_trying(PyObject *self, void *closure)
 {
+    const CxSpecialization *s = (CxSpecialization *)self;
+    bool is_open = cx_trial_is_open(&s->trials[0]) && s->program != NULL && !s->program->is_symbolic;
+
     (void)closure;
-    return PyBool_FromLong(cx_trial_is_open(&((CxSpecialization *)self)->trial));
+    for (int k = 0; k < CX_TRIAL_CLASSES; k++)
+        is_open |= s->trials[k].counts[0] > 0 && cx_trial_is_open(&s->trials[k]);
+    return PyBool_FromLong(is_open);
 }
 
 static PyObject *
@@ -486,15 +531,28 @@ spec_try_numpy(PyObject *self, PyObject *unused)
 {
     CxSpecialization *s = (CxSpecialization *)self;
     (void)unused;
-    s->trial = cx_trial_of_piece(s->program);
+    set_trials(s, cx_trial_of_piece(s->program));
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+spec_doubt(PyObject *self, PyObject *unused)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)unused;
+    set_trials(s, cx_trial_of_interpreted(s->program));
     Py_RETURN_NONE;
 }
 
 static PyMethodDef spec_methods[] = {
     {"try_numpy", spec_try_numpy, METH_NOARGS,
      "Has the first calls timed in NumPy too: the quicker way answers from then on."},
+    {"doubt", spec_doubt, METH_NOARGS,
+     "The same, long ones too: it is interpreted, for there is no compiler."},
     {"why_not", spec_why_not, METH_VARARGS,
      "why_not(args): None, or the guard that these bound arguments fail."},
+    {"is_other_kind", spec_is_other_kind, METH_VARARGS,
+     "is_other_kind(args): whether more than sizes and numbers of these bound arguments differ."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -14,13 +14,17 @@ typedef struct CxSpecialization CxSpecialization;
 /* UNUSUAL: it would fit if the sizes were usual ones. NUMPYS: it fits, and has not been run: see
  * trial.h. */
 typedef enum CxAnswer { CX_NO_MATCH, CX_UNUSUAL, CX_MATCH, CX_NUMPYS, CX_CHECK_FAILED } CxAnswer;
-/* *suspects: the floating-point flags that NumPy is to be asked about; CALLED_ONCE: not by another
- * call, for it would write, or draw, again. */
+/* What became of a call. suspects: the floating-point flags that NumPy is to be asked about;
+ * CALLED_ONCE: not by another call, for it would write, or draw, again. trial: that of its sizes. */
 enum { CX_CALLED_ONCE = 1 << 8 };
+typedef struct CxOutcome {
+    CxAnswer answer;
+    unsigned suspects;
+    CxTrial *trial;
+} CxOutcome;
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
-                                 CxAnswer *answer, unsigned *suspects);
+                                 CxOutcome *outcome);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
-CxTrial *cx_specialization_trial(CxSpecialization *spec); /* borrowed */
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
 
 /* plain.c: whether the function itself answers a call, by keys that key_of in job.py made of

@@ -1,60 +1,100 @@
-/* Which is quicker, a program that calls libraries or the function itself.
+/* Which is quicker, a program or the function itself.
  *
- * A library call costs the program what its operands, its result and a way through Python cost, and
- * on small arrays that is more than it saves. Nobody can tell beforehand: some calls are timed in
- * both ways, and the best of each decide. Both give the same bits, or nobody is asked. Where sizes
- * vary, a small call says nothing of a large one, so there is none but the calls. Long calls are
- * not tried, for there the program cannot lose much and the function itself may. */
+ * A library call costs the program what its operands, its result and a way through Python cost; code
+ * for any size is not the code for this one; and what is interpreted, for there is no compiler, may
+ * take far longer than NumPy's loops. Nobody can tell beforehand: some calls are timed in both ways,
+ * and the best of each decide, NumPy's where it takes a tenth less. Both give the same bits, or nobody is asked. Where sizes vary, a small
+ * call says nothing of a large one: there is a trial for each class of them. */
 #include "replay/trial.h"
 
 #include "graph/graph.h"
 
 #include "base/os.h"
 
-enum { CALLS = 12, LONG = 200000 };
+/* Calls in both ways: many of short ones, few of long ones, one of those that take very long. */
+enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
+enum { CLEAR_CALLS = 3 }; /* of NumPy's, twice as slow: nobody has to ask any more */
 
 /* ---- is it worth a trial? ---- */
 
-bool
-cx_trial_is_wanted(const CxProgram *program)
+static bool
+has_regions(const CiBlock *body)
 {
-    if (program == NULL || program->externs == 0 || program->wrapper != NULL ||
-        ci_backend_has_memory(program->backend))
-        return false;
-    const CiBlock *body = program->graph->body;
     for (int k = 0; k < body->nnodes; k++)
-        if (body->nodes[k]->nblocks > 0 ||
-            (program->is_symbolic && ci_op_kind(body->nodes[k]->op) == CI_OPKIND_pointwise))
-            return false;
-    return cx_block_is_exact(body);
+        if (body->nodes[k]->nblocks > 0)
+            return true;
+    return false;
+}
+
+/* Does the processor run it, with NumPy's very bits? */
+static bool
+may_be_numpys(const CxProgram *program)
+{
+    return program != NULL && program->wrapper == NULL &&
+           !ci_backend_has_memory(program->backend) && cx_block_is_exact(program->graph->body);
+}
+
+CxTrial
+cx_trial_of(const CxProgram *program)
+{
+    CxTrial trial = {0};
+
+    if (!may_be_numpys(program) || has_regions(program->graph->body))
+        return trial;
+    trial.is_wanted = program->externs > 0 || program->is_symbolic;
+    trial.asks_long = program->is_symbolic;
+    return trial;
 }
 
 CxTrial
 cx_trial_of_piece(const CxProgram *program)
 {
-    CxTrial trial = {.is_lost = program == NULL};
+    bool is_wanted = may_be_numpys(program) && (!program->is_symbolic ||
+                                                cx_graph_makes_at_most(program->graph, CX_LITTLE));
+    return (CxTrial){.is_lost = program == NULL, .is_wanted = is_wanted};
+}
 
-    trial.is_wanted = program != NULL && program->wrapper == NULL &&
-                      !ci_backend_has_memory(program->backend) &&
-                      cx_block_is_exact(program->graph->body) &&
-                      (!program->is_symbolic || cx_graph_makes_at_most(program->graph, CX_LITTLE));
-    return trial;
+CxTrial
+cx_trial_of_interpreted(const CxProgram *program)
+{
+    return (CxTrial){.is_wanted = may_be_numpys(program), .asks_long = true};
+}
+
+int
+cx_trial_class(int64_t elements)
+{
+    int class = 0;
+    for (; elements >= 8 && class < CX_TRIAL_CLASSES - 1; elements /= 8)
+        class++;
+    return class;
 }
 
 /* ---- the trial ---- */
 
+static int
+calls_needed(const CxTrial *trial)
+{
+    return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
+}
+
+/* A program that takes long and that no one has a reason to doubt cannot lose much by its calls, and
+ * the function itself may. */
 static bool
 is_over(const CxTrial *trial)
 {
-    return !trial->is_wanted || trial->is_lost || trial->counts[1] >= CALLS ||
-           (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
-           (trial->counts[0] >= CALLS && trial->best[0] > LONG);
+    bool is_long = (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
+                   (trial->counts[0] >= CALLS && trial->best[0] > LONG);
+    bool is_clear = trial->counts[1] >= CLEAR_CALLS && trial->best[1] > 2 * trial->best[0];
+
+    return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
+           (trial->counts[1] > 0 && trial->counts[1] >= calls_needed(trial));
 }
 
 bool
 cx_trial_is_numpys(const CxTrial *trial)
 {
-    return trial->is_lost || (!is_over(trial) && trial->counts[0] >= CALLS);
+    return trial->is_lost ||
+           (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
 }
 
 int64_t
@@ -73,7 +113,8 @@ cx_trial_end(CxTrial *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = trial->counts[1] >= CALLS && trial->best[1] < trial->best[0];
+    trial->is_lost = trial->counts[1] >= calls_needed(trial) &&
+                     trial->best[1] < trial->best[0] - trial->best[0] / 10;
 }
 
 bool

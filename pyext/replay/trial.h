@@ -1,4 +1,4 @@
-/* Whether a compiled call that is mostly library calls is quicker than NumPy's own. */
+/* Whether a compiled call is quicker than NumPy's own. */
 #ifndef CX_TRIAL_H
 #define CX_TRIAL_H
 
@@ -7,16 +7,22 @@
 /* Threads may note times at once: a few more are kept then. */
 typedef struct CxTrial {
     bool is_wanted, is_lost; /* lost: the function itself answers */
+    bool asks_long;          /* calls that take long, too */
     int16_t counts[2];       /* calls timed: compiled ones, NumPy's */
     int64_t best[2];         /* nanoseconds */
 } CxTrial;
 
-/* Is a program worth a trial: does it call libraries, and does all else that it does give NumPy's
- * very bits? program may be NULL. */
-bool cx_trial_is_wanted(const CxProgram *program);
+/* Is a program worth a trial, which all else that it does gives NumPy's very bits: does it call
+ * libraries, or serve any size? program may be NULL. */
+CxTrial cx_trial_of(const CxProgram *program);
 /* The same of a piece between two steps of Python's: any may be too little for what a call costs,
  * and NumPy's bits were those of such a function before. */
 CxTrial cx_trial_of_piece(const CxProgram *program);
+/* And of one that is interpreted because there is no compiler. */
+CxTrial cx_trial_of_interpreted(const CxProgram *program);
+/* The class of a call whose arrays have so many elements. */
+enum { CX_TRIAL_CLASSES = 9 };
+int cx_trial_class(int64_t elements);
 /* Does the function itself answer the next call? */
 bool cx_trial_is_numpys(const CxTrial *trial);
 /* Are calls still being timed? */

@@ -25,16 +25,37 @@ done:
     return result;
 }
 
+/* What every exception of the package is, and the compiler's own are. RecompileError is a RuntimeError,
+ * too, as such calls have always raised. */
+static int
+add_bases(CxState *state, PyObject *module)
+{
+    PyObject *error = PyErr_NewExceptionWithDoc(
+        "cinductor.Error", "The base of the package's exceptions.", NULL, NULL);
+    PyObject *both = error ? PyTuple_Pack(2, error, PyExc_RuntimeError) : NULL;
+    int result = -1;
+
+    if (both == NULL || PyModule_AddObjectRef(module, "Error", error) < 0)
+        goto done;
+    state->base_error = PyErr_NewExceptionWithDoc(
+        "cinductor.CinductorError", "What the compiler itself has to say.", error, NULL);
+    if (state->base_error != NULL &&
+        PyModule_AddObjectRef(module, "CinductorError", state->base_error) == 0)
+        result = add_class(state, module, "RecompileError",
+                           "A call fits no program, and the stance forbids another.", both);
+done:
+    Py_XDECREF(error);
+    Py_XDECREF(both);
+    return result;
+}
+
 int
 cx_errors_init(CxState *state, PyObject *module)
 {
     PyObject *builtins = PyEval_GetBuiltins();
 
     state->exceptions = PyDict_New();
-    state->base_error = PyErr_NewExceptionWithDoc(
-        "cinductor.CinductorError", "What the compiler itself has to say.", NULL, NULL);
-    if (state->exceptions == NULL || state->base_error == NULL ||
-        PyModule_AddObjectRef(module, "CinductorError", state->base_error) < 0)
+    if (state->exceptions == NULL || add_bases(state, module) < 0)
         return -1;
     /* No Exceptions: the user's own handlers do not see them. */
     state->region_break =
@@ -67,6 +88,45 @@ cx_exception(CxState *state, const char *name)
     return type != NULL ? type : PyExc_RuntimeError;
 }
 
+/* Of a compiler's message: its lines are what happened, the command, what it answered, and in the
+ * last one the source. */
+static int
+set_parts(PyObject *error, const char *message)
+{
+    const char *command = strchr(message, '\n');
+    const char *answer = command ? strchr(command + 1, '\n') : NULL;
+    const char *source = NULL, *last = strrchr(message, '\n');
+
+    if (last != NULL && strncmp(last + 1, CI_SOURCE_LINE, strlen(CI_SOURCE_LINE)) == 0)
+        source = last + 1 + strlen(CI_SOURCE_LINE);
+    const char *end = source ? last : message + strlen(message);
+    PyObject *parts[3] = {
+        PyUnicode_FromStringAndSize(command ? command + 1 : "", answer ? answer - command - 1 : 0),
+        PyUnicode_FromStringAndSize(answer ? answer + 1 : "",
+                                    answer && end > answer ? end - answer - 1 : 0),
+        source ? PyUnicode_DecodeFSDefault(source) : Py_NewRef(Py_None)};
+    static const char *const names[3] = {"cmd", "stderr", "source"};
+    int result = 0;
+
+    for (int k = 0; k < 3; k++) {
+        if (parts[k] == NULL || PyObject_SetAttrString(error, names[k], parts[k]) < 0)
+            result = -1;
+        Py_XDECREF(parts[k]);
+    }
+    return result;
+}
+
+static void
+add_parts(const char *message)
+{
+    PyObject *error = cx_take_exception();
+    if (error == NULL)
+        return;
+    if (set_parts(error, message) < 0)
+        PyErr_Clear();
+    cx_restore_exception(error);
+}
+
 int
 cx_raise_status(CxState *state, CiStatus status, const char *message)
 {
@@ -78,6 +138,8 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
     if (name[0] == '\0')
         name = "InternalError";
     PyErr_SetString(cx_exception(state, name), message);
+    if (status == CI_ERR_COMPILE || status == CI_ERR_LOAD)
+        add_parts(message);
     return -1;
 }
 
@@ -92,23 +154,34 @@ cx_misuse(CxState *state, const char *format, ...)
     return NULL;
 }
 
-/* A warning at the user's line; the package knows which frames are the user's. */
-int
-cx_warn(const char *format, ...)
+/* The package knows which frames are the user's. */
+static int
+warn_by(const char *function, PyObject *text)
 {
-    PyObject *module = PyImport_ImportModule("cinductor.notices"), *text = NULL, *done = NULL;
-    va_list args;
+    PyObject *module = text ? PyImport_ImportModule("cinductor.notices") : NULL;
+    PyObject *done = module ? PyObject_CallMethod(module, function, "O", text) : NULL;
 
-    va_start(args, format);
-    if (module != NULL)
-        text = PyUnicode_FromFormatV(format, args);
-    va_end(args);
-    if (text != NULL)
-        done = PyObject_CallMethod(module, "warn", "O", text);
     Py_XDECREF(module);
     Py_XDECREF(text);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
+}
+
+int
+cx_warn(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    PyObject *text = PyUnicode_FromFormatV(format, args);
+    va_end(args);
+    return warn_by("warn", text);
+}
+
+int
+cx_warn_of_cache(const char *text)
+{
+    return warn_by("warn_of_cache", PyUnicode_FromString(text));
 }
 
 int

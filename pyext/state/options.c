@@ -2,6 +2,8 @@
  */
 #include "state/state.h"
 
+#include "ir/choices.h"
+
 static int
 read_bool(const char *text, bool *out)
 {
@@ -29,6 +31,7 @@ read_text(const char *text, const char **out)
 }
 
 #define read_levels read_text
+#define read_choices read_text
 
 static int
 take_bool(PyObject *value, bool *out)
@@ -53,6 +56,7 @@ take_text(PyObject *value, const char **out)
 }
 
 #define take_levels take_text
+#define take_choices take_text
 
 static int
 take_option(CiOptions *options, PyObject *key, PyObject *value)
@@ -95,10 +99,12 @@ cx_options_fill(PyObject *values, CiOptions *options)
 #define VALUE_int(value) PyLong_FromLongLong(value)
 #define VALUE_text(value) PyUnicode_FromString(value)
 #define VALUE_levels(value) PyUnicode_FromString(value)
+#define VALUE_choices(value) PyUnicode_FromString(value)
 #define ALLOWED_bool(allowed) allowed
 #define ALLOWED_int(allowed) allowed
 #define ALLOWED_text(allowed) allowed
 #define ALLOWED_levels(allowed) ci_compile_levels()
+#define ALLOWED_choices(allowed) allowed
 
 PyObject *
 cx_options_list(void)
@@ -117,5 +123,21 @@ cx_options_list(void)
     }
 #include "base/options.def"
 #undef OPTION
+    return list;
+}
+
+PyObject *
+cx_choices_list(void)
+{
+    PyObject *list = PyList_New(CI_CHOICE_COUNT);
+    for (Py_ssize_t k = 0; list != NULL && k < CI_CHOICE_COUNT; k++) {
+        const CiChoiceRow *row = ci_choice_row((CiChoice)k);
+        PyObject *item = Py_BuildValue("(sLLs)", row->name, (long long)row->values[0],
+                                       (long long)row->values[1], row->doc);
+        if (item == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, k, item);
+    }
     return list;
 }

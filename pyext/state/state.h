@@ -73,7 +73,8 @@ int cx_raise_status(CxState *state, CiStatus status, const char *message);
 /* NULL, with an InternalError: a method of ours was given what it does not take. Code of the user's
  * that handles TypeErrors must not take it for one of its own. */
 PyObject *cx_misuse(CxState *state, const char *format, ...);
-int cx_warn(const char *format, ...); /* at the user's line */
+int cx_warn(const char *format, ...);    /* at the user's line */
+int cx_warn_of_cache(const char *text);  /* the same, a CacheWarning */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
 enum { CX_FLAG_divide = 1, CX_FLAG_overflow = 2, CX_FLAG_underflow = 4, CX_FLAG_invalid = 8 };
@@ -83,5 +84,6 @@ bool cx_errstate_is_strict(CxState *state);
 /* options.c: the defaults, the environment, then these; a list of what there is. */
 int cx_options_fill(PyObject *values, CiOptions *options);
 PyObject *cx_options_list(void);
+PyObject *cx_choices_list(void);
 
 #endif

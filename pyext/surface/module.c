@@ -9,6 +9,8 @@
 #include "surface/register.h"
 #include "value/value.h"
 
+#include "base/hash.h"
+
 #define WARM_BYTES ((size_t)256 << 20)
 
 /* Asked by the launching thread while it runs without the lock, and by a build while its child
@@ -86,6 +88,14 @@ module_options(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_choices(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return cx_choices_list();
+}
+
+static PyObject *
 op_row(CiOp op)
 {
     static const char *const kinds[] = {
@@ -148,12 +158,13 @@ static PyObject *
 module_cache_info(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
-    CiCacheInfo info = {{0}, 0, 0, 0, 0, 0, 0};
+    CiCacheInfo info = {0};
     (void)unused;
     if (state->runtime.cache != NULL)
         ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:s,s:L,s:L,s:L,s:L,s:L,s:L}", "directory", info.directory, "entries",
-                         (long long)info.entries, "bytes", (long long)info.bytes, "hits",
+    return Py_BuildValue("{s:s,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory", info.directory,
+                         "entries", (long long)info.entries, "bytes", (long long)info.bytes,
+                         "serves_alone", PyBool_FromLong(info.notes > 0), "hits",
                          (long long)info.hits, "misses", (long long)info.misses, "stores",
                          (long long)info.stores, "rejected", (long long)info.rejected);
 }
@@ -164,6 +175,32 @@ module_own_functions(PyObject *module, PyObject *unused)
     (void)unused;
     CX_ENTRY();
     return cx_own_functions(PyModule_GetState(module));
+}
+
+static PyObject *
+module_ufuncs(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    CX_ENTRY();
+    return PyDict_Keys(state->ufunc_ids);
+}
+
+static PyObject *
+module_sha256(PyObject *module, PyObject *data)
+{
+    uint8_t digest[32];
+    char text[65];
+    CiSha256 hash;
+
+    (void)module;
+    if (!PyBytes_Check(data))
+        return PyErr_Format(PyExc_TypeError, "bytes are expected");
+    ci_sha256_init(&hash);
+    ci_sha256_add(&hash, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+    ci_sha256_finish(&hash, digest);
+    ci_sha256_hex(digest, text);
+    return PyUnicode_FromString(text);
 }
 
 static PyObject *
@@ -266,12 +303,15 @@ static PyMethodDef module_methods[] = {
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
+    {"choices", module_choices, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
+    {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
+    {"sha256", module_sha256, METH_O, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},

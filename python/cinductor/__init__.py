@@ -18,16 +18,26 @@ from ._core import (
     CompileError,
     CompilerNotFound,
     DeviceError,
+    Error,
     InternalError,
     LoweringError,
+    NoFolder,
+    PromiseBroken,
+    RecompileError,
     Unsupported,
 )
 from .compile import compile, disable, reset, set_stance, stats
-from .config import config, list_backends, list_mode_options, list_options
+from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
+from .errors import (
+    AccuracyError,
+    BackendCompilerFailed,
+    ConstraintViolation,
+    RecompileLimitExceeded,
+)
 from .job import is_compiling
-from .notices import CinductorWarning
+from .notices import CacheWarning, CinductorWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,24 +52,35 @@ if TYPE_CHECKING:
         reset_peak,
         synchronize,
     )
-    from .explanation import Explanation as Explanation
+    from .covered import Coverage as Coverage
     from .exporting import Program as Program
     from .machine import Device, device, devices, register_device
+    from .profiling import KernelProfile as KernelProfile
+    from .report.explanation import Explanation as Explanation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AccuracyError",
     "Array",
+    "BackendCompilerFailed",
+    "CacheWarning",
     "CinductorError",
     "CinductorWarning",
     "CompileError",
     "CompiledFunction",
     "CompilerNotFound",
+    "ConstraintViolation",
     "Device",
     "DeviceError",
+    "Error",
     "Event",
     "InternalError",
     "LoweringError",
+    "NoFolder",
+    "PromiseBroken",
+    "RecompileError",
+    "RecompileLimitExceeded",
     "Stream",
     "Unsupported",
     "cache",
@@ -67,6 +88,7 @@ __all__ = [
     "cond",
     "config",
     "configure_memory",
+    "coverage",
     "devices",
     "device",
     "disable",
@@ -78,6 +100,7 @@ __all__ = [
     "get_include",
     "is_compiling",
     "list_backends",
+    "list_choices",
     "list_mode_options",
     "list_options",
     "mark_dynamic",
@@ -86,11 +109,13 @@ __all__ = [
     "memory_stats",
     "ops",
     "print_rewritten",
+    "profile",
     "register_device",
     "register_wrapper_backend",
     "reset",
     "reset_peak",
     "scan",
+    "set_logs",
     "set_stance",
     "stats",
     "synchronize",
@@ -102,14 +127,71 @@ __all__ = [
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """Calls fn once on these arguments and tells what was made of it.
 
-    The call is a real one, effects included. The result has the text of every level (`graph`,
-    `loops`, `kernels`, `wrapper`, `python`, `source`), `guards`, `breaks`, `regions` (what became of
-    loops and branches), `recompiles`, `timings` and `result`; its str() is a report. Raises what fn
-    raises.
+    The call is a real one, effects included; where it has none it is made a few times more, to time its
+    kernels. The result has the text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`,
+    `source`), `costs` of each kernel, `memory`, `guards`, `breaks`, `regions` (what became of loops and
+    branches), `recompiles`, `timings` and `result`; its str() is a page, `.full()` all of it, `.json()` for
+    tools, `.save(path)` a web page, which notebooks show by themselves. What fn raises is in `error`.
     """
-    from .explanation import explain as run
+    from .profiling import KernelProfile as KernelProfile
+    from .report.explanation import explain as run
 
     return run(fn, *args, **kwargs)
+
+
+def set_logs(*names: str) -> None:
+    """Switches logs on, and those not named off: `set_logs("breaks", "recompiles")`, `set_logs("all")`;
+    without names all are off.
+
+    names: breaks, recompiles, fusion, guards, cache, perf, also as one text with commas. Each is a logger
+    `cinductor.<name>` of `logging`, which prints on stderr where nobody has said where logs go. The
+    variable CINDUCTOR_LOGS does the same. Raises ValueError for another name, TypeError for what is no text.
+    """
+    from .logs import set_logs as run
+
+    run(*names)
+
+
+def profile() -> KernelProfile:
+    """Times each kernel and library call of compiled functions while a with statement runs.
+
+        with cinductor.profile() as found:
+            f(x)
+        print(found)              # a table
+        found.save("trace.json")  # for chrome://tracing and Perfetto
+
+    Programs run by their printed wrapper meanwhile, a microsecond or two more for each kernel; results are the
+    same. Float warnings of kernels are not given, and devices with memory of their own not timed.
+    """
+    from .profiling import KernelProfile
+
+    return KernelProfile()
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext cinductor`: the magics `%%cinductor` and `%cinductor`."""
+    from .jupyter import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext cinductor`."""
+    from .jupyter import unload
+
+    unload(shell)
+
+
+def coverage() -> Coverage:
+    """What becomes of each public callable of NumPy in a captured function.
+
+    Functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs: "compiled",
+    "composed", "called", "answered" or "break", with the reason. print() gives a table; it iterates over rows
+    of name, how and reason. Arguments are taken to be arrays of compiled dtypes.
+    """
+    from .covered import coverage as run
+
+    return run()
 
 
 def export(

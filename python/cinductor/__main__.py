@@ -51,6 +51,10 @@ def doctor(given: argparse.Namespace) -> None:
 def show(given: argparse.Namespace) -> None:
     fn, arguments = load(given.function, given.make)
     report = explain(compile(fn, mode=given.mode), *arguments())
+    if given.save:
+        report.save(given.save)
+        print(f"{given.save} is written")
+        return
     if given.level and not hasattr(report, given.level):
         raise Wrong(f"a report has no {given.level}")
     print(getattr(report, given.level) if given.level else report)
@@ -122,6 +126,7 @@ def parser() -> argparse.ArgumentParser:
         made.add_argument("--mode", default="default", help="of cinductor.compile")
         if run is show:
             made.add_argument("--level", default="", help="one part: graph, loops, kernels, procs, source, …")
+            made.add_argument("--save", default="", metavar="PATH", help="a web page, or .json, or .txt with all of it")
         else:
             made.add_argument("--seconds", type=float, default=1.0, help="for each of the two")
     made = command("cache", keep, "the disk cache of kernels")

@@ -10,22 +10,31 @@ guards, one program, and the shape of its result, replayed without Python.
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
-# base; the classes of errors.def that builtins lack derive from it
-class CinductorError(Exception): ...
+class Error(Exception): ...  # the base of the package's exceptions: errors.py
+class RecompileError(Error, RuntimeError): ...
+
+# the compiler's own: the classes of errors.def that builtins lack derive from it
+class CinductorError(Error): ...
 class InternalError(CinductorError): ...
 class Unsupported(CinductorError): ...
 class LoweringError(CinductorError): ...
 class CompilerNotFound(CinductorError): ...
-class CompileError(CinductorError): ...
+class CompileError(CinductorError):
+    cmd: str
+    stderr: str
+    source: str | None  # path of the source that was refused
+
 class NoFolder(CinductorError): ...
 class DeviceError(CinductorError): ...
 class QuickerOnHost(CinductorError): ...  # of a program; never leaves
+class PromiseBroken(CinductorError): ...  # of track_memory and the options that end in _asserts
 class CheckFailed(BaseException): ...  # a check failed in the running program; never leaves
 
+@final
 class Traced:
     """A value being traced. Never created directly.
 
@@ -60,8 +69,35 @@ class Traced:
         """
     def known(self) -> Any:
         """The real value to look at, without running what is pending; None where there is none."""
+    # of arrays, as NumPy's
+    size: Any
+    strides: tuple[Any, ...]
+    itemsize: int
+    nbytes: Any
+    T: Traced
+    mT: Traced
+    real: Any
+    imag: Any
+    flags: Any
+    flags_now: Any  # the same, without a guard
+    # what the value is to capture
+    storage: int  # of its memory, for comparison
+    version: int  # of that memory
+    is_whole: bool  # all of its memory, in order
+    whole: Traced  # that
+    is_fresh: bool  # nothing else has its memory
+    is_expression: bool  # a size: an expression of symbols
+    strong: Traced  # a Python number as NumPy's own
+    def is_same(self, other: Any) -> bool: ...
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __array_function__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def __complex__(self) -> complex: ...
+    def __copy__(self) -> Any: ...
+    def __deepcopy__(self, memo: Any) -> Any: ...
     def shares_storage(self, other: Traced) -> bool: ...
 
+@final
 class Break:
     """One reason why Python had to run: read-only attributes."""
 
@@ -74,9 +110,11 @@ class Break:
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
 
+@final
 class Mark:
     is_valid: bool  # one can go back: nothing has been run since, and the block is open
 
+@final
 class Block:
     nodes: int
     work: int  # nodes that compute arrays or NumPy's numbers
@@ -103,13 +141,14 @@ class Block:
     def splice(self) -> None:
         """Its nodes become the outer block's."""
 
+@final
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
     fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
     function's segments are counted by; its name alone unless given. keep: what keeps the programs
     of its segments alive; the module does unless given."""
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         *,
         options: dict[str, Any],
@@ -118,8 +157,11 @@ class Tracer:
         fullgraph: bool = False,
         key: str = ...,
         keep: set[Program] = ...,
-    ) -> None: ...
+    ) -> Tracer: ...
     breaks: list[Break]
+    name: str
+    fullgraph: bool
+    has_fallen_back: bool  # NumPy goes on with the call; may be set
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
@@ -142,6 +184,20 @@ class Tracer:
         that."""
     def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
         """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
+    def close(self) -> None:
+        """Nothing is traced any more: its values are real, or none."""
+    def detached(self, array: Any) -> Any:
+        """The same elements as an array that owns its memory."""
+    def undefined(self, like: Any, shape: Any = ...) -> Any:
+        """An array of like's dtype whose elements are anything."""
+    def tagged(self, *parts: Any) -> Any:
+        """One number of several kinds: which one, and its parts."""
+    def varying(self, *args: Any) -> Any:
+        """A size of which only a bound is known."""
+    def most(self, size: Any, mark: Mark) -> Any:
+        """The most that a size can be, by what was known at the mark; None where there is no bound."""
+    def resolve_class(self, value: Any) -> None:
+        """Has a number whose class the program decides be of one class from here on."""
     def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
         """What was decided of sizes so far: left, "==" "!=" "<=" or "<", right, file, line."""
     def array(
@@ -403,16 +459,24 @@ def set_surface(
     (NotImplemented or missing: a break, then NumPy's own function runs on
     concrete values); methods: ndarray method name -> handler(tracer, self, args, kwargs)."""
 
+@final
 class Program:
     """A compiled graph. Read-only."""
 
     kernels: int
     externs: int
+    backend: str  # "device:backend" it was compiled for
     why_host: str | None
     approximate: list[str]
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
+    def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
+        """Has the observer called behind each kernel ("k") and library call ("e") of later runs, with
+        its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
+        a device with memory of its own, which cannot be observed. Float warnings are not looked at
+        meanwhile."""
 
+@final
 class Specialization:
     """Guards, a program and the result's structure.
 
@@ -448,31 +512,40 @@ class Specialization:
     recipe: list[str]  # how the result is made, a line for each piece
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
+    is_inexact: bool  # its results may have other bits than NumPy's
     is_trying: bool  # its calls are timed, to know which way is quicker
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
+    def doubt(self) -> None:
+        """The same, of long calls too: it is interpreted, for there is no compiler."""
     def why_not(self, args: tuple[Any, ...]) -> str | None:
         """None when every guard holds for these bound arguments, else the failing guard in the
         user's words.
+        """
+    def is_other_kind(self, args: tuple[Any, ...]) -> bool:
+        """Whether these bound arguments differ in more than sizes and numbers: in a class, a dtype, a
+        rank, a text.
         """
 
 class CompiledFunction:
     """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
     specializations (most recent first) by guards in C, runs the program;
-    when none fits calls miss(self, bound_args, args, kwargs). A descriptor: binds like a function.
+    when none fits calls miss(self, bound_args, args, kwargs), and looks again for MISSING. A descriptor: binds like a function.
     parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
     renew(self) gives these three again, and forgets what was compiled, when the function has got
     another code or other defaults. Has a __dict__ and weakrefs."""
-    def __init__(
-        self,
+    def __new__(
+        cls,
         fn: Callable[..., Any],
         parameters: tuple[str, ...],
         kinds: tuple[int, ...],
         defaults: tuple[Any, ...],
         miss: Callable[..., Any],
         renew: Callable[..., Any] = ...,
-    ) -> None: ...
+    ) -> CompiledFunction: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    fn: Callable[..., Any]
+    parameters: tuple[str, ...]
     specializations: tuple[Specialization, ...]
     # 0 default, 1 run fn itself, 2 no new specialization: run fn, 3: raise
     stance: int
@@ -497,6 +570,9 @@ def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 # (name, type, default, allowed, environment variable, doc) of options.def
 def options() -> list[tuple[str, str, Any, str, str, str]]: ...
 
+# (name, value on processors, value on cards, doc) of choices.def
+def choices() -> list[tuple[str, int, int, str]]: ...
+
 # whether kernels know a dtype
 def has_dtype(dtype: np.dtype[Any]) -> bool: ...
 
@@ -508,8 +584,10 @@ def backends() -> list[tuple[str, str, str, str | None]]: ...
 
 # (name, characters of dtypes) of functions that numerics="numpy" computes by our own routines here
 def own_functions() -> list[tuple[str, str]]: ...
-def cache_info() -> dict[str, Any]: ...
+def cache_info() -> Any: ...
 def cache_clear() -> int: ...
+def ufuncs() -> list[np.ufunc]: ...  # those that are ops
+def sha256(data: bytes) -> str: ...  # in hexadecimal
 def cache_directory() -> str: ...  # "" without a cache
 def set_cache_directory(path: str | None) -> None: ...
 def compile_text(
@@ -533,6 +611,22 @@ def device_update(
     array: np.ndarray, copy: np.ndarray
 ) -> None: ...  # what device_numpy gave goes back
 def is_device_array(array: Any) -> bool: ...
+def device_of(array: Any) -> tuple[str, int]: ...
+def device_count(name: str) -> int: ...
+def device_properties(device: str) -> tuple[str, int, int, int]: ...  # name, bytes, capability, units
+def register_device(device: Any, compilers: tuple[Any, ...]) -> str: ...
+
+@final
+class DeviceMemory:
+    """What owns an array's memory on a device."""
+
+@final
+class Method:
+    """A method of a traced array, bound to it."""
+
+    __name__: str
+    __self__: Traced
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 def device_synchronize(device: str) -> None: ...
 # one over memory that the owner has; like: of its dtype, shape and strides
 def device_over(
@@ -546,6 +640,7 @@ def memory_forget_peak(device: str) -> None: ...
 def memory_bound(device: str, limit: int, keep: int) -> None: ...  # keep -1: as it was
 def memory_give_back(device: str) -> None: ...
 
+@final
 class Stream:
     @property
     def device(self) -> str: ...
@@ -555,6 +650,7 @@ class Stream:
     def record(self, event: Event) -> None: ...
     def wait(self, event: Event) -> None: ...
 
+@final
 class Event:
     def synchronize(self) -> None: ...
     def elapsed(self, later: Event) -> float: ...

@@ -5,14 +5,30 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TypedDict
 
 from . import _core
 
 
-def info() -> dict[str, Any]:
-    """Where the cache is and what it holds: directory, entries, bytes, hits, misses."""
-    return _core.cache_info()
+class Info(TypedDict):
+    """What `info` tells. directory: "" where there is none; hits, misses, stores, rejected (damaged
+    entries): of this process; serves_alone: without a compiler, too.
+    """
+
+    directory: str
+    entries: int
+    bytes: int
+    serves_alone: bool
+    hits: int
+    misses: int
+    stores: int
+    rejected: int
+
+
+def info() -> Info:
+    """Where the cache is and what it holds."""
+    found: Info = _core.cache_info()
+    return found
 
 
 def clear() -> int:

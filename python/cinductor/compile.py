@@ -7,12 +7,12 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, overload
 
 import numpy as np
 
 from . import _core
-from .config import OPTIONS, nearest, refusal, resolve
+from .config import OPTIONS, Mode, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
 from .machine import Device, split
@@ -20,15 +20,60 @@ from .notices import warn
 from .signature import signature_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
+class Counters(TypedDict):
+    """What `stats` counts."""
+
+    calls: int
+    captures: int
+    recompiles: int
+    specializations: int
+    pieces: int
+    eager: int
+
+
+class FunctionStats(Counters):
+    """Of the functions of one name."""
+
+    reasons: list[str]
+    numpy: list[str]
+
+
+class Stats(Counters):
+    """Of all functions, and by name."""
+
+    functions: dict[str, FunctionStats]
+
+
 @overload
-def compile(fn: F, **settings: Any) -> F: ...
+def compile(
+    fn: F,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    mode: Mode | None = ...,
+    options: dict[str, Any] | None = ...,
+    backend: str | None = ...,
+    device: str | Device | None = ...,
+    disable: bool = ...,
+) -> F: ...
 @overload
-def compile(fn: None = None, **settings: Any) -> Callable[[F], F]: ...
+def compile(
+    fn: None = None,
+    *,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    mode: Mode | None = ...,
+    options: dict[str, Any] | None = ...,
+    backend: str | None = ...,
+    device: str | Device | None = ...,
+    disable: bool = ...,
+) -> Callable[[F], F]: ...
 
 
 def compile(
@@ -96,7 +141,7 @@ def compile(
         own = (f if f is None else compile(f, **settings, disable=disable) for f in accessors)
         return type(fn)(*own, fn.__doc__)
     if is_a(fn, _core.CompiledFunction):
-        fn = fn.__wrapped__  # type: ignore[attr-defined]
+        fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
         raise TypeError(f"fn is {fn!r}; wanted: a function or another callable, no class")
     if disable:
@@ -189,7 +234,22 @@ def reduce_compiled(compiled: Any) -> Any:
     return make, (compiled.__wrapped__, compiled._cinductor_job.settings)
 
 
-copyreg.pickle(_core.CompiledFunction, reduce_compiled)  # type: ignore[arg-type]
+copyreg.pickle(_core.CompiledFunction, reduce_compiled)
+
+
+def functions() -> list[Any]:
+    """All compiled functions that are alive."""
+    return list(_functions)
+
+
+def card(compiled: Any) -> str:
+    """What a notebook shows of a compiled function."""
+    from .report.card import card as make_card
+
+    return make_card(compiled)
+
+
+_core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
 
 
 def reset() -> None:
@@ -199,7 +259,7 @@ def reset() -> None:
         compiled._cinductor_job.forget()
 
 
-def stats() -> dict[str, Any]:
+def stats() -> Stats:
     """Counters of all compiled functions that are alive.
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
@@ -226,7 +286,7 @@ def stats() -> dict[str, Any]:
             known[name] += count
         known["reasons"] += job.reasons
         known["numpy"] += job.budget.reasons(compiled.specializations)
-    return {**total, "functions": functions}
+    return {**total, "functions": functions}  # type: ignore[typeddict-item]
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
@@ -237,7 +297,7 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     if fn is None:
         return functools.partial(disable, reason=reason)
     if is_a(fn, _core.CompiledFunction):
-        fn = fn.__wrapped__  # type: ignore[attr-defined]
+        fn = fn.__wrapped__
 
     @functools.wraps(fn)
     def disabled(*args: Any, **kwargs: Any) -> Any:
@@ -252,14 +312,14 @@ class set_stance:  # noqa: N801  (used like a function)
     function.
 
     "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RuntimeError instead.
+    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead.
     Raises ValueError for another name.
     """
 
-    def __init__(self, stance: str) -> None:
+    def __init__(self, stance: Stance) -> None:
         if not is_a(stance, str) or stance not in STANCES:
             raise ValueError(refusal("stance", stance, STANCES))
-        self.stance = stance
+        self.stance: Stance = stance
         self.before = _core.set_stance(STANCES[stance])
 
     def __enter__(self) -> None:

@@ -8,13 +8,14 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from . import _core
 from .notices import warn
 
+Mode = Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
     "reduce-overhead": {"graphs": True},
@@ -27,7 +28,8 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(NamedTuple):
-    """One option: `type` is bool, int, float, text or levels (names with commas between); `allowed` has
+    """One option: `type` is bool, int, float, text, levels (names with commas between) or choices
+    (`name=number` with commas between); `allowed` has
     the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
     its default.
     """
@@ -40,6 +42,15 @@ class Option(NamedTuple):
     doc: str
 
 
+class Threshold(NamedTuple):
+    """One threshold of the compiler: its value on processors and on cards. None changes a bit of a result."""
+
+    name: str
+    cpu: int
+    gpu: int
+    doc: str
+
+
 # Of capture alone, which the compiler knows nothing of.
 OWN = (
     Option(
@@ -49,6 +60,14 @@ OWN = (
         "0..",
         "CINDUCTOR_CAPTURE_LIMIT",
         "Seconds of its own work that a capture may take, beside what the traced work itself takes, before NumPy goes on with the call.",
+    ),
+    Option(
+        "progress",
+        "bool",
+        True,
+        "",
+        "CINDUCTOR_PROGRESS",
+        "A line on stderr of a terminal or notebook while compiling takes longer than half a second.",
     ),
 )
 OPTIONS: dict[str, Option] = {o.name: o for o in (*(Option(*r) for r in _core.options()), *OWN)}
@@ -95,12 +114,28 @@ def checked(name: Any, value: Any) -> Any:
         if not int(low) <= value <= int(high or LARGEST):
             raise ValueError(f"{what} is {value!r}; allowed: {words}")
         return int(value)
+    if option.type == "choices":
+        return checked_choices(what, value)
     names = option.allowed.split("|")
     if not isinstance(value, str):
         raise TypeError(refusal(what, value, names))
     for part in value.replace(",", " ").split() if option.type == "levels" else [value]:
         if part not in names:
             raise ValueError(refusal(what, part, names))
+    return value
+
+
+def checked_choices(what: str, value: Any) -> str:
+    """The text of an option of type choices."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'")
+    names = [choice.name for choice in list_choices()]
+    for part in value.replace(",", " ").split():
+        name, _, number = part.partition("=")
+        if name not in names:
+            raise ValueError(refusal(what, name, names))
+        if not (number.isascii() and number.isdecimal() and 0 < int(number) < 10**15):
+            raise ValueError(f"{what} has {part!r}; allowed: {name}= and an int of at least 1")
     return value
 
 
@@ -185,7 +220,7 @@ def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
     return asked
 
 
-def list_mode_options(mode: str | None = None) -> dict[str, Any]:
+def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
     """The options that each mode sets, or those of one mode."""
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
@@ -195,6 +230,11 @@ def list_mode_options(mode: str | None = None) -> dict[str, Any]:
 def list_options() -> list[Option]:
     """Every option with its type, default, environment variable and documentation."""
     return list(OPTIONS.values())
+
+
+def list_choices() -> list[Threshold]:
+    """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
+    return [Threshold(*row) for row in _core.choices()]
 
 
 def list_backends() -> dict[str, str | None]:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .errors import ConstraintViolation
 from .instance import is_a
 from .signals import Replan, Signal
 from .user import wrong
@@ -34,10 +35,6 @@ LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
 VERSION = 1
 SUFFIX = ".shapes"
-
-
-class MarkViolated(ValueError):
-    """A size is outside of what was declared of it, or the function needs to know it."""
 
 
 def is_padding(place: Place) -> bool:
@@ -190,11 +187,12 @@ class Profile:
         self.is_loaded = True
         if path is None:
             return
-        import json  # here and below: importing the package has to be quick
-
         try:
             with open(path, encoding="utf-8") as file:
-                data = json.load(file)
+                text = file.read()
+            import json  # here and below: importing the package has to be quick
+
+            data = json.loads(text)
             if data["version"] == VERSION:
                 self.dynamic |= {(str(p), a if a is None else int(a)) for p, a in data["dynamic"]}
         except (OSError, ValueError, KeyError, TypeError):
@@ -222,23 +220,20 @@ def profile_path(fn: Any, directory: str) -> str | None:
     code = getattr(fn, "__code__", None)
     if code is None or not directory:
         return None
-    import hashlib
-
-    digest = hashlib.sha256()
-    digest.update(f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode())
-    add_code(digest, code)
-    return os.path.join(directory, digest.hexdigest() + SUFFIX)
+    parts = [f"{getattr(fn, '__module__', '')}:{fn.__qualname__}:".encode()]
+    add_code(parts, code)
+    return os.path.join(directory, _core.sha256(b"".join(parts)) + SUFFIX)
 
 
-def add_code(digest: Any, code: Any) -> None:
+def add_code(parts: list[bytes], code: Any) -> None:
     """Code, names and constants, of functions inside too."""
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
+    parts.append(code.co_code)
+    parts.append(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
     for constant in code.co_consts:
         if hasattr(constant, "co_code"):
-            add_code(digest, constant)
+            add_code(parts, constant)
         elif not is_a(constant, frozenset):  # their order differs from process to process
-            digest.update(repr(constant).encode())
+            parts.append(repr(constant).encode())
 
 
 class UnbackedForced(Signal):
@@ -283,7 +278,7 @@ class Symbols:
         if mark is not None and mark.kind != "static":
             words = f"{words}.shape[{place[1]}]"
             if size < mark.low or (mark.high is not None and size > mark.high):
-                raise MarkViolated(f"{words} is {size}, outside of {range_text(mark)}")
+                raise ConstraintViolation(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
         if mark is not None or self.dynamic is False or size == 1:
             return None
@@ -397,7 +392,7 @@ class Symbols:
         """What the user is told of a demand."""
         name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
-        return MarkViolated(
+        return ConstraintViolation(
             f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"
         )
 
@@ -414,7 +409,7 @@ class Symbols:
                 if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
-                    raise MarkViolated(
+                    raise ConstraintViolation(
                         f"{words} was marked dynamic, but {where} is right only where {told}"
                     )
             for name, _, place in self.made:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from ._core import Error
 from .compile import compile
+from .errors import BackendCompilerFailed
 from .user import wrong
 
 FORMS = ("c", "json")
@@ -116,7 +118,12 @@ def given_to(name: str, text: str) -> Any:
             what = line.fields.get("name", line.kind)
             place = f", at {line.place}" if line.place else ""
             raise _core.Unsupported(f"{name} does not support a line of {line.kind} ({what}{place})")
-    return fn(program)
+    try:
+        return fn(program)
+    except Error:
+        raise
+    except Exception as error:
+        raise BackendCompilerFailed(name, error) from error
 
 
 def export(

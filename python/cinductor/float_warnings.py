@@ -59,7 +59,7 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
 
 def is_looked_at(flags: int) -> bool:
     """Whether NumPy would do anything about some of the flags."""
-    asked = np.geterr()
+    asked: dict[str, Any] = {**np.geterr()}
     return any(flags & bit and asked[kind] != "ignore" for bit, (kind, _) in TEXTS.items())
 
 
@@ -80,7 +80,8 @@ def are_all_given() -> bool:
 
 def give(program: Any, flags: int) -> None:
     """The warnings for the flags that a program has raised. Raises what they are made into."""
-    asked, nodes = np.geterr(), NODE.findall(program.text("graph"))
+    asked: dict[str, Any] = {**np.geterr()}
+    nodes = NODE.findall(program.text("graph"))
     for bit, (kind, words) in TEXTS.items():
         if not flags & bit or asked[kind] in ("ignore", "log", "print"):
             continue

@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, float_warnings, notices
+from . import _core, events, float_warnings, notices
+from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
+from .errors import RecompileLimitExceeded, complete, fold
 from .instance import is_a
 from .signature import signature_of
+from .turn import Turn
 from .user import PACKAGE
 
 _capturing = threading.local()
@@ -59,6 +62,7 @@ class Job:
         self.plan: Any = None  # how its calls run between breaks: capture/pieces/driver.py
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
+        self.turn = Turn()  # which thread captures it
 
     def forget(self) -> None:
         """As it was before the first call."""
@@ -130,13 +134,22 @@ class Job:
             finally:
                 notices.end()
         except BaseException:  # without a name, whose deletion would undo the change (3.10)
-            hide_our_frames(sys.exc_info()[1])
+            self.leave(sys.exc_info()[1], bound)
             raise
+
+    def leave(self, error: Any, bound: tuple[Any, ...]) -> None:
+        """An exception goes to the caller: one of the package's own says all that helps."""
+        hide_our_frames(error)
+        fold(error)
+        if is_a(error, Error):
+            complete(error, self.names, bound, getattr(getattr(self.fn, "__code__", None), "co_filename", ""))
 
     def answer(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The same, its traceback with frames of ours."""
+        """The same, its traceback with frames of ours. MISSING: another thread has compiled meanwhile, and
+        the call looks again.
+        """
         calls = device_calls()
         if calls is not None and any(map(calls.holds, bound)):
             return calls.call(self, args, kwargs or {})
@@ -155,18 +168,35 @@ class Job:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
             return self.run_driver(compiled, bound, args, kwargs or {})
-        self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-        if why is not None:
-            return self.run_eager(args, kwargs)
+        turn = self.turn
+        is_own = turn.take()
+        if not is_own and not is_compiling():
+            if turn.wait():
+                return _core.MISSING
+            if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy's would be another answer
+                return self.run_eager(args, kwargs)
+        try:
+            self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+            if why is None:
+                return self.capture(compiled, bound, args, kwargs)
+        finally:
+            if is_own:
+                turn.give()
+        return self.run_eager(args, kwargs)
+
+    def capture(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+        """The call, captured by this thread."""
         from .capture.session import run
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
+        begun = events.begin(self)
         try:
             return run(self, compiled, bound, args, kwargs or {})
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            events.end(self, begun)
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""
@@ -205,9 +235,9 @@ class Job:
         """
         if not self.profile.is_loaded:
             self.profile.load(self.profile_path())
-        count = len(compiled.specializations)
-        if count == 0:
+        if not compiled.specializations:
             return None
+        count = self.count_like(compiled, bound)
         self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
         limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
         if count < limit and self.captures < most:
@@ -215,6 +245,10 @@ class Job:
                 print(f"cinductor: {self.name} recompiles: {self.reasons[-1]}", file=sys.stderr)
             return None
         return self.at_limit(count, self.captures >= most)
+
+    def count_like(self, compiled: Any, bound: tuple[Any, ...]) -> int:
+        """Specialisations for calls of this kind: of these dtypes and texts, and of other sizes."""
+        return sum(not s.is_other_kind(bound) for s in compiled.specializations)
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
@@ -231,7 +265,7 @@ class Job:
             "recompile_limit keeps more"
         )
         if on_limit == "error":
-            raise RuntimeError(text)
+            raise RecompileLimitExceeded(text)
         again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
         if again and not self.is_at_limit:
             self.is_at_limit = True
@@ -241,20 +275,29 @@ class Job:
         self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
         return "the limit of recompiles is reached"
 
-    def keep(self, compiled: Any, specialization: Any) -> None:
-        """Adds a specialisation, with the reason why it was made."""
+    def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
+        """Adds a specialisation made for a call, with the reason why."""
         first = not compiled.specializations
         why = "any sizes, at the limit" if self.is_at_limit else self.reasons[-1:]
         self.has_given_inexact |= specialization.is_inexact
+        if self.is_interpreted_instead(specialization):
+            specialization.doubt()
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
-        self.trim(compiled)
+        self.trim(compiled, bound)
         kept = {id(s) for s in compiled.specializations}
         self.made = {k: text for k, text in self.made.items() if k in kept}
 
-    def trim(self, compiled: Any) -> None:
-        """Drops the specialisations used longest ago that are over the limit."""
-        for specialization in compiled.specializations[max(self.option("recompile_limit"), 1) :]:
+    def is_interpreted_instead(self, specialization: Any) -> bool:
+        """Whether it runs by the interpreter though nobody has asked for that."""
+        program = specialization.program
+        is_interpreted = program is not None and program.backend == "cpu:interp"
+        return is_interpreted and self.settings["backend"] != "interp"
+
+    def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
+        """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
+        alike = [s for s in compiled.specializations if not s.is_other_kind(bound)]
+        for specialization in alike[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
 
     def profile_path(self) -> str | None:

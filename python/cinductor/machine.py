@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-from pathlib import Path
 from typing import Any
 
 from . import _core
@@ -105,6 +104,8 @@ def text(name: str, index: int) -> str:
 
 def get_include() -> str:
     """See `cinductor.get_include`; a checkout's own headers where it is run from one."""
+    from pathlib import Path  # here: it takes longer to import than the rest of this
+
     here = Path(__file__).parent
     installed = here / "include"
     return str(installed if installed.is_dir() else here.parents[1] / "csrc")

@@ -26,6 +26,12 @@ class CinductorWarning(RuntimeWarning):
     __module__ = "cinductor"
 
 
+class CacheWarning(CinductorWarning):
+    """Something is wrong with the disk cache, which costs time and nothing else."""
+
+    __module__ = "cinductor"
+
+
 class Notice(NamedTuple):
     """A warning and the user's line that it is given at."""
 
@@ -34,6 +40,7 @@ class Notice(NamedTuple):
     line: int
     where: dict[str, Any]
     may_be_recorded: bool
+    category: type[CinductorWarning]
 
 
 class Waiting(threading.local):
@@ -48,18 +55,25 @@ class Waiting(threading.local):
 _waiting = Waiting()
 
 
-def warn(message: str, may_be_recorded: bool = True) -> None:
+def warn(
+    message: str, may_be_recorded: bool = True, category: type[CinductorWarning] = CinductorWarning
+) -> None:
     """A warning at the user's line, once the outermost call has ended. may_be_recorded: warnings were
     when the function that it speaks of was compiled.
     """
     found = frame()
     where = {} if found is None else found.f_globals
     place = ("<cinductor>", 1) if found is None else (found.f_code.co_filename, found.f_lineno)
-    notice = Notice("cinductor: " + message, *place, where, may_be_recorded)
+    notice = Notice("cinductor: " + message, *place, where, may_be_recorded, category)
     if _waiting.depth:
         _waiting.notices.append(notice)
     else:
         give(notice)
+
+
+def warn_of_cache(message: str) -> None:
+    """The same, of the disk cache."""
+    warn(message, category=CacheWarning)
 
 
 def begin() -> None:
@@ -96,13 +110,13 @@ def filters() -> list[Any]:
 
 def give(notice: Notice) -> None:
     """The warning, where no filter for all warnings makes it an exception."""
-    text, file, line, where, may_be_recorded = notice
+    text, file, line, where, may_be_recorded, own = notice
     if is_forbidden(notice) or (is_recorded() and not may_be_recorded):
         log(notice)
         return
     warnings.warn_explicit(
         text,
-        CinductorWarning,
+        own,
         filename=file,
         lineno=line,
         module=where.get("__name__"),
@@ -124,9 +138,9 @@ def is_forbidden(notice: Notice) -> bool:
     for action, message, category, within, line in filters():
         is_meant = message is None or matches(message, notice.text)
         is_there = within is None or matches(within, module)
-        if issubclass(CinductorWarning, category) and is_meant and is_there:
+        if issubclass(notice.category, category) and is_meant and is_there:
             if line in (0, notice.line):
-                return action == "error" and message is None and category is not CinductorWarning
+                return action == "error" and message is None and not issubclass(category, CinductorWarning)
     return False
 
 

@@ -12,22 +12,23 @@ from typing import Any
 import numpy as np
 
 from .compile import compile
+from .errors import AccuracyError
 
 
 def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result") -> None:
-    """Raises AssertionError unless both have the same type, dtype, shape, strides where they
+    """Raises AccuracyError unless both have the same type, dtype, shape, strides where they
     matter,
     structure and values; a NaN equals any NaN. ulp: how far floating-point values may be apart."""
     if type(actual) is not type(expected):
-        raise AssertionError(f"{where}: type {type(actual)} instead of {type(expected)}")
+        raise AccuracyError(f"{where}: type {type(actual)} instead of {type(expected)}")
     if isinstance(expected, tuple | list):
         if len(actual) != len(expected):
-            raise AssertionError(f"{where}: length {len(actual)} instead of {len(expected)}")
+            raise AccuracyError(f"{where}: length {len(actual)} instead of {len(expected)}")
         for i, (a, b) in enumerate(zip(actual, expected, strict=True)):
             assert_same(a, b, ulp, f"{where}[{i}]")
     elif isinstance(expected, dict):
         if list(actual) != list(expected):
-            raise AssertionError(f"{where}: keys {list(actual)} instead of {list(expected)}")
+            raise AccuracyError(f"{where}: keys {list(actual)} instead of {list(expected)}")
         for key in expected:
             assert_same(actual[key], expected[key], ulp, f"{where}[{key!r}]")
     elif isinstance(expected, np.ndarray | np.generic):
@@ -37,13 +38,13 @@ def assert_same(actual: Any, expected: Any, ulp: int = 0, where: str = "result")
     elif isinstance(expected, float | complex):
         assert_array(np.asarray(actual), np.asarray(expected), ulp, where)
     elif actual != expected:
-        raise AssertionError(f"{where}: {actual!r} instead of {expected!r}")
+        raise AccuracyError(f"{where}: {actual!r} instead of {expected!r}")
 
 
 def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
     """Compares two arrays or NumPy scalars."""
     if actual.dtype != expected.dtype or actual.shape != expected.shape:
-        raise AssertionError(
+        raise AccuracyError(
             f"{where}: {actual.dtype}{actual.shape} instead of {expected.dtype}{expected.shape}"
         )
     a, b = np.atleast_1d(actual), np.atleast_1d(expected)
@@ -59,7 +60,7 @@ def assert_array(actual: Any, expected: Any, ulp: int, where: str) -> None:
                 bad &= ~(near & np.isfinite(x) & np.isfinite(y))
         if bad.any():
             i = tuple(int(n[0]) for n in np.nonzero(bad))
-            raise AssertionError(
+            raise AccuracyError(
                 f"{where}: {int(bad.sum())} of {bad.size} values differ; at {i} "
                 f"{x[i]!r} instead of {y[i]!r}"
             )
@@ -77,11 +78,11 @@ def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **se
         actual, actual_error = outcome(compiled, mine)
         where = f"call {number + 1}"
         if type(actual_error) is not type(expected_error):
-            raise AssertionError(
+            raise AccuracyError(
                 f"{where}: {actual_error!r} instead of {expected_error!r}"
             ) from actual_error
         if str(actual_error) != str(expected_error):
-            raise AssertionError(f"{where}: {actual_error} instead of {expected_error}")
+            raise AccuracyError(f"{where}: {actual_error} instead of {expected_error}")
         assert_same(actual, expected, ulp, where)
         assert_same(mine, theirs, ulp, where + ", arguments")
     return compiled

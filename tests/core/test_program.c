@@ -236,7 +236,9 @@ open_wrapper(CiContext *ctx, const CiWrapper *w, const CiBackend *backend)
             ((CiExtern *)w->lines[i].ext->ext)->release = release;
         }
     CiQueue queue = {.backend = backend, .runtime = &fake.runtime};
-    if (ci_program_open(w, &queue, &fake_executable, &program, message, sizeof message))
+    CiOptions options;
+    ci_options_default(&options);
+    if (ci_program_open(w, &options, &queue, &fake_executable, &program, message, sizeof message))
         ci_fail(ctx, CI_ERR_INTERNAL, "%s", message);
     return program;
 }
@@ -681,7 +683,9 @@ flatten_body(CiContext *ctx, void *arg)
 {
     CiProgram *program = CI_NEW(ctx, CiProgram);
     program->ctx = ctx;
-    ci_program_flatten(program, arg);
+    CiOptions options;
+    ci_options_default(&options);
+    ci_program_flatten(program, arg, &options);
     CHECK_INT(program->nexterns, 2);
 }
 
@@ -697,8 +701,96 @@ TEST(a_library_call_without_a_function_is_refused)
     CiProgram *program;
     CiWrapper *w = ci_wrap(test_kernels(ctx, MIXED, NULL));
     CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
-    CHECK_INT(ci_program_open(w, &queue, NULL, &program, message, sizeof message),
+    CiOptions options;
+    ci_options_default(&options);
+    CHECK_INT(ci_program_open(w, &options, &queue, NULL, &program, message, sizeof message),
               CI_ERR_UNSUPPORTED);
     CHECK_TEXT(message, "ten has no function to call: text cannot carry one");
     CHECK(!program);
+}
+
+/* ---- runs held against the memory plan ---- */
+
+#define WATCHED                                                                                    \
+    "graph f(in0: f64[8], in1: f64[8]) {\n"                                                        \
+    "  %0: f64[8] = extern ten(in0)\n"                                                             \
+    "  %1: f64[8] = add(%0, in1)\n"                                                                \
+    "  %2: f64[8] = extern ten(%1, %0)\n"                                                          \
+    "  %3: f64[8] = multiply(%2, %1)\n"                                                            \
+    "  %4: f64[8] = extern ten(%3, %2)\n"                                                          \
+    "  %5: f64[8] = extern ten(%4, %0)\n"                                                          \
+    "  %6: f64[8] = add(%5, %4)\n"                                                                 \
+    "  return %6, %3\n"                                                                            \
+    "}\n"
+
+typedef enum Fault { FAULT_none, FAULT_removed, FAULT_later, FAULT_earlier, FAULT_COUNT } Fault;
+
+static bool
+is_memory(const CiStep *step)
+{
+    return step->kind == CI_STEP_alloc || step->kind == CI_STEP_alloc_result ||
+           step->kind == CI_STEP_reuse || step->kind == CI_STEP_free;
+}
+
+/* false: it would change nothing. */
+static bool
+plant(CiStep *steps, int at, Fault fault)
+{
+    int other = fault == FAULT_later ? at + 1 : at - 1;
+    if (!fault)
+        return true;
+    if (!is_memory(&steps[at]) || (fault == FAULT_earlier && at == 0))
+        return false;
+    if (fault == FAULT_removed) {
+        steps[at] = (CiStep){.kind = CI_STEP_jump, .slot = -1, .other = -1, .target = at + 1};
+        return true;
+    }
+    if (steps[other].kind != CI_STEP_launch && steps[other].kind != CI_STEP_extern)
+        return false;
+    CiStep kept = steps[at];
+    steps[at] = steps[other];
+    steps[other] = kept;
+    return true;
+}
+
+/* What a run says that has a fault planted at a step; false: there is no such step. */
+static bool
+run_planted(CiContext *ctx, int at, Fault fault, char *message, size_t size)
+{
+    double a[N] = {1}, b[N] = {2};
+    CiProgram *program;
+    CiOptions options;
+    ci_options_default(&options);
+    options.track_memory = "assert";
+    CiWrapper *w = ci_wrap(test_kernels(ctx, WATCHED, fake_call));
+    start();
+    fake.kernels = w->kernels;
+    CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
+    CHECK_INT(ci_program_open(w, &options, &queue, &fake_executable, &program, message, size), CI_OK);
+    bool is_step = at < program->nsteps, is_planted = is_step && plant(program->steps, at, fault);
+    CiCall call = {.inputs = (void *[]){a, b},
+                   .new_result = new_result,
+                   .message = message,
+                   .message_size = size};
+    *message = 0;
+    CHECK_INT(ci_program_run(program, &call), is_planted && fault ? CI_ERR_ASSERT : CI_OK);
+    ci_program_release(program);
+    drop_results();
+    ci_allocator_close(fake.runtime.allocator);
+    return is_step;
+}
+
+TEST(faults_in_the_memory_plan_are_named)
+{
+    char message[256];
+    int found = 0;
+    CHECK(run_planted(ctx, 0, FAULT_none, message, sizeof message));
+    CHECK_TEXT(message, "");
+    for (Fault fault = FAULT_removed; fault < FAULT_COUNT; fault++) {
+        for (int at = 1; run_planted(ctx, at, fault, message, sizeof message); at++) {
+            found += *message != 0;
+            CHECK(!*message || strstr(message, "buf"));
+        }
+    }
+    CHECK(found >= 20);
 }

@@ -33,7 +33,7 @@ def as_it_was():
     assert dummy.counts()["live"] == 0
 
 
-@pytest.mark.parametrize("delay", [0, 20])
+@pytest.mark.parametrize("delay", [10])
 def test_programs_on_the_device(delay):
     """All of tests/programs, captured whole, with copies to the device and back."""
     dummy.set_delay(delay)
@@ -43,10 +43,10 @@ def test_programs_on_the_device(delay):
             program.function, device=DEVICE, backend="interp", fullgraph=True, options=ALWAYS
         )
         try:
-            test_programs.check(program, compiled, program.sizes[:1] if delay else program.sizes[:2])
+            test_programs.check(program, compiled, program.sizes[:1])
         except AssertionError as error:
             raise AssertionError(name) from error
-    assert dummy.counts()["launch"] > before + 1000
+    assert dummy.counts()["launch"] > before + 500
 
 
 @pytest.mark.parametrize("ufunc", test_op_matrix.ELEMENTWISE, ids=lambda f: f.__name__)

@@ -155,8 +155,10 @@ store_object(Unit *unit)
     char stored[4096];
     if (!cache || ci_os_read(unit->path, &payload, &size))
         return;
-    if (ci_cache_store(cache, unit->key, "so", payload, size, stored, sizeof stored))
+    if (ci_cache_store(cache, unit->key, "so", payload, size, stored, sizeof stored)) {
         memcpy(unit->path, stored, sizeof stored);
+        ci_compiler_remember(cache, ci_cpu_level(unit->build->options), &unit->build->compiler);
+    }
     free(payload);
 }
 
@@ -216,6 +218,26 @@ compile_unit(void *arg)
     return NULL;
 }
 
+static _Noreturn void
+fail_without_compiler(CiContext *ctx)
+{
+    ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
+}
+
+/* The source that a compiler has refused is kept, the latest one, where objects are. */
+static _Noreturn void
+fail_unit(CiContext *ctx, const Unit *unit)
+{
+    const CiCache *cache = unit->build->runtime->cache;
+    const char *message = ci_context_message(unit->ctx);
+    const char *folder = cache ? ci_cache_directory(cache) : "";
+    char *path = ci_format(ctx, "%s/refused.c", folder);
+    if (unit->status != CI_ERR_COMPILE || !*folder ||
+        ci_os_write_atomic(path, unit->source.data, unit->source.length))
+        ci_fail(ctx, unit->status, "%s", message);
+    ci_fail(ctx, unit->status, "%s\n" CI_SOURCE_LINE "%s", message, path);
+}
+
 /* Returns when no thread works any more, whatever came of it. */
 static void
 compile_missing(CiContext *ctx, Build *b)
@@ -228,6 +250,8 @@ compile_missing(CiContext *ctx, Build *b)
         CiCache *cache = cache_of(b);
         if (cache && ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path))
             continue;
+        if (!b->compiler.path[0])
+            fail_without_compiler(ctx);
         unit->ctx = ci_context_open();
         if (!unit->ctx)
             ci_fail(ctx, CI_ERR_MEMORY, "no memory to compile in");
@@ -246,7 +270,7 @@ compile_missing(CiContext *ctx, Build *b)
     b->info->from_cache = b->info->children == 0;
     for (int k = 0; k < count; k++)
         if (missing[k]->status != CI_OK)
-            ci_fail(ctx, missing[k]->status, "%s", ci_context_message(missing[k]->ctx));
+            fail_unit(ctx, missing[k]);
 }
 
 /* ---- loading ---- */
@@ -326,6 +350,17 @@ load(CiContext *ctx, Build *b)
 
 /* ---- all of it ---- */
 
+/* Or the one that has filled the cache: what it made may be there. */
+static void
+find_compiler(CiContext *ctx, Build *b)
+{
+    if (ci_compiler_find(&b->compiler))
+        ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
+    else if (!ci_compiler_recall(b->options->cache ? b->runtime->cache : NULL,
+                                 ci_cpu_level(b->options), &b->compiler))
+        fail_without_compiler(ctx);
+}
+
 static void
 build_body(CiContext *ctx, void *arg)
 {
@@ -333,9 +368,7 @@ build_body(CiContext *ctx, void *arg)
     int64_t start = ci_os_time_ns();
     emit_units(ctx, b);
     int64_t emitted = ci_os_time_ns();
-    if (!ci_compiler_find(&b->compiler))
-        ci_fail(ctx, CI_ERR_NO_COMPILER, "no C compiler was found: tried %s", ci_compiler_tried());
-    ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
+    find_compiler(ctx, b);
     for (int u = 0; u < b->nunits; u++)
         find_key(ctx, b, &b->units[u]);
     compile_missing(ctx, b);

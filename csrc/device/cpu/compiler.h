@@ -23,6 +23,11 @@ const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
 void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler,
                           double timeout_s);
 
+/* recall.c: what keys need of the compiler that last filled a cache for a level of processors, so that
+ * what it made is found where there is none. Recalled, it has no path. cache may be NULL. */
+void ci_compiler_remember(CiCache *cache, CiCpuLevel level, const CiSystemCompiler *compiler);
+bool ci_compiler_recall(CiCache *cache, CiCpuLevel level, CiSystemCompiler *compiler);
+
 /* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with
  * CI_ERR_COMPILE, naming the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */
 typedef struct CiCompileJob {

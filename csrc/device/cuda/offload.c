@@ -5,42 +5,33 @@
  * Invariant: the answer follows from the program and from where its arguments are, not from how the
  * card is loaded. */
 #include "device/cuda/cuda.h"
-
-#define CI_CUDA_SERIAL_TRIPS 64 /* that cost less than the copies for which the card was asked */
-#define CI_CUDA_MANY_POINTS 256 /* whose trips run side by side: a processor has no chance */
-
-/* A number times the most that an extent can be, up to about 2**20. */
-static int64_t
-times(int64_t count, const CiExpr *extent)
-{
-    return extent->high >= 1 << 20 ? 1 << 20 : count * (extent->high > 0 ? extent->high : 1);
-}
+#include "ir/choices.h"
+#include "ir/cost.h"
 
 /* Trips, one after another, of which a card is slower than a processor. */
-static int64_t
+static CiAmount
 count_trips(const CiLoopTree *tree)
 {
-    int64_t most = 1;
+    CiAmount most = ci_amount(1);
     for (int k = 0; k < tree->count; k++) {
         const CiTreeNode *node = &tree->nodes[k];
-        int64_t inner = count_trips(&node->body), other = count_trips(&node->other);
+        CiAmount inner = count_trips(&node->body);
         if (node->kind == CI_TREE_for)
-            inner = times(inner, node->region->extent);
+            inner = ci_amount_of(inner, node->region->extent);
         else if (node->kind == CI_TREE_while)
-            inner = 1 << 20;
-        inner = other > inner ? other : inner;
-        most = inner > most ? inner : most;
+            inner.unknowns++;
+        most = ci_amount_max(most, ci_amount_max(inner, count_trips(&node->other)));
     }
     return most;
 }
 
-/* What runs side by side, as far as it matters. */
-static int64_t
+/* What runs side by side. */
+static CiAmount
 count_points(const CiKernel *kernel)
 {
-    int64_t points = 1;
-    for (int k = 0; k < kernel->nouter && points < CI_CUDA_MANY_POINTS; k++)
-        points = times(points, kernel->outer[k].extent);
+    CiAmount points = ci_amount(1);
+    for (int k = 0; k < kernel->nouter; k++)
+        points = ci_amount_of(points, kernel->outer[k].extent);
     return points;
 }
 
@@ -55,29 +46,33 @@ typedef struct Slow {
 static int64_t
 trips_worth_copies(const CiLoops *loops)
 {
-    double bytes = 0;
-    for (int k = 0; k < loops->ninputs; k++) {
-        const CiBuffer *input = loops->buffers[k];
-        double size = ci_dtype_size(input->dtype);
-        for (int axis = 0; axis < input->rank; axis++)
-            size *= input->sizes[axis]->high < 1 << 20 ? (double)input->sizes[axis]->high : 1 << 10;
-        bytes += input->kind == CI_BUFFER_input ? size : 0;
-    }
-    return (int64_t)((200 + 2 * bytes / 1e4) / 0.4);
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < loops->ninputs; k++)
+        if (loops->buffers[k]->kind == CI_BUFFER_input)
+            bytes = ci_amount_plus(bytes, ci_cost_of_buffer(loops->buffers[k]));
+    return (int64_t)((200 + 2 * (double)ci_amount_likely(bytes) / 1e4) / 0.4);
+}
+
+/* So many points that a processor has no chance, however long their trips. */
+static bool
+is_wide(const CiKernels *kernels, const CiKernel *kernel)
+{
+    return ci_amount_high(count_points(kernel)) >=
+           ci_choice(kernels->target, CI_CHOICE_many_points);
 }
 
 static void
-find_slow(Slow *slow, const CiKernels *kernels, int64_t around)
+find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
 {
     for (int k = 0; k < kernels->nkernels && slow->why == NULL; k++) {
         const CiKernel *kernel = kernels->kernels[k];
         const CiExpr *extent = kernel->region ? kernel->region->extent : NULL;
         for (int b = 0; kernel->region && b < 2; b++)
             if (kernel->inner[b])
-                find_slow(slow, kernel->inner[b], extent ? times(around, extent) : around);
+                find_slow(slow, kernel->inner[b], extent ? ci_amount_of(around, extent) : around);
         const CiLoopTree *tree = ci_kernel_has_loops(kernel) ? ci_kernel_tree(kernel) : NULL;
-        if (slow->why || !tree || count_points(kernel) >= CI_CUDA_MANY_POINTS ||
-            around * count_trips(tree) <= slow->trips)
+        if (slow->why || !tree || is_wide(kernels, kernel) ||
+            ci_amount_high(ci_amount_times(around, count_trips(tree))) <= slow->trips)
             continue;
         slow->why = ci_format(
             slow->ctx,
@@ -91,7 +86,8 @@ const char *
 ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays)
 {
     Slow slow = {kernels->loops->ctx,
-                 host_arrays ? CI_CUDA_SERIAL_TRIPS : trips_worth_copies(kernels->loops), NULL};
-    find_slow(&slow, kernels, 1);
+                 host_arrays ? ci_choice(kernels->target, CI_CHOICE_serial_trips)
+                             : trips_worth_copies(kernels->loops), NULL};
+    find_slow(&slow, kernels, ci_amount(1));
     return slow.why;
 }

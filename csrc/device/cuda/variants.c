@@ -2,12 +2,11 @@
  * (or from the disk cache, where it has met them before), and kept with the executable. A launch of
  * little work takes the kernel for all sizes, which it would not be quicker than. */
 #include "device/cuda/executable.h"
+#include "ir/choices.h"
 #include "target/cuda/print.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define LEAST_WORK 65536 /* elements */
 
 /* ---- what is kept ---- */
 
@@ -147,12 +146,18 @@ find_or_make(CiCudaExecutable *executable, CiCudaKept *kept, const CiCudaClass *
     return variant;
 }
 
+static int64_t
+least_work(const CiCudaKept *kept)
+{
+    return ci_choice(kept->kernels->target, CI_CHOICE_variant_work);
+}
+
 const CiCudaLayout *
 ci_cuda_find_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes)
 {
     CiCudaKept *kept = &executable->kept[launch->kernel];
     CiCudaClass class;
-    if (!kept->kernels || ci_cuda_extent_value(&kept->work, launch->sizes) < LEAST_WORK ||
+    if (!kept->kernels || ci_cuda_extent_value(&kept->work, launch->sizes) < least_work(kept) ||
         !ci_cuda_find_class(kept->kernels->kernels[0], launch->sizes, &class))
         return NULL;
     CiCudaVariant *variant = find_or_make(executable, kept, &class, true);

@@ -53,16 +53,16 @@ class DeviceJob(Job):
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
 
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
-        from ..capture import session
+        from ..capture import failure, session
 
         if len(compiled.specializations) >= self.options()["recompile_limit"]:
             compiled.clear()
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
-        except session.Abandon as reason:
+        except failure.Abandon as reason:
             raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
-        except (session.Retry, session.Raised) as failure:
-            raise failure.error from None
+        except (session.Retry, failure.Raised) as instead:
+            raise instead.error from None
 
 
 def twin_of(job: Job, device: tuple[str, int], name: str = "device_twin") -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import _core, float_warnings
 from ..budget import Race, is_little, is_worth_pieces, likeness
-from ..dynamic import MarkViolated, Symbols, UnbackedForced, any_unbacked
+from ..dynamic import Symbols, UnbackedForced, any_unbacked
+from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
@@ -176,15 +177,6 @@ class Retry(Signal):
         self.error = error
 
 
-ADVICE = {
-    _core.CompilerNotFound: "install gcc or clang, or set CC to a C compiler",
-    _core.CompileError: "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
-    _core.NoFolder: "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
-    _core.DeviceError: "device='cpu' needs no driver",
-    _core.InternalError: "a mistake of cinductor's: please report it; cinductor.disable leaves it out",
-}
-
-
 def describe(error: BaseException, is_ours: bool = False) -> str:
     """An error of the compiler in one line, and what can be done. is_ours: whatever its class is."""
     text = " ".join(str(error).split())
@@ -192,7 +184,7 @@ def describe(error: BaseException, is_ours: bool = False) -> str:
         text = f"{text[: MOST_WORDS // 2]} ... {text[-MOST_WORDS // 2 :]}"
     is_other = is_ours and not is_a(error, _core.CinductorError)
     known = _core.InternalError if is_other else type(error)
-    advice = next((words for cls, words in ADVICE.items() if issubclass(known, cls)), None)
+    advice = next((ERRORS[c.__name__].advice for c in known.__mro__ if c.__name__ in ERRORS), "")
     return f"{type(error).__name__}: {text}" + (f" ({advice})" if advice else "")
 
 
@@ -209,8 +201,8 @@ def choose_backend(job: Job) -> str:
     if backend is not None or device != "cpu":
         return backend or ""
     why = why_no_compiler()
-    if why is None:
-        return ""
+    if why is None or (job.option("cache") and _core.cache_info()["serves_alone"]):
+        return ""  # the disk cache may have the kernels
     job.warn_once(
         "compiler",
         f"{job.name} runs by the interpreter backend: {why} "
@@ -336,9 +328,12 @@ def text_of(failure: BaseException) -> str:
 
 def begin(job: Job, way: Assumptions) -> Stage:
     """The stage of a call."""
+    options = job.options()
+    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
+        options["numerics"] = "exact"
     tracer = _core.Tracer(
         job.name,
-        options=job.options(),
+        options=options,
         device=job.settings["device"] or "cpu",
         backend=way.backend,
         fullgraph=job.settings["fullgraph"],
@@ -346,6 +341,7 @@ def begin(job: Job, way: Assumptions) -> Stage:
         keep=job.segments,
     )
     tracer.user_frames_skip = LIBRARIES
+    job.turn.tracer = tracer
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
@@ -393,7 +389,7 @@ def on_stage(
         say_limit(job)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
-    afterwards(job, bound, keep, job, compiled, stage, outcome, specialization)
+    afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)
     if specialization is not None and stage.can_run_again():
         if flags := stage.take_flags():
             job.flags |= flags
@@ -432,11 +428,13 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     return made, None
 
 
-def keep(job: Job, compiled: Any, stage: Stage, outcome: Outcome, specialization: Any) -> None:
+def keep(
+    job: Job, compiled: Any, bound: Any, stage: Stage, outcome: Outcome, specialization: Any
+) -> None:
     """What a capture has made is kept."""
     outcome.specialization = specialization
     if specialization is not None:
-        job.keep(compiled, specialization)
+        job.keep(compiled, specialization, bound)
     else:
         job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)
@@ -451,10 +449,10 @@ def failure_of(
     job: Job, compiled: Any, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
-    if is_a(error, MarkViolated):
+    if is_a(error, ConstraintViolation):
         stage.begins_anew()
         return error
-    if is_interrupt(error):
+    if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # which the user asked to hear of
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
@@ -488,7 +486,7 @@ def check_failed(
         return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
     if others is not None:  # this call fails a check that others may pass
-        job.keep(compiled, others)
+        job.keep(compiled, others, bound)
     return error
 
 

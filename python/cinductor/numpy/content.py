@@ -18,6 +18,7 @@ from .surface import (
     dummy,
     function,
     laid_out,
+    left_to_numpy,
     method,
     operand,
     refuse,
@@ -135,16 +136,12 @@ def tolist(t: Any, self: Any) -> Any:
     return [tolist(t, self[k]) for k in range(self.shape[0])]
 
 
-@method("tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")
-def to_python(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Methods that answer with Python's own objects."""
-    refuse(True, "it answers with Python's own values")
-
-
-@method("getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")
-def reinterpret(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Methods that look at bytes."""
-    refuse(True, "it looks at an array's bytes")
+method("tobytes", "dump", "dumps", "tofile", "__array__", "__reduce__")(
+    left_to_numpy("it answers with Python's own values")
+)
+method("getfield", "setflags", "byteswap", "newbyteorder", "resize", "setfield")(
+    left_to_numpy("it looks at an array's bytes")
+)
 
 
 @method("dot")

@@ -8,7 +8,8 @@ the function itself draws.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -370,6 +371,20 @@ def multivariate_normal(
 
 
 # --- the generator behind np.random's functions --------------------------------------------------
+
+
+def methods_that_draw(cls: type) -> Iterable[str]:
+    """Those of a class of generators; of a module that nobody has imported there are none."""
+    module: Any = sys.modules.get("numpy.random")
+    if module is None:
+        return ()
+    return DRAWS if cls is module.Generator else LEGACY if cls is module.RandomState else ()
+
+
+def is_global_state(value: Any) -> bool:
+    """Whether it is the generator behind np.random's functions."""
+    module: Any = sys.modules.get("numpy.random")
+    return module is not None and value is module.mtrand._rand
 
 
 class GlobalState:

@@ -108,6 +108,16 @@ def method(*names: str) -> Callable[[Any], Any]:
     return enter
 
 
+def left_to_numpy(reason: str) -> Any:
+    """A handler for what is always a break, for that reason."""
+
+    def handler(t: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotCaptured(reason)
+
+    handler.reason = reason  # type: ignore[attr-defined]
+    return handler
+
+
 def is_large_int(value: Any) -> bool:
     """A Python int that may be beyond int64, whose value decides what array NumPy makes of it."""
     return type(value) is Traced and value.kind == "python" and value.dtype == np.uint64

@@ -44,7 +44,14 @@ from ..value.objects import (
 )
 from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
 from . import iterables as iterables  # and this its own
-from .calls import dispatch, enter_families, enter_row, understands, understands_family
+from .calls import (
+    dispatch,
+    enter_families,
+    enter_row,
+    understands,
+    understands_family,
+    understands_late,
+)
 from .follow import FOLLOWED
 from .numpys import call_surface
 from .unknown import call_pure, call_unknown, call_with_foreign, name_of
@@ -269,14 +276,14 @@ def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     warnings.warn(**{**values, "stacklevel": level})
 
 
-@understands(np.random.seed)
+@understands_late("numpy.random", "seed")
 def _seed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if not args and not kwargs:
         return call_unknown(scope, f, args, kwargs)
     return dispatch(scope, Draw(scope, GLOBAL, "seed"), args, kwargs)
 
 
-@understands(np.random.default_rng, np.random.RandomState)
+@understands_late("numpy.random", "default_rng", "RandomState")
 def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
     seed = args[0] if args else kwargs.get("seed")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import numpy as np
 
 from ... import _core
 from ...instance import is_a
-from ...numpy.random import GLOBAL, LEGACY, Draw
+from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..value.handed import Called
 from ..value.objects import (
     MISSING,
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
 Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
 FAMILIES: list[tuple[Any, Handler]] = []
-GLOBAL_STATE = np.random.rand.__self__  # the generator behind np.random's functions
+# Rows of modules that NumPy itself imports when they are first asked for: no function of theirs is
+# called before. Module -> names and handlers.
+LATE: dict[str, list[tuple[str, Handler]]] = {}
 
 
 def understands(*functions: Any) -> Callable[[Handler], Handler]:
@@ -74,6 +77,24 @@ def understands_family(*functions: Any) -> Callable[[Handler], Handler]:
     return enter
 
 
+def understands_late(module: str, *names: str) -> Callable[[Handler], Handler]:
+    """Enters a handler for functions of a module that may not be imported yet."""
+
+    def enter(handler: Handler) -> Handler:
+        LATE.setdefault(module, []).extend((name, handler) for name in names)
+        return handler
+
+    return enter
+
+
+def enter_late() -> None:
+    """The rows of modules that have been imported since."""
+    for module in [m for m in LATE if m in sys.modules]:
+        for name, handler in LATE.pop(module, ()):
+            f = getattr(sys.modules[module], name)
+            enter_row(id(f), f, handler)
+
+
 def enter_row(key: int, f: Any, handler: Handler) -> None:
     """A function has one row, in whatever order they are entered."""
     if key in TABLE:
@@ -94,6 +115,8 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     cls = type(f)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
+    if LATE:
+        enter_late()
     found = TABLE.get(id(f))
     if found is not None:
         return found[1](scope, f, args, kwargs)
@@ -102,7 +125,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     if cls is types.BuiltinFunctionType or cls in BOUND_KINDS:
         return call_builtin(scope, f, args, kwargs)
     if cls is types.MethodType:
-        if f.__self__ is GLOBAL_STATE and f.__name__ in LEGACY:
+        if f.__name__ in LEGACY and is_global_state(f.__self__):
             return call_draw(scope, Draw(scope, GLOBAL, f.__name__), args, kwargs)
         return dispatch(scope, f.__func__, (f.__self__, *args), kwargs)
     if is_a(f, type):

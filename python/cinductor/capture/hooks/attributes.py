@@ -17,7 +17,7 @@ import numpy as np
 from ... import _core
 from ...instance import is_a
 from ...numpy.elementwise import set_part
-from ...numpy.random import DRAWS, LEGACY, Draw
+from ...numpy.random import Draw, methods_that_draw
 from ...numpy.surface import NotCaptured
 from ..failure import Abandon
 from ..value.handed import STAND_INS
@@ -46,7 +46,6 @@ METHOD_KINDS = frozenset(
     {types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType}
 )
 CALLABLE_KINDS = frozenset({types.MethodType, types.MethodWrapperType})
-METHODS_THAT_DRAW = {np.random.Generator: DRAWS, np.random.RandomState: LEGACY}
 OUR_NAMES = frozenset(name for name in dir(Traced) if not hasattr(np.ndarray, name))
 # Classes whose attributes are functions of the value.
 PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
@@ -179,13 +178,13 @@ class Attributes:
             return self._read(value, name, found)
         if is_a(value, VALUE_CLASSES) or kind in METHOD_KINDS:
             return getattr(value, name)
-        if name in METHODS_THAT_DRAW.get(cls, ()):
+        if name in methods_that_draw(cls):
             return Draw(self, value, name)
         return self._unknown_attr(value, name, kind.__name__)
 
     def _hooked_attr(self, value: Any, name: str) -> Any:
         cls = type(value)
-        if name in METHODS_THAT_DRAW.get(cls, ()):
+        if name in methods_that_draw(cls):
             return Draw(self, value, name)
         if cls is super or cls in FREE_TYPES or cls in CALLABLE_KINDS or is_numpys(cls.__module__):
             return self.stage.lift_array(getattr(value, name))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ...dynamic import MarkViolated
+from ...errors import ConstraintViolation
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...user import PACKAGE
@@ -38,7 +38,7 @@ def is_of_ours(error: BaseException) -> bool:
         return False
     if is_a(error, _core.CinductorError):
         return is_a(error, _core.InternalError)
-    return not is_a(error, MemoryError | RecursionError | MarkViolated)
+    return not is_a(error, MemoryError | RecursionError | ConstraintViolation)
 
 
 def is_asked_by_users() -> bool:

@@ -12,7 +12,7 @@ in it, guards that fail or checks, it does what its statements do.
 from __future__ import annotations
 
 import ast
-import pathlib
+import os
 import types
 import weakref
 from collections.abc import Callable, Iterable
@@ -81,7 +81,7 @@ class PieceJob(Job):
         """The function, and which of its lines these are."""
         first, last = self.lines
         ends = "" if first == last else f"-{last}"
-        path = pathlib.PurePath(self.fn.__code__.co_filename).name
+        path = os.path.basename(self.fn.__code__.co_filename)
         return f"{self.name} ({path}:{first}{ends}, between two breaks)"
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
@@ -90,9 +90,9 @@ class PieceJob(Job):
         self.is_left = why is not None
         return why
 
-    def keep(self, compiled: Any, specialization: Any) -> None:
+    def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         specialization.try_numpy()
-        super().keep(compiled, specialization)
+        super().keep(compiled, specialization, bound)
 
 
 def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:

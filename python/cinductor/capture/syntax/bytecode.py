@@ -54,6 +54,7 @@ class Reader:
         self.line = code.co_firstlineno
         self.blocks: dict[int, Block] = {}
         self.lines: dict[int, int] = {}  # of what is only a line, in front of a loop
+        self.slices: dict[tuple[int, ...], Any] = {}  # by their parts, which are read once
         self.block = Block(0)
 
     # --- nodes ---
@@ -184,6 +185,11 @@ class Reader:
             self.block.is_far = target.number > self.block.number + 1
             return
         self.block.test = value = self.pop()
+        stack = self.block.stack
+        if stack and stack[-1] is value and following is not None:  # from 3.12 on; read_POP_TOP drops it
+            stack.pop()
+            following.drops = True
+            op += "_OR_POP"
         if "NONE" in op:
             is_none = ast.Is() if "NOT" not in op else ast.IsNot()
             self.block.test = self.at(ast.Compare(value, [is_none], [self.constant(None)]))
@@ -254,7 +260,10 @@ class Reader:
 
     def slice_of(self, parts: list[Any]) -> Any:
         is_none = lambda v: isinstance(v, ast.Constant) and v.value is None  # noqa: E731
-        return self.at(ast.Slice(*(None if is_none(v) else v for v in parts)))
+        key = tuple(map(id, parts))
+        if key not in self.slices:
+            self.slices[key] = self.at(ast.Slice(*(None if is_none(v) else v for v in parts)))
+        return self.slices[key]
 
     def read_BINARY_OP(self, at: Any) -> None:
         if at.argrepr == "[]":
@@ -348,6 +357,9 @@ class Reader:
         self.block.stack += [*values, values[0]]
 
     def read_POP_TOP(self, at: Any) -> None:
+        if self.block.drops:
+            self.block.drops = False
+            return
         value = self.pop()
         if not (isinstance(value, ast.Name) and value.id.startswith(SLOT)):
             self.emit(ast.Expr(value))

@@ -79,11 +79,16 @@ def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def is_source_of(
     node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]
 ) -> bool:
-    """Whether the node compiles to `code`; mangles the node's private names."""
+    """Whether the node compiles to `code`; mangles the node's private names. A notebook compiles the
+    statements of a cell one by one, so that its imports change nothing.
+    """
     if owner:
         Mangler(owner).visit(node)
-    plain = compile_function(factory(node, code.co_freevars, imports), code)
-    return plain is not None and is_same(plain, code)
+    for names in (imports, ()) if imports else ((),):
+        plain = compile_function(factory(node, code.co_freevars, names), code)
+        if plain is not None and is_same(plain, code):
+            return True
+    return False
 
 
 def imports_of(code: types.CodeType) -> list[str]:

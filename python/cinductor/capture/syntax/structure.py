@@ -40,6 +40,7 @@ class Block:
         self.is_far = False  # it jumps over others
         self.turns = False  # where the test holds it jumps
         self.keeps = ""  # `and` or `or` whose first operand the test is
+        self.drops = False  # it begins by dropping a value that a test before it has kept
         self.ahead: Block | None = None
         self.other: Block | None = None
 
@@ -326,8 +327,8 @@ class Structure:
                 start, end = (first, second) if first in inside else (second, first)
                 test = head.test if first in inside else negated(head.test)
         for block in outs:  # what stands behind the loop may stand where it is left, too
-            if block is not end is not None and block.ends and block.pops and is_copy(block, end):
-                block.body, block.ends, block.ahead = [], False, end
+            if block is not end is not None and block.ends and block.pops and (tail := tail_of(end, block)):
+                block.body, block.ends, block.ahead = [], False, tail
         jumps = [b.ahead for b in outs if b is not end and is_jump(b, b.ahead, True)]
         others = [*jumps, *(b for b in outs if b is not end and not b.ends and not is_jump(b, b.ahead, True))]
         behind = others[0] if others else end
@@ -381,6 +382,20 @@ def is_copy(a: Block | None, b: Block | None) -> bool:
     if a is b or a is None or b is None:
         return a is b
     return a.ends and b.ends and [*map(ast.dump, a.body)] == [*map(ast.dump, b.body)]
+
+
+def tail_of(end: Block, block: Block) -> Block | None:
+    """The part of `end`, which it is cut off from, that does what another block does; None: it does not."""
+    if is_copy(block, end):
+        return end
+    count = len(block.body)
+    kept, same = end.body[:-count], end.body[len(end.body) - count :]
+    if not end.ends or not kept or [*map(ast.dump, same)] != [*map(ast.dump, block.body)]:
+        return None
+    tail = Block(end.number + 0.5)  # type: ignore[arg-type]
+    tail.body, tail.ends, tail.line = same, True, same[0].lineno
+    end.body, end.ends, end.ahead = kept, False, tail
+    return tail
 
 
 def reached_from(block: Block, stops: tuple[Any, ...]) -> set[Block]:

@@ -1,0 +1,26 @@
+/* Thresholds, one row each in choices.def, by target. */
+#ifndef CI_IR_CHOICES_H
+#define CI_IR_CHOICES_H
+
+#include "base/context.h"
+#include "ir/target.h"
+
+typedef enum CiChoice {
+#define CHOICE(name, cpu, gpu, doc) CI_CHOICE_##name,
+#include "ir/choices.def"
+    CI_CHOICE_COUNT
+} CiChoice;
+
+typedef struct CiChoiceRow {
+    const char *name;
+    int64_t values[2]; /* for lanes of a processor, for threads */
+    const char *doc;
+} CiChoiceRow;
+
+const CiChoiceRow *ci_choice_row(CiChoice choice);
+/* The target's own, or the row's. */
+int64_t ci_choice(const CiTarget *target, CiChoice choice);
+/* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
+void ci_choices_set(CiContext *ctx, CiTarget *target, const char *text);
+
+#endif

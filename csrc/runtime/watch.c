@@ -1,0 +1,228 @@
+/* Each step beside what the plan says of it: before it, what it uses holds memory, and nothing else
+ * does; behind it, what it took is as large as its sizes, and what it stored is numbers. */
+#include "runtime/watch.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+CiWatch *
+ci_watch_new(CiContext *ctx, const CiOptions *options)
+{
+    CiMemoryWatch memory = !strcmp(options->track_memory, "assert") ? CI_MEMORY_assert
+                           : !strcmp(options->track_memory, "log")  ? CI_MEMORY_log
+                                                                    : CI_MEMORY_unwatched;
+    if (!memory && !options->nan_asserts && !options->size_asserts && !options->alignment_asserts)
+        return NULL;
+    CiWatch *watch = CI_NEW(ctx, CiWatch);
+    *watch = (CiWatch){.memory = memory,
+                       .nans = options->nan_asserts,
+                       .sizes = options->size_asserts,
+                       .alignment = options->alignment_asserts};
+    return watch;
+}
+
+static const char *
+where(const CiWatching *w, const CiStep *step)
+{
+    return w->program->watch->steps[step - w->program->steps];
+}
+
+CI_PRINTF(3, 4)
+static int32_t
+fail(const CiWatching *w, const CiStep *step, const char *format, ...)
+{
+    va_list args;
+    if (!w->message_size)
+        return CI_ERR_ASSERT;
+    int length = snprintf(w->message, w->message_size, "%s: ", where(w, step));
+    va_start(args, format);
+    if (length > 0 && (size_t)length < w->message_size)
+        vsnprintf(w->message + length, w->message_size - (size_t)length, format, args);
+    va_end(args);
+    return CI_ERR_ASSERT;
+}
+
+static int64_t
+bytes_of(const CiWatching *w, int slot)
+{
+    return w->values[w->program->watch->slots[slot].bytes];
+}
+
+/* ---- what a step uses ---- */
+
+typedef int32_t (*Visit)(CiWatching *w, const CiStep *step, int slot, bool is_stored);
+
+static int32_t
+visit_launch(CiWatching *w, const CiStep *step, Visit visit)
+{
+    const CiPlanLaunch *launch = &w->program->launches[step->number];
+    int32_t status = CI_OK;
+    for (int k = 0; k < launch->nbuffers && !status; k++)
+        status = visit(w, step, launch->slots[k], w->program->watch->stores[step->number][k]);
+    return status;
+}
+
+static int32_t
+visit_extern(CiWatching *w, const CiStep *step, Visit visit)
+{
+    const CiPlanExtern *call = &w->program->externs[step->number];
+    int32_t status = CI_OK;
+    for (int k = 0; k <= call->noperands && !status; k++)
+        status = visit(w, step, call->slots[k], k == call->noperands);
+    return status;
+}
+
+static bool
+uses_slots(const CiStep *step)
+{
+    return step->kind == CI_STEP_launch || step->kind == CI_STEP_extern ||
+           step->kind == CI_STEP_check || step->kind == CI_STEP_define ||
+           step->kind == CI_STEP_unless || step->kind == CI_STEP_swap ||
+           step->kind == CI_STEP_copy_in || step->kind == CI_STEP_copy_out;
+}
+
+static int32_t
+visit_uses(CiWatching *w, const CiStep *step, Visit visit)
+{
+    if (step->kind == CI_STEP_launch)
+        return visit_launch(w, step, visit);
+    if (step->kind == CI_STEP_extern)
+        return visit_extern(w, step, visit);
+    int32_t status = uses_slots(step) ? visit(w, step, step->slot, false) : CI_OK;
+    return status || step->other < 0 || step->kind == CI_STEP_define
+               ? status
+               : visit(w, step, step->other, false);
+}
+
+/* ---- before ---- */
+
+static int
+alignment_of(CiDtype dtype)
+{
+    int size = (int)ci_dtype_size(dtype);
+    return ci_dtype_class(dtype) == CI_CLASS_complex ? size / 2 : size;
+}
+
+static int32_t
+check_use(CiWatching *w, const CiStep *step, int slot, bool is_stored)
+{
+    const CiWatch *watch = w->program->watch;
+    const CiWatchedSlot *of = &watch->slots[slot];
+    uintptr_t address = (uintptr_t)w->slots[slot];
+    (void)is_stored;
+    if (watch->memory && slot >= w->program->ninputs && !address)
+        return fail(w, step, "%s is used, but holds no memory", of->name);
+    if (watch->alignment && of->is_host && address % (uintptr_t)alignment_of(of->dtype))
+        return fail(w, step, "%s lies at an address that is no multiple of %d", of->name,
+                    alignment_of(of->dtype));
+    return CI_OK;
+}
+
+/* What holds memory is what the plan has hold it, and comes to as many bytes. */
+static int32_t
+check_live(const CiWatching *w, const CiStep *step)
+{
+    const CiProgram *program = w->program;
+    int at = (int)(step - program->steps);
+    int64_t planned = 0;
+    for (int k = program->ninputs; k < program->nslots; k++) {
+        const CiWatchedSlot *of = &program->watch->slots[k];
+        bool is_planned = of->first <= at && at <= of->last;
+        if (w->slots[k] && !is_planned)
+            return fail(w, step, "%s still holds memory, but is of no use any more", of->name);
+        if (!w->slots[k] && is_planned)
+            return fail(w, step, "%s holds no memory, but is still to be used", of->name);
+        planned += is_planned ? bytes_of(w, k) : 0;
+    }
+    if (planned != w->live)
+        return fail(w, step, "%lld bytes are taken, %lld are planned", (long long)w->live,
+                    (long long)planned);
+    return CI_OK;
+}
+
+static int32_t
+check_return(const CiWatching *w, const CiStep *step)
+{
+    const CiProgram *program = w->program;
+    for (int k = program->ninputs; k < program->nslots; k++)
+        if (program->slots[k].is_own && w->slots[k])
+            return fail(w, step, "%s is never given back", program->watch->slots[k].name);
+    if (program->watch->memory == CI_MEMORY_log)
+        fprintf(stderr, "track_memory: at most %lld bytes, %lld of them results\n",
+                (long long)w->peak, (long long)w->live);
+    return CI_OK;
+}
+
+static bool
+takes_memory(const CiStep *step)
+{
+    return step->kind == CI_STEP_alloc || step->kind == CI_STEP_alloc_result;
+}
+
+int32_t
+ci_watch_before(CiWatching *w, const CiStep *step)
+{
+    const CiWatch *watch = w->program->watch;
+    int32_t status = visit_uses(w, step, check_use);
+    if (status || !watch->memory)
+        return status;
+    if ((takes_memory(step) || step->kind == CI_STEP_reuse) && w->slots[step->slot])
+        return fail(w, step, "%s takes memory, but holds some", watch->slots[step->slot].name);
+    if (step->kind == CI_STEP_free) {
+        if (!w->slots[step->slot])
+            return fail(w, step, "%s is given back, but holds no memory",
+                        watch->slots[step->slot].name);
+        w->live -= w->values[w->program->slots[step->slot].bytes];
+    }
+    if (step->kind == CI_STEP_return)
+        return check_return(w, step);
+    return uses_slots(step) ? check_live(w, step) : CI_OK;
+}
+
+/* ---- behind ---- */
+
+static bool
+has_nan(const void *data, CiDtype dtype, int64_t bytes)
+{
+    if (dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128) {
+        for (int64_t k = 0; k < bytes / 8; k++)
+            if (isnan(((const double *)data)[k]))
+                return true;
+    } else if (dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_c64) {
+        for (int64_t k = 0; k < bytes / 4; k++)
+            if (isnan(((const float *)data)[k]))
+                return true;
+    }
+    return false;
+}
+
+static int32_t
+check_numbers(CiWatching *w, const CiStep *step, int slot, bool is_stored)
+{
+    const CiWatchedSlot *of = &w->program->watch->slots[slot];
+    bool is_looked_at = is_stored && of->is_host && slot >= w->program->ninputs;
+    if (is_looked_at && has_nan(w->slots[slot], of->dtype, bytes_of(w, slot)))
+        return fail(w, step, "%s has a NaN in it", of->name);
+    return CI_OK;
+}
+
+int32_t
+ci_watch_after(CiWatching *w, const CiStep *step)
+{
+    const CiWatch *watch = w->program->watch;
+    if (takes_memory(step) || step->kind == CI_STEP_reuse) {
+        int64_t bytes = w->values[step->value];
+        if (takes_memory(step))
+            w->live += bytes;
+        w->peak = w->live > w->peak ? w->live : w->peak;
+        if (watch->nans && takes_memory(step) && watch->slots[step->slot].is_host)
+            memset(w->slots[step->slot], 0, (size_t)bytes); /* what nobody stores is no NaN */
+        if (watch->sizes && bytes != bytes_of(w, step->slot))
+            return fail(w, step, "%s has %lld bytes, but its sizes come to %lld",
+                        watch->slots[step->slot].name, (long long)bytes,
+                        (long long)bytes_of(w, step->slot));
+    }
+    return watch->nans ? visit_uses(w, step, check_numbers) : CI_OK;
+}

@@ -1,0 +1,94 @@
+/* Small kernels that need nothing of each other, one launch: their loops stand one after another.
+ *
+ * Small: points alone, with so little to do that no other thread would get any of it. So nothing
+ * is lost, and launches are saved. A kernel of a card has threads for all of them, and is left. */
+#include "schedule/plan.h"
+
+/* Kernels that one moves past, at most. */
+#define FARTHEST 64
+
+static bool
+is_plain(const CiNest *nest)
+{
+    return nest->fold == CI_OP_none && !ci_nest_is_indirect(nest);
+}
+
+static bool
+is_small(const CiScheduler *s, const CiDraft *draft)
+{
+    CiAmount work = ci_amount(0);
+    for (int k = 0; k < draft->nnests; k++) {
+        if (!is_plain(draft->nests[k].nest))
+            return false;
+        work = ci_amount_plus(work, ci_cost_of_nest(draft->nests[k].nest).trips);
+    }
+    return draft->nnests && ci_amount_high(work) <= s->target->chunk_elements;
+}
+
+static bool
+may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
+{
+    for (int k = 0; k < moved->nnests; k++)
+        if (over->region || ci_why_not_before(s, over, &moved->nests[k]))
+            return false;
+    return true;
+}
+
+/* What would be made earlier is worth less than a launch. */
+static bool
+is_worth_holding(const CiScheduler *s, const CiDraft *moved)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < moved->nnests; k++)
+        bytes = ci_amount_plus(bytes, ci_cost_of_buffer(moved->nests[k].nest->target));
+    return ci_amount_high(bytes) <= CI_CHOOSE(s, launch_bytes);
+}
+
+/* Up to the one at `to`, past all that stands between. */
+static bool
+may_join(CiScheduler *s, const CiDraft *drafts, int to, int from, const CiDraft *moved)
+{
+    if (from - to > FARTHEST ||
+        drafts[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
+        (from - to > 1 && !is_worth_holding(s, moved)))
+        return false;
+    for (int over = from - 1; over > to; over--)
+        if (!may_pass(s, &drafts[over], moved))
+            return false;
+    return true;
+}
+
+static void
+append(CiScheduler *s, CiDraft *to, const CiDraft *from, int part)
+{
+    to->kernel = NULL;
+    for (int k = 0; k < from->nnests; k++) {
+        CiDraftNest nest = from->nests[k];
+        nest.part = part;
+        CI_PUSH(s->ctx, to->nests, to->nnests, to->capnests, nest);
+    }
+}
+
+void
+ci_combine(CiScheduler *s)
+{
+    int kept = 0, to = -1, nparts = 0;
+    if (s->region || CI_CHOOSE(s, combined_nests) < 2)
+        return;
+    for (int d = 0; d < s->ndrafts; d++) {
+        CiDraft draft = s->drafts[d];
+        bool is_candidate = is_small(s, &draft);
+        if (is_candidate && to >= 0 && may_join(s, s->drafts, to, kept, &draft)) {
+            append(s, &s->drafts[to], &draft, ++nparts);
+            continue;
+        }
+        if (is_candidate)
+            to = kept;
+        s->drafts[kept++] = draft;
+    }
+    s->ndrafts = kept;
+    for (int d = 0; d < kept; d++)
+        if (s->drafts[d].nnests && !s->drafts[d].kernel && s->drafts[d].nnests > 1)
+            s->drafts[d].kernel =
+                ci_plan_combined(s, s->drafts[d].nnests, s->drafts[d].nests);
+}

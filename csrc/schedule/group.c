@@ -1,0 +1,90 @@
+/* Fusion groups as what they read and write, and the score of a pair of them. */
+#include "schedule/group.h"
+
+static void
+add_use(CiScheduler *s, CiGroup *group, CiGroupUse use)
+{
+    int at = group->nuses;
+    while (at > 0 && group->uses[at - 1].buffer->id > use.buffer->id)
+        at--;
+    if (at > 0 && group->uses[at - 1].buffer == use.buffer) {
+        CiGroupUse *known = &group->uses[at - 1];
+        known->bytes = ci_amount_max(known->bytes, use.bytes);
+        known->nreaders += use.nreaders;
+        known->nwriters += use.nwriters;
+        return;
+    }
+    CI_PUSH(s->ctx, group->uses, group->nuses, group->capuses, use);
+    for (int k = group->nuses - 1; k > at; k--)
+        group->uses[k] = group->uses[k - 1];
+    group->uses[at] = use;
+}
+
+CiGroup
+ci_group_of_nest(CiScheduler *s, const CiDraftNest *draft)
+{
+    const CiNest *nest = draft->nest;
+    CiGroup group = {0};
+    for (int k = 0; k < nest->body.nops; k++) {
+        const CiScalar *op = &nest->body.ops[k];
+        if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar)
+            add_use(s, &group,
+                    (CiGroupUse){.buffer = op->buffer,
+                                 .bytes = ci_cost_of_access(nest, op->buffer, op->index),
+                                 .nreaders = 1});
+    }
+    CiAmount stored = ci_cost_of_access(nest, nest->target, nest->store);
+    add_use(s, &group, (CiGroupUse){nest->target, stored, nest->is_combined, 1});
+    return group;
+}
+
+CiGroup
+ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b)
+{
+    CiGroup both = {0};
+    for (int i = 0, j = 0; i < a->nuses || j < b->nuses;) {
+        bool is_first = j == b->nuses || (i < a->nuses &&
+                                          a->uses[i].buffer->id <= b->uses[j].buffer->id);
+        add_use(s, &both, is_first ? a->uses[i++] : b->uses[j++]);
+    }
+    return both;
+}
+
+/* Nobody else touches it: it need not be memory any more. */
+static bool
+is_their_own(const CiScheduler *s, const CiGroupUse *a, const CiGroupUse *b)
+{
+    int id = a->buffer->id;
+    return a->buffer->kind == CI_BUFFER_temp &&
+           a->nreaders + b->nreaders == s->totals->nreaders[id] &&
+           a->nwriters + b->nwriters == s->totals->nwriters[id];
+}
+
+/* What the later one would make earlier than it has to. */
+static int64_t
+bytes_held(const CiGroup *group)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < group->nuses; k++)
+        if (group->uses[k].nwriters && !group->uses[k].nreaders)
+            bytes = ci_amount_plus(bytes, group->uses[k].bytes);
+    return ci_amount_likely(bytes);
+}
+
+int64_t
+ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves)
+{
+    CiAmount saved = ci_amount(CI_CHOOSE(s, launch_bytes));
+    for (int i = 0, j = 0; i < a->nuses && j < b->nuses;) {
+        const CiGroupUse *x = &a->uses[i], *y = &b->uses[j];
+        i += x->buffer->id <= y->buffer->id;
+        j += y->buffer->id <= x->buffer->id;
+        if (x->buffer != y->buffer)
+            continue;
+        saved = ci_amount_plus(saved, y->bytes);
+        if ((x->nwriters || y->nwriters) && is_their_own(s, x, y))
+            saved = ci_amount_plus(saved, x->bytes);
+    }
+    int64_t likely = ci_amount_likely(saved), held = moves ? bytes_held(b) : 0;
+    return likely > held ? likely - held : 0;
+}

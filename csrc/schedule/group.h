@@ -1,0 +1,25 @@
+/* What a fusion group touches, and what joining two groups would save. */
+#ifndef CI_SCHEDULE_GROUP_H
+#define CI_SCHEDULE_GROUP_H
+
+#include "schedule/plan.h"
+
+typedef struct CiGroupUse {
+    CiBuffer *buffer;
+    CiAmount bytes; /* what is touched of it */
+    int nreaders, nwriters;
+} CiGroupUse;
+
+/* Uses in order of the buffers' numbers. */
+typedef struct CiGroup {
+    CiGroupUse *uses;
+    int nuses, capuses;
+} CiGroup;
+
+CiGroup ci_group_of_nest(CiScheduler *s, const CiDraftNest *nest);
+CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
+/* Bytes of memory traffic that go when both run as one, a launch counted as some; less the bytes
+ * held longer where one has to move past others to get there. 0 or less: it does not gain. */
+int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
+
+#endif

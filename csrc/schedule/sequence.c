@@ -1,0 +1,308 @@
+/* The order of kernels: of several that dependences allow, the one that holds least memory.
+ *
+ * Tried are the program's own order, one that goes for what frees most (depth first), and one level
+ * by level (breadth first). What each holds at its worst is estimated, and only a better one than
+ * the program's own is taken. Nothing moves across a region, a check or what data define; library
+ * calls, and whoever stores to an argument, keep their order among each other. */
+#include "schedule/plan.h"
+
+/* Of a longer list the program's order is kept: finding another takes time with its square. */
+#define MOST_KERNELS 2000
+
+typedef struct Use {
+    int buffer;
+    bool is_stored;
+} Use;
+
+typedef struct Node {
+    const CiKernel *kernel;
+    Use *uses; /* buffers that are memory of the program's own, or arguments */
+    int nuses, capuses;
+    int *after; /* who waits for it */
+    int nafter, capafter;
+    int nwaits, level;
+    bool is_barrier, has_effects;
+} Node;
+
+typedef struct Sequence {
+    CiScheduler *s;
+    Node *nodes;
+    int count;
+    int64_t *bytes; /* by buffer: of a temp */
+    int *nuses;     /* by buffer */
+    int *left;      /* by buffer: uses that are still to come, while an order is made */
+    bool *is_live;
+} Sequence;
+
+/* ---- who uses what ---- */
+
+static void
+add_use(Sequence *q, Node *node, const CiBuffer *buffer, bool is_stored)
+{
+    if (buffer->kind == CI_BUFFER_scalar)
+        return;
+    for (int k = 0; k < node->nuses; k++) {
+        if (node->uses[k].buffer == buffer->id) {
+            node->uses[k].is_stored |= is_stored;
+            return;
+        }
+    }
+    Use use = {buffer->id, is_stored};
+    CI_PUSH(q->s->ctx, node->uses, node->nuses, node->capuses, use);
+    q->nuses[buffer->id]++;
+    node->has_effects |= is_stored && buffer->kind == CI_BUFFER_input;
+}
+
+static void
+add_uses(Sequence *q, Node *node, const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nbuffers; k++)
+        add_use(q, node, kernel->buffers[k], kernel->is_stored[k]);
+    for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
+        add_use(q, node, kernel->ext->operands[k], false);
+    if (kernel->ext)
+        add_use(q, node, kernel->ext->result, true);
+    if (kernel->check)
+        add_use(q, node, kernel->check->buffer, false);
+    if (kernel->region && kernel->region->condition)
+        add_use(q, node, kernel->region->condition, false);
+    for (int k = 0; kernel->region && k < kernel->region->nswaps; k++)
+        add_use(q, node, kernel->region->swaps[k], true);
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; kernel->inner[side] && k < kernel->inner[side]->nkernels; k++)
+            add_uses(q, node, kernel->inner[side]->kernels[k]);
+}
+
+static void
+find_uses(Sequence *q)
+{
+    const CiLoops *loops = q->s->loops;
+    for (int k = 0; k < loops->nbuffers; k++) {
+        const CiBuffer *buffer = loops->buffers[k];
+        bool is_own = buffer->kind == CI_BUFFER_temp;
+        q->bytes[k] = is_own ? ci_amount_likely(ci_cost_of_buffer(buffer)) : 0;
+    }
+    for (int n = 0; n < q->count; n++) {
+        Node *node = &q->nodes[n];
+        node->kernel = q->s->kernels->kernels[n];
+        node->is_barrier = node->kernel->check || node->kernel->region || node->kernel->nchecks;
+        node->has_effects = node->kernel->ext != NULL;
+        add_uses(q, node, node->kernel);
+    }
+    for (int k = 0; k < loops->nresults; k++)
+        q->nuses[loops->results[k].buffer->id]++; /* the caller's, which never ends */
+}
+
+/* ---- who waits for whom ---- */
+
+static void
+add_edge(Sequence *q, int first, int before, int after)
+{
+    if (before < first || before == after)
+        return;
+    Node *node = &q->nodes[before];
+    CI_PUSH(q->s->ctx, node->after, node->nafter, node->capafter, after);
+    q->nodes[after].nwaits++;
+    if (q->nodes[after].level <= node->level)
+        q->nodes[after].level = node->level + 1;
+}
+
+typedef struct Readers {
+    int *list, count, capacity;
+} Readers;
+
+/* Reads wait for the store before, stores for the reads and the store before; of what stands in
+ * front of a barrier nobody behind it has to. */
+static void
+find_edges(Sequence *q)
+{
+    int nbuffers = q->s->loops->nbuffers, effects = -1, first = 0;
+    int *writer = CI_NEW_ARRAY(q->s->ctx, int, nbuffers + 1);
+    Readers *readers = CI_NEW_ARRAY(q->s->ctx, Readers, nbuffers + 1);
+    for (int k = 0; k < nbuffers; k++)
+        writer[k] = -1;
+    for (int n = 0; n < q->count; n++) {
+        const Node *node = &q->nodes[n];
+        for (int k = 0; k < node->nuses; k++) {
+            Use use = node->uses[k];
+            Readers *of = &readers[use.buffer];
+            add_edge(q, first, writer[use.buffer], n);
+            for (int r = 0; use.is_stored && r < of->count; r++)
+                add_edge(q, first, of->list[r], n);
+            if (use.is_stored) {
+                writer[use.buffer] = n;
+                of->count = 0;
+            } else {
+                CI_PUSH(q->s->ctx, of->list, of->count, of->capacity, n);
+            }
+        }
+        first = node->is_barrier ? n + 1 : first;
+        if (node->has_effects) {
+            add_edge(q, first, effects, n);
+            effects = n;
+        }
+    }
+}
+
+/* ---- orders ---- */
+
+static void
+forget_uses(Sequence *q)
+{
+    for (int k = 0; k < q->s->loops->nbuffers; k++) {
+        q->left[k] = q->nuses[k];
+        q->is_live[k] = false;
+    }
+}
+
+/* What the node takes, and in *freed what it gives back. */
+static int64_t
+taken_by(const Sequence *q, const Node *node, int64_t *freed)
+{
+    int64_t taken = 0;
+    *freed = 0;
+    for (int k = 0; k < node->nuses; k++) {
+        int buffer = node->uses[k].buffer;
+        taken += q->is_live[buffer] ? 0 : q->bytes[buffer];
+        *freed += q->left[buffer] == 1 ? q->bytes[buffer] : 0;
+    }
+    return taken;
+}
+
+static void
+run(Sequence *q, const Node *node)
+{
+    for (int k = 0; k < node->nuses; k++) {
+        q->left[node->uses[k].buffer]--;
+        q->is_live[node->uses[k].buffer] = true;
+    }
+}
+
+static int64_t
+peak_of(Sequence *q, const int *order)
+{
+    int64_t live = 0, peak = 0, freed;
+    forget_uses(q);
+    for (int n = 0; n < q->count; n++) {
+        const Node *node = &q->nodes[order[n]];
+        live += taken_by(q, node, &freed);
+        peak = live > peak ? live : peak;
+        live -= freed;
+        run(q, node);
+    }
+    return peak;
+}
+
+/* Of those that wait for nobody: the lowest level first where levels count, then who leaves least
+ * behind, then who comes last in the program among those just freed, and so goes on. */
+static int
+choose(const Sequence *q, const int *ready, int nready, bool by_level)
+{
+    int best = -1;
+    int64_t least = 0;
+    for (int k = 0; k < nready; k++) {
+        const Node *node = &q->nodes[ready[k]];
+        int64_t freed, left = taken_by(q, node, &freed) - freed;
+        if (best >= 0 && by_level && node->level != q->nodes[ready[best]].level) {
+            if (node->level > q->nodes[ready[best]].level)
+                continue;
+        } else if (best >= 0 && left >= least) {
+            continue;
+        }
+        best = k;
+        least = left;
+    }
+    return best;
+}
+
+/* Of the nodes from first on, in a segment without barriers. */
+static void
+order_segment(Sequence *q, int first, int last, bool by_level, int *order)
+{
+    int nready = 0, *ready = CI_NEW_ARRAY(q->s->ctx, int, last - first + 1);
+    int *waits = CI_NEW_ARRAY(q->s->ctx, int, last - first + 1);
+    for (int n = first; n < last; n++) {
+        waits[n - first] = q->nodes[n].nwaits;
+        if (!waits[n - first])
+            ready[nready++] = n;
+    }
+    for (int at = first; at < last; at++) {
+        int best = choose(q, ready, nready, by_level), node = ready[best];
+        for (int k = best; k + 1 < nready; k++)
+            ready[k] = ready[k + 1];
+        nready--;
+        order[at] = node;
+        run(q, &q->nodes[node]);
+        for (int k = 0; k < q->nodes[node].nafter; k++)
+            if (--waits[q->nodes[node].after[k] - first] == 0)
+                ready[nready++] = q->nodes[node].after[k];
+    }
+}
+
+static int *
+make_order(Sequence *q, bool by_level)
+{
+    int *order = CI_NEW_ARRAY(q->s->ctx, int, q->count);
+    forget_uses(q);
+    for (int first = 0, last; first < q->count; first = last + 1) {
+        for (last = first; last < q->count && !q->nodes[last].is_barrier;)
+            last++;
+        order_segment(q, first, last, by_level, order);
+        if (last < q->count) {
+            order[last] = last;
+            run(q, &q->nodes[last]);
+        }
+    }
+    return order;
+}
+
+/* Numbers go on as kernels do; those inside regions keep theirs. */
+static void
+take_order(Sequence *q, const int *order)
+{
+    CiKernels *kernels = q->s->kernels;
+    CiKernel **before = kernels->kernels;
+    int *ids = CI_NEW_ARRAY(q->s->ctx, int, q->count);
+    kernels->kernels = CI_NEW_ARRAY(q->s->ctx, CiKernel *, q->count);
+    for (int n = 0; n < q->count; n++)
+        ids[n] = before[n]->id;
+    for (int n = 0; n < q->count; n++) {
+        CiKernel *kernel = kernels->kernels[n] = before[order[n]];
+        kernel->id = ids[n];
+        kernel->name = ci_format(q->s->ctx, "k%d", kernel->id);
+    }
+    kernels->capkernels = q->count;
+}
+
+void
+ci_order_kernels(CiScheduler *s)
+{
+    int n = s->kernels->nkernels, nbuffers = s->loops->nbuffers;
+    if (n < 3 || n > MOST_KERNELS)
+        return;
+    Sequence q = {.s = s, .count = n, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
+    q.bytes = CI_NEW_ARRAY(s->ctx, int64_t, nbuffers + 1);
+    q.nuses = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
+    q.left = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
+    q.is_live = CI_NEW_ARRAY(s->ctx, bool, nbuffers + 1);
+    find_uses(&q);
+    find_edges(&q);
+    int *best = CI_NEW_ARRAY(s->ctx, int, n);
+    for (int k = 0; k < n; k++)
+        best[k] = k;
+    int64_t peak = peak_of(&q, best);
+    bool is_better = false;
+    if (peak < CI_CHOOSE(s, order_bytes))
+        return;
+    for (int by_level = 0; by_level < 2; by_level++) {
+        int *order = make_order(&q, by_level);
+        int64_t own = peak_of(&q, order);
+        if (own >= peak)
+            continue;
+        best = order;
+        peak = own;
+        is_better = true;
+    }
+    if (is_better)
+        take_order(&q, best);
+}

@@ -1,0 +1,168 @@
+"""The exceptions of the package: all of them are `Error`.
+
+The compiler's own (`CinductorError`: those of csrc/base/errors.def) are made with the C module; the others
+are also of the class that Python has for such a thing, so that handlers of that one see them. What leaves a
+call says what happened, shows the user's line, which arguments the call had, and what can be done; frames
+and exceptions of the package are folded away.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._core import Error, RecompileError
+from .instance import is_a
+
+
+class RecompileLimitExceeded(RecompileError):
+    """A call fits no program, the limit is reached, and on_limit is "error"."""
+
+    __module__ = "cinductor"
+
+
+class ConstraintViolation(Error, ValueError):
+    """A size is outside of what was declared of it, or the function needs to know it."""
+
+    __module__ = "cinductor"
+
+
+class BackendCompilerFailed(Error):
+    """What `register_wrapper_backend` was given has raised: `backend` is its name, `inner` the exception."""
+
+    __module__ = "cinductor"
+
+    def __init__(self, backend: str, inner: BaseException) -> None:
+        super().__init__(f"the wrapper backend {backend!r} failed: {type(inner).__name__}: {inner}")
+        self.backend, self.inner = backend, inner
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.backend, self.inner)
+
+
+class AccuracyError(Error, AssertionError):
+    """`cinductor.testing` has found results that differ."""
+
+    __module__ = "cinductor"
+
+
+class ErrorRow(NamedTuple):
+    """When a class is raised, and what can be done about it."""
+
+    when: str
+    advice: str
+
+
+# Every class, in the order of the documentation.
+ERRORS: dict[str, ErrorRow] = {
+    "Error": ErrorRow("The base of all of them; never raised itself.", ""),
+    "CinductorError": ErrorRow("The base of what the compiler itself has to say; never raised itself.", ""),
+    "Unsupported": ErrorRow(
+        "`fullgraph=True`, `export` or arrays of a device need what cannot be compiled.",
+        "fullgraph=False runs such a line in Python, between compiled pieces; cinductor.explain shows them all",
+    ),
+    "LoweringError": ErrorRow(
+        "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning).",
+        "",
+    ),
+    "CompilerNotFound": ErrorRow(
+        "There is no C compiler, and none is found in the disk cache (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "install gcc or clang, or set CC to a C compiler",
+    ),
+    "CompileError": ErrorRow(
+        "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
+    ),
+    "PromiseBroken": ErrorRow(
+        "An option that checks programs while they run (`track_memory`, `nan_asserts`, `size_asserts`, `alignment_asserts`) has found what does not hold: the buffer, the step of the program and the user's line.",
+        "cinductor.explain shows the program's steps and its memory",
+    ),
+    "NoFolder": ErrorRow(
+        "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
+    ),
+    "DeviceError": ErrorRow(
+        "The device asked for cannot be used, or it reports an error.", "device='cpu' needs none"
+    ),
+    "InternalError": ErrorRow(
+        "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning).",
+        "please report it; cinductor.disable leaves the function out",
+    ),
+    "RecompileError": ErrorRow(
+        'A call fits no program under `set_stance("fail_on_recompile")`; a RuntimeError, too.',
+        "cinductor.set_stance('default') compiles it",
+    ),
+    "RecompileLimitExceeded": ErrorRow(
+        'A call fits no program, `recompile_limit` is reached and `on_limit` is "error"; a RecompileError.',
+        "cinductor.mark_dynamic or dynamic=True has one compile serve many sizes, and a larger "
+        "recompile_limit keeps more",
+    ),
+    "ConstraintViolation": ErrorRow(
+        "A size is outside of what `mark_dynamic` declared, or a function works only for one value of a marked "
+        "one; a ValueError, too.",
+        "leave the mark out, or mark_static",
+    ),
+    "BackendCompilerFailed": ErrorRow(
+        "A compiler given to `register_wrapper_backend` raises: `backend`, `inner`.", ""
+    ),
+    "AccuracyError": ErrorRow("`cinductor.testing` finds results that differ; an AssertionError, too.", ""),
+}
+
+
+def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file: str) -> None:
+    """Adds to the text of an exception that leaves a call of a function of that file the line it speaks of,
+    the arguments and what can be done: once, by the innermost call.
+    """
+    if getattr(error, "is_complete", False) or len(error.args) != 1:
+        return
+    error.is_complete = True  # type: ignore[attr-defined]
+    text = str(error.args[0])
+    row = ERRORS.get(type(error).__name__)
+    called = ", ".join(f"{n}: {words_of(v)}" for n, v in zip(names, bound))
+    parts = [text, line_of(text, file), f"called with {called}" if called else "", row.advice if row else ""]
+    error.args = ("\n".join(part for part in parts if part and (part is text or part not in text)),)
+
+
+def words_of(value: Any) -> str:
+    """An argument as a message has it: what it is, and of an array dtype and shape."""
+    is_ours = type(value).__module__.startswith("cinductor.") and hasattr(value, "shape")
+    if is_a(value, np.ndarray) or is_ours:
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    if type(value) in (int, float, complex, bool, str, type(None)):
+        text = repr(value)
+        return text if len(text) <= 40 else text[:37] + "..."
+    return type(value).__name__
+
+
+def line_of(text: str, file: str) -> str:
+    """The source of the first line that a text names as "file.py:12"; files may be named without folders."""
+    found = re.search(r"([^\s:]+|<[^>]+>):(\d+)\b", text)
+    if found is None:
+        return ""
+    import linecache
+    import os
+
+    path = file if os.path.basename(file) == found[1] else found[1]
+    source = linecache.getline(path, int(found[2])).strip()
+    return f"    {source}" if source else ""
+
+
+def fold(error: BaseException) -> None:
+    """What the package was doing when it raised one of its own is nobody's concern; nor are its exceptions
+    for itself.
+    """
+    if is_a(error, Error):
+        error.__suppress_context__ = error.__cause__ is None or is_ours(error.__cause__)
+        if error.__suppress_context__:
+            error.__cause__ = error.__context__ = None
+    elif error.__context__ is not None and is_ours(error.__context__):
+        error.__context__ = None
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an exception is one that the package uses within itself."""
+    module = type(error).__module__
+    return module.startswith("cinductor.") and not is_a(error, Error)
+

@@ -1,0 +1,406 @@
+"""What a function became: the text of every level, guards, breaks with their reasons, kernels with what
+they cost, memory, timings. The object; `page.py` and `html.py` show it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import linecache
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..user import wrong
+from . import costs, measure, timeline
+from .html import document, fragment
+from .page import LEVELS, full, page
+from .programs import ProgramTexts, all_of
+from .reasons import Reason, hint_for, reason_of
+
+OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
+KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generic)
+
+
+class Break:
+    """Where Python had to run, and why. source: the line as it is written, "" when nobody has it."""
+
+    def __init__(self, reason: str, file: str, line: int) -> None:
+        self.reason, self.file, self.line = reason, file, line
+        self.source = linecache.getline(file, line).strip()
+
+    @property
+    def row(self) -> Reason:
+        """Its family in the table of reasons."""
+        return reason_of(self.reason)
+
+    @property
+    def hint(self) -> str:
+        """What can be done about it, or ""."""
+        return hint_for(self.reason)
+
+    def __repr__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+class Explanation:
+    """The report of one call. str() is a page, `full()` all of it, `json()` the same for tools, `save(path)`
+    a web page, which notebooks show by themselves; the parts are attributes. It pickles.
+
+    result: what the call returned. error: the exception that it raised, as text, or None.
+    plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
+    None.
+    programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
+    loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
+    options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
+    externs_count. why_host: why the CPU runs it, though a device was asked for; approximate: its functions
+    that are within 4 ULP of NumPy's, as "sin of float64".
+    costs: of each kernel and library call of it the lines, bytes, operations and measured seconds; apart:
+    why loops were not fused; memory: what is allocated over a call's time; stats: the sums.
+    guards: in words. breaks: list of Break, in the order in which they were met. regions: what
+    became of loops and branches on traced values, as lines "file:line: for captured". replans: what
+    captures of the call before this one had assumed and was given up, with the reasons.
+    pieces: the lines "file:first-last" that later calls of a function that breaks have compiled, and
+    which of them NumPy answers.
+    specializations: why each that the compiled function has was made, the one used last first.
+    recompiles: which guards calls of the compiled function failed, the latest last.
+    timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
+    """
+
+    def __init__(self, job: Any, result: Any) -> None:
+        self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
+        remembered = list(job.budget.plain.values())
+        self.later: str | None = remembered[-1] if remembered else None
+        self.error: str | None = None
+        self.breaks: list[Break] = []
+        self.guards: list[str] = []
+        self.recompiles: list[str] = []
+        self.specializations: list[str] = []
+        self.regions: list[str] = []
+        self.replans: list[str] = []
+        self.pieces: list[str] = [] if job.plan is None else job.plan.lines()
+        self.timings: dict[str, Any] = {}
+        self.rewritten = ""
+        self.programs = 0
+        self.program: Any = None
+        self.specialization: Any = None
+        self.why_not_measured: str | None = "Python is needed between; cinductor.profile() times each piece"
+        self.ceilings: measure.Ceilings | None = None
+        self.function_lines = lines_of(job.fn)
+        self._take(job)
+        self.parts: list[ProgramTexts] = all_of(self._programs(job), self.place)
+        self._last = next((part for part in self.parts if part.program is self.program), None)
+        for name, value in zip(OF_PROGRAM, facts_of(self.program)):
+            setattr(self, name, value)
+
+    kernels_count: int
+    externs_count: int
+    why_host: str | None
+    approximate: list[str]
+
+    def _take(self, job: Any) -> None:
+        """What the latest capture has come to."""
+        outcome = job.last
+        if outcome is None:
+            return
+        self.breaks = [Break(b.reason, b.file, b.line) for b in outcome.breaks]
+        self.regions, self.replans = list(outcome.regions), list(outcome.replans)
+        if self.plain is None or outcome.failed_check:
+            self.program = outcome.program
+        if self.plain is None:
+            self.timings = dict(outcome.info)
+            self.programs = outcome.flushes
+            if outcome.specialization is not None:
+                self.specialization = outcome.specialization
+                self.guards = list(outcome.specialization.guards)
+                self.program = outcome.specialization.program
+                self.programs = max(self.programs, 1)
+
+    def _programs(self, job: Any) -> list[Any]:
+        """All that ran in the call: one where it is compiled whole, else its pieces."""
+        if self.program is None or self.specialization is not None:
+            return [] if self.program is None else [self.program]
+        return list({id(p): p for p in (*job.segments, self.program)}.values())
+
+    # --- the levels ---
+
+    def text(self, level: str) -> str:
+        """One level of the last program: a level, a pass, ranges or json. Raises ValueError for another."""
+        return "" if self._last is None else self._last.text(level)
+
+    def every_text(self, level: str) -> str:
+        """One level of all programs of the call."""
+        texts = [(part.letter, part.text(level)) for part in self.parts]
+        return "\n".join(f"# {letter}\n{text}" if letter else text for letter, text in texts if text)
+
+    @property
+    def graph(self) -> str:
+        """Whole arrays, operation by operation."""
+        return self.text("graph")
+
+    @property
+    def loops(self) -> str:
+        """Loop nests, one for each array that gets memory."""
+        return self.text("loops")
+
+    @property
+    def kernels(self) -> str:
+        """Which nests run together, and how; behind them why others do not."""
+        return self.text("kernels")
+
+    @property
+    def procs(self) -> str:
+        """What each kernel does, statement by statement."""
+        return self.text("procs")
+
+    @property
+    def wrapper(self) -> str:
+        """What one call does, as Python: allocate, launch, free, return."""
+        return self.text("wrapper")
+
+    @property
+    def source(self) -> str:
+        """The kernels in the device's language, as the compiler gets them."""
+        return self.text("source")
+
+    # --- what it costs ---
+
+    @property
+    def costs(self) -> list[costs.Cost]:
+        """Of each kernel and library call: lines, bytes, operations, seconds. Of a call in pieces one run of
+        each, its kernels called a.k0, b.k0 and so on.
+        """
+        return [cost for part in self.parts for cost in part.counted[0]]
+
+    @property
+    def apart(self) -> list[str]:
+        """Why loops were not fused, and trips not made side by side."""
+        return [why for part in self.parts for why in part.counted[1]]
+
+    @property
+    def memory(self) -> timeline.Footprint:
+        """What the program allocates over the time of one call, of several the one that allocates most: a
+        static estimate.
+        """
+        return max((part.counted[2] for part in self.parts), key=lambda made: made.peak, default=timeline.Footprint())
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Sums over the program, or one run of each piece: kernels, calls (of libraries), nests, bytes, operations, seconds (None where
+        one is not known; of library calls products alone have operations), peak_bytes, breaks, programs.
+        """
+        own = [cost for cost in self.costs if not cost.call]
+        return {
+            "programs": self.programs,
+            "breaks": len(self.breaks),
+            "kernels": len(own),
+            "calls": len(self.costs) - len(own),
+            "nests": sum(cost.nests for cost in own),
+            "bytes": total(cost.bytes for cost in self.costs),
+            "operations": total(cost.operations for cost in self.costs if cost.operations is not None or not cost.call),
+            "seconds": total(cost.seconds for cost in self.costs) if self.costs else None,
+            "peak_bytes": self.memory.peak,
+        }
+
+    def measure(self, *args: Any, **kwargs: Any) -> Explanation:
+        """Times the kernels by calling the function again with these arguments, effects included; returns the
+        report. Raises what the function raises, and RuntimeError where there is nothing to call (a report that
+        was pickled, or of a function that is not compiled whole).
+        """
+        if self.specialization is None or self._compiled is None:
+            raise RuntimeError(f"{self.name} cannot be measured: {self.why_not_measured}")
+        self._measure(lambda: self._compiled(*args, **kwargs))
+        return self
+
+    _compiled: Any = None
+
+    def _measure(self, call: Any) -> None:
+        found = measure.times(call, self.program)
+        if found is None:
+            self.why_not_measured = "its device measures nothing, or NumPy answers"
+        else:
+            self.why_not_measured = None
+            self.parts[-1].set_times(found)
+
+    # --- as text, as data, as a page ---
+
+    def __str__(self) -> str:
+        return page(self)
+
+    __repr__ = __str__
+
+    def full(self) -> str:
+        """All of it as text: the page, guards, and every level."""
+        return full(self)
+
+    def data(self) -> dict[str, Any]:
+        """All of it as plain lists and dicts: what `json` writes."""
+        broken = [
+            {"reason": b.reason, "file": b.file, "line": b.line, "source": b.source, "hint": b.hint, "page": b.row.page}
+            for b in self.breaks
+        ]
+        names = "name place error plain later programs why_host approximate guards regions replans pieces"
+        names += " specializations recompiles apart stats timings why_not_measured rewritten"
+        return {
+            **{name: getattr(self, name) for name in names.split()},
+            "breaks": broken,
+            "kernels": [cost.as_dict() for cost in self.costs],
+            "memory": self.memory.as_dict(),
+            "levels": {level: self.text(level) for level in LEVELS},
+        }
+
+    def json(self) -> str:
+        """All of it for tools: an object of JSON, with the texts of all levels."""
+        return json.dumps(self.data(), indent=1)
+
+    def _repr_html_(self) -> str:
+        return fragment(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report to a file: a web page, or what the name ends with: .json, .txt (all of it as text).
+        Raises OSError where that cannot be written.
+        """
+        ending = os.path.splitext(os.fspath(path))[1]
+        made = {".json": self.json, ".txt": self.full}.get(ending, lambda: document(self))
+        text = made()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Texts instead of programs; the result where it is arrays and numbers."""
+        left = {"program": None, "specialization": None, "_compiled": None}
+        result = self.result if is_plain(self.result) else None
+        return {**self.__dict__, **left, "result": result}
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a result is made of arrays, numbers and texts alone."""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    if type(value) is dict:
+        return all(is_plain(k) and is_plain(v) for k, v in value.items())
+    return isinstance(value, KEPT) and type(value).__module__ in ("builtins", "numpy")
+
+
+def total(values: Any) -> Any:
+    """The sum, or None where one is not known."""
+    known = list(values)
+    return None if any(value is None for value in known) else sum(known)
+
+
+def facts_of(program: Any) -> tuple[Any, ...]:
+    """What stays of a program: see OF_PROGRAM."""
+    if program is None:
+        return 0, 0, None, []
+    return program.kernels, program.externs, program.why_host, program.approximate
+
+
+def place_of(fn: Any) -> str:
+    """Where a function is defined."""
+    code = getattr(fn, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def lines_of(fn: Any) -> tuple[int, list[str]]:
+    """The number of a function's first line, and its lines; none where nobody has its source."""
+    try:
+        lines, first = inspect.getsourcelines(inspect.unwrap(fn))
+    except (OSError, TypeError, ValueError):
+        return 0, []
+    return first, [line.rstrip("\n") for line in lines]
+
+
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """See `cinductor.explain`."""
+    from ..compile import make
+
+    settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
+    settings |= {"fullgraph": False, "options": {}}
+    known = None
+    if isinstance(fn, _core.CompiledFunction):
+        known = fn._cinductor_job  # type: ignore[attr-defined]
+        kept = fn.specializations
+        settings = {**known.settings, "fullgraph": False}
+        fn = fn.__wrapped__  # type: ignore[attr-defined]
+    if not callable(fn):
+        raise TypeError(wrong("explain", "fn", fn, "a function or another callable"))
+    compiled = make(fn, settings)
+    job = compiled._cinductor_job
+    job.is_for_show = True
+    if known is not None:
+        job.profile = known.profile.copy()
+    report = called(compiled, job, args, kwargs)
+    if known is not None:
+        add_known(report, known, kept, getattr(job.last, "kind", None))
+    add_rewritten(report, fn)
+    return report
+
+
+def of_latest(compiled: Any) -> Explanation:
+    """The report of the latest capture of a compiled function, which is not called; without a result."""
+    job = compiled._cinductor_job
+    report = Explanation(job, None)
+    report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
+    add_known(report, job, compiled.specializations, getattr(job.last, "kind", None))
+    add_rewritten(report, job.fn)
+    return report
+
+
+def add_known(report: Explanation, known: Any, kept: Any, kind: Any) -> None:
+    """What the compiled function has learnt in all its calls; kind: of the one that is reported."""
+    report.recompiles = list(known.reasons)
+    if known.plan is not None:
+        report.pieces = known.plan.lines()
+    race = known.budget.races.get(kind)
+    report.later = report.later or (race and race.why)
+    report.specializations = [
+        known.made.get(id(s), "")
+        + (f"; answered by NumPy: {s.why_numpy}" if s.why_numpy else "")
+        for s in kept
+    ]
+
+
+def add_rewritten(report: Explanation, fn: Any) -> None:
+    from ..capture.syntax.rewrite import NotRewritable, print_rewritten
+
+    try:
+        report.rewritten = print_rewritten(fn)
+    except (NotRewritable, AttributeError, TypeError):
+        pass
+
+
+def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
+    """The report of the one call, its kernels timed where that can be done without a trace."""
+    began, result, error = time.perf_counter(), None, None
+    try:
+        result = compiled(*args, **kwargs)
+    except Exception as raised:
+        error = raised
+    seconds = time.perf_counter() - began
+    report = Explanation(job, result)
+    if error is not None:
+        report.error = said_of(error)
+        report.why_not_measured = "the call raised an exception"
+        return report
+    if report.specialization is None or report.program is None:
+        return report
+    report._compiled = compiled
+    seconds -= report.timings.get("total_ms", 0.0) / 1e3
+    report.why_not_measured = measure.why_not(report.specialization, report.timings, seconds)
+    if report.why_not_measured is None:
+        report._measure(lambda: compiled(*args, **kwargs))
+    return report
+
+
+def said_of(error: Exception) -> str:
+    """An exception in one line, with the place where it left the user's code."""
+    tb, place = error.__traceback__, ""
+    while tb is not None:
+        code = tb.tb_frame.f_code
+        if not code.co_filename.startswith(os.path.dirname(os.path.dirname(__file__))):
+            place = f", at {code.co_filename}:{tb.tb_lineno}"
+        tb = tb.tb_next
+    return f"{type(error).__name__}: {error}{place}"

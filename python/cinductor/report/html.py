@@ -1,0 +1,375 @@
+"""A report as a web page: one file without scripts, and nothing in it is fetched from elsewhere."""
+
+from __future__ import annotations
+
+import io
+import keyword
+import linecache
+import os
+import re
+import time
+import tokenize
+from collections import defaultdict
+from html import escape
+from typing import TYPE_CHECKING
+
+from . import measure, svg
+from .page import LEVELS, cells, count_text, lines_text, scaled, size_text, time_text, verdict
+from .reasons import reason_of
+from .style import SHEET
+
+if TYPE_CHECKING:
+    from .costs import Cost
+    from .explanation import Explanation
+
+MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and behind a line
+STAGES = {
+    "capture": "tracing the function",
+    "passes": "passes over the graph",
+    "lower": "loops",
+    "schedule": "fusion",
+    "wrap": "the program's lines",
+    "emit": "printing kernels",
+    "compile": "the C compiler",
+    "load": "loading",
+}
+
+
+def document(report: Explanation) -> str:
+    """A whole page."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(report.name)}: cinductor</title>"
+        "<style>html { color-scheme: light dark; } body { margin: 0; background: #fff; }\n"
+        "@media (prefers-color-scheme: dark) { body { background: #15181d; } }</style></head>\n"
+        f"<body>{fragment(report)}</body></html>\n"
+    )
+
+
+def fragment(report: Explanation) -> str:
+    """The same without the page around it, for notebooks."""
+    return Page(report).text()
+
+
+class Page:
+    """One report on its way to a page. id: what all names in it begin with, so that a notebook may have many."""
+
+    def __init__(self, report: Explanation) -> None:
+        self.report, self.id = report, f"c{time.time_ns():x}"
+        self.costs = report.costs
+        self.color = {cost.name: k % 8 for k, cost in enumerate(self.costs)}
+        self.ceilings = report.ceilings
+        if self.ceilings is None and report.program is not None and any(cost.seconds for cost in self.costs):
+            self.ceilings = report.ceilings = measure.ceilings()
+
+    def text(self) -> str:
+        parts = [self.head(), self.source(), self.kernels(), self.fusion(), self.drawings(), self.calls(), self.levels()]
+        return f'<div class="cinductor"><style>{SHEET}</style>{"".join(parts)}</div>'
+
+    def head(self) -> str:
+        report, stats = self.report, self.report.stats
+        facts = [
+            (stats["kernels"], "kernel" if stats["kernels"] == 1 else "kernels"),
+            (stats["calls"], "library call" if stats["calls"] == 1 else "library calls"),
+            (stats["breaks"], "break" if stats["breaks"] == 1 else "breaks"),
+            (size_text(stats["bytes"]), "moved"),
+            (count_text(stats["operations"]), "operations"),
+            (size_text(stats["peak_bytes"]), "peak of memory"),
+        ]
+        if stats["seconds"] is not None:
+            facts.append((time_text(stats["seconds"]), "in kernels"))
+        if not self.costs:
+            facts = facts[2:3]
+        items = "".join(f"<li><b>{escape(str(value))}</b><span>{name}</span></li>" for value, name in facts)
+        lines = "".join(f"<p>{escape(line.strip())}</p>" for line in verdict(report))
+        place = f'<p class="soft"><code>{escape(report.place)}</code></p>' if report.place else ""
+        return f'<h1>{escape(report.name)}</h1>{place}{lines}<ul class="facts">{items}</ul>'
+
+    # --- source ---
+
+    def source(self) -> str:
+        """The user's lines, each with its kernels, and what became of it."""
+        used, notes = self.kernels_by_line(), self.notes_by_line()
+        own = self.report.place.rpartition(":")[0]
+        first, lines = self.report.function_lines
+        listings = [self.listing(own, first, lines, used, notes)] if lines else []
+        inside = range(first, first + len(lines))
+        others: dict[str, set[int]] = defaultdict(set)
+        for file, number in (*used, *notes):
+            if file and not (file == own and number in inside):
+                others[file].update(range(max(number - 1, 1), number + 2))
+        for file, numbers in sorted(others.items()):
+            if any(linecache.getline(file, n).strip() for n in numbers):
+                listings.append(f'<p class="soft"><code>{escape(file)}</code></p>')
+                for start, count in runs_of(sorted(numbers)):
+                    found = [linecache.getline(file, start + k).rstrip("\n") for k in range(count)]
+                    listings.append(self.listing(file, start, found, used, notes))
+        return f"<h2>Source</h2>{''.join(listings)}" if listings else ""
+
+    def kernels_by_line(self) -> dict[tuple[str, int], list[str]]:
+        used: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for cost in self.costs:
+            for place in dict.fromkeys(cost.places):
+                used[place].append(cost.name)
+        return used
+
+    def notes_by_line(self) -> dict[tuple[str, int], list[str]]:
+        """Breaks with their hints, and what became of loops and branches."""
+        notes: dict[tuple[str, int], list[str]] = defaultdict(list)
+        counted: dict[tuple[str, int, str], int] = defaultdict(int)
+        for b in self.report.breaks:
+            counted[b.file, b.line, b.reason] += 1
+        for (file, line, reason), count in counted.items():
+            times = f" ({count} times)" if count > 1 else ""
+            notes[file, line].append(f'<p class="note break">Python runs here: {escape(reason)}{times}{hint(reason)}</p>')
+        for region in self.report.regions:
+            found = re.match(r"(.+?):(\d+): (.*)", region)
+            if found:
+                notes[found[1], int(found[2])].append(f'<p class="note">{escape(found[3])}</p>')
+        return notes
+
+    def listing(
+        self,
+        file: str,
+        first: int,
+        lines: list[str],
+        used: dict[tuple[str, int], list[str]],
+        notes: dict[tuple[str, int], list[str]],
+    ) -> str:
+        rows = []
+        for number, code in enumerate(highlighted(lines), first):
+            names, said = used.get((file, number), []), notes.get((file, number), [])
+            style = " broken" if any("break" in note for note in said) else " used" if names else ""
+            chips = "".join(self.chip(name) for name in names)
+            if len(names) > MOST_CHIPS:
+                said, chips = [f'<p class="note chips">{chips}</p>', *said], ""
+            rows.append(
+                f'<div class="row{style}" id="{self.id}-{self.anchor(file, number)}"><span class="number">{number}</span>'
+                f'<code>{code}</code><span class="chips">{chips}</span></div>' + "".join(said)
+            )
+        return f'<div class="listing">{"".join(rows)}</div>'
+
+    def anchor(self, file: str, number: int) -> str:
+        return re.sub(r"\W", "-", f"{os.path.basename(file)}-{number}")
+
+    def chip(self, name: str) -> str:
+        return f'<a class="chip k{self.color[name]}" href="#{self.id}-{name}">{name}</a>'
+
+    # --- kernels ---
+
+    def kernels(self) -> str:
+        if not self.costs:
+            return ""
+        titles = ["", "lines", "reads", "writes", "operations", "per byte", "time", "speed", "of the ceiling"]
+        rows = "".join(f'<tr id="{self.id}-{cost.name}">{self.cells(cost)}</tr>' for cost in self.costs)
+        head = "".join(f"<th>{title}</th>" for title in titles)
+        why = self.report.why_not_measured
+        note = f'<p class="soft">Not timed: {escape(why)}</p>' if why else ""
+        cards = "".join(self.card(cost) for cost in self.costs)
+        if len(self.costs) > MOST_CARDS:
+            cards = f"<details><summary>texts of {len(self.costs)} kernels</summary>{cards}</details>"
+        return f'<h2>Kernels</h2><div class="wide"><table><tr>{head}</tr>{rows}</table></div>{note}{cards}'
+
+    def cells(self, cost: Cost) -> str:
+        name, _, read, written, operations, seconds = cells(self.report, cost)
+        call = f" {escape(cost.call)}" if cost.call else ""
+        intensity = "" if cost.intensity is None else f"{cost.intensity:.3g}"
+        row = [read, written, operations, intensity, seconds, self.speed(cost), self.of_ceiling(cost)]
+        links = ", ".join(
+            f'<a href="#{self.id}-{self.anchor(file, line)}">{line}</a>' for file, line in dict.fromkeys(cost.places)
+        )
+        return f"<td>{self.chip(cost.name)}{call}</td><td>{links}</td>" + "".join(f"<td>{escape(text)}</td>" for text in row)
+
+    def speed(self, cost: Cost) -> str:
+        """Operations, or bytes where there are none, for each second."""
+        if not cost.seconds or cost.is_per_trip:
+            return ""
+        if cost.operations:
+            return f"{scaled(cost.operations / cost.seconds, '|K|M|G|T')}op/s"
+        return f"{size_text(cost.bytes / cost.seconds)}/s" if cost.bytes else ""
+
+    def of_ceiling(self, cost: Cost) -> str:
+        """How much of what the machine can do at most, for so many operations on so many bytes."""
+        if self.ceilings is None or not cost.seconds or not cost.bytes or cost.is_most or cost.is_per_trip:
+            return ""
+        least = max(cost.bytes / self.ceilings.bandwidth, (cost.operations or 0) / self.ceilings.operations)
+        bound = "memory" if least == cost.bytes / self.ceilings.bandwidth else "arithmetic"
+        part = 100 * least / cost.seconds
+        return f"{part:.0f} % of {bound}" if part >= 1 else f"below 1 % of {bound}"
+
+    def card(self, cost: Cost) -> str:
+        """Its texts at the levels where it is one thing."""
+        letter, _, name = cost.name.rpartition(".")
+        (program,) = [part for part in self.report.parts if part.letter == letter]
+        texts = [("kernels", cost.text)]
+        texts += [("procs", part_of(program.text("procs"), rf"^ *proc {name}(_\w+)?\(", r"^  \}$"))]
+        texts += [("source", part_of(program.text("source"), rf"^{name}(_\w+)?\(", r"^\}$"))]
+        shown = "".join(
+            f"<details><summary>{level}</summary><pre>{escape(text)}</pre></details>" for level, text in texts if text
+        )
+        nests = f"{cost.nests} loop nests in one kernel" if cost.nests > 1 else "one loop nest"
+        what = f"library call {escape(cost.call)}" if cost.call else nests
+        where = escape(plural_lines(lines_text(self.report, cost)))
+        launches = f", {cost.launches} launches in a call" if cost.launches not in (None, 1) else ""
+        return (
+            f'<div class="card">{self.chip(cost.name)} {what}, {where}{launches}; '
+            f'<span class="soft">{escape(", ".join(cost.buffers))}</span><div class="texts">{shown}</div></div>'
+        )
+
+    def fusion(self) -> str:
+        """What runs together, and why not more."""
+        if not self.costs:
+            return ""
+        fused = [
+            f"<li>{self.chip(cost.name)} has {cost.nests} loop nests: {escape(plural_lines(lines_text(self.report, cost)))}</li>"
+            for cost in self.costs
+            if cost.nests > 1
+        ]
+        apart = [f"<li>{self.linked(why)}</li>" for why in self.report.apart]
+        together = f"<p>Fused:</p><ul class='plain'>{''.join(fused)}</ul>" if fused else "<p>Nothing was fused.</p>"
+        others = f"<p>Apart, and why:</p><ul class='plain'>{''.join(apart)}</ul>" if apart else ""
+        return f"<h2>Fusion</h2>{together}{others}"
+
+    def linked(self, text: str) -> str:
+        """A text with the kernels that it names as chips."""
+        return re.sub(
+            r"\b([a-z]+\.)?k\d+\b", lambda found: self.chip(found[0]) if found[0] in self.color else found[0], escape(text)
+        )
+
+    # --- drawings ---
+
+    def drawings(self) -> str:
+        parts = []
+        dots = [
+            svg.Dot(f"{cost.name} {cost.call}".rstrip(), self.color[cost.name], cost.intensity, cost.operations / cost.seconds)
+            for cost in self.costs
+            if cost.seconds and cost.operations and cost.intensity and not cost.is_per_trip
+        ]
+        if dots:
+            parts.append(f"<div><h2>Roofline</h2>{svg.roofline(dots, self.ceilings)}{self.about_ceilings()}</div>")
+        memory = self.report.memory
+        if memory.peak:
+            steps = [(step.what, step.live) for step in memory.steps]
+            said = f"Static, of one call. Arguments hold {size_text(memory.arguments)} more."
+            if memory.unknown:
+                said += f" Data decide the size of {', '.join(memory.unknown[:8])}: counted as nothing."
+            drawn = svg.memory(steps, memory.peak_at)
+            parts.append(f'<div><h2>Memory</h2>{drawn}<p class="soft">{escape(said)}</p></div>')
+        stages = [(name, self.report.timings.get(f"{key}_ms")) for key, name in STAGES.items()]
+        known = [(name, value) for name, value in stages if value]
+        if known:
+            cached = self.report.timings.get("from_cache")
+            note = '<p class="soft">The disk cache had the kernels.</p>' if cached else ""
+            parts.append(f"<div><h2>Compile time</h2>{svg.bars(known)}{note}</div>")
+        return f'<div class="pair">{"".join(parts)}</div>' if parts else ""
+
+    def about_ceilings(self) -> str:
+        if self.ceilings is None:
+            return '<p class="soft">The ceilings of this machine were not measured.</p>'
+        return (
+            '<p class="soft">Ceilings are the most that was measured here on float64: a sum of long arrays, and '
+            "arithmetic in registers or a product of matrices. What lies in cache may be above that of memory.</p>"
+        )
+
+    # --- calls ---
+
+    def calls(self) -> str:
+        """Guards, specialisations and recompiles."""
+        report = self.report
+        lists = (
+            ("Specialisations, the one used last first", report.specializations),
+            ("Calls that fitted none, the latest last", report.recompiles),
+            ("Captured anew, for an assumption did not hold", report.replans),
+            ("Compiled pieces of later calls", report.pieces),
+            ("Guards: what a call must be like for this program", report.guards),
+        )
+        parts = []
+        for title, items in lists:
+            if items:
+                rows = "".join(f"<li>{escape(item)}{hint(item) if 'fitted none' in title else ''}</li>" for item in items)
+                parts.append(f'<p>{title}:</p><ul class="plain">{rows}</ul>')
+        return f"<h2>Calls</h2>{''.join(parts)}" if parts else ""
+
+    def levels(self) -> str:
+        """A tab for each level that has a text."""
+        texts = [(level, self.report.every_text(level)) for level in LEVELS]
+        texts.append(("as captured", self.report.rewritten))
+        shown = [(level, text) for level, text in texts if text]
+        if not shown:
+            return ""
+        tabs, panes = [], []
+        for k, (level, text) in enumerate(shown):
+            name = f"{self.id}-level-{k}"
+            checked = " checked" if k == 0 else ""
+            tabs.append(f'<input type="radio" name="{self.id}-level" id="{name}"{checked}><label for="{name}">{level}</label>')
+            panes.append(f"<pre>{escape(text)}</pre>")
+        return f'<h2>Levels</h2><div class="tabs">{"".join(tabs)}{"".join(panes)}</div>'
+
+
+def hint(reason: str) -> str:
+    """What can be done, and where the docs have it."""
+    row = reason_of(reason)
+    if not row.hint:
+        return ""
+    return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({escape(row.page)})</span>'
+
+
+def plural_lines(text: str) -> str:
+    return f"line{'s' if re.search('[-,]', text) else ''} {text}"
+
+
+def runs_of(numbers: list[int]) -> list[tuple[int, int]]:
+    """Starts and lengths of runs of neighbours."""
+    runs: list[tuple[int, int]] = []
+    for n in numbers:
+        if runs and n == sum(runs[-1]):
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((n, 1))
+    return runs
+
+
+def part_of(text: str, begin: str, end: str) -> str:
+    """The parts of a text from a line that looks like its beginning to one that looks like its end."""
+    lines, parts, start = text.splitlines(), [], None
+    for k, line in enumerate(lines):
+        if start is None and re.match(begin, line):
+            start = k
+        elif start is not None and re.match(end, line):
+            parts += lines[start : k + 1]
+            start = None
+    return "\n".join(parts)
+
+
+def highlighted(lines: list[str]) -> list[str]:
+    """Lines of Python as HTML, with keywords, strings and comments marked; as they are where they are no Python."""
+    marks: dict[int, list[tuple[int, int, str]]] = defaultdict(list)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
+            style = style_of(token)
+            (row, start), (last, end) = token.start, token.end
+            for number in range(row, last + 1) if style else ():
+                stop = end if number == last else len(lines[number - 1])
+                marks[number].append((start if number == row else 0, stop, style))
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return [marked(line, marks[number]) for number, line in enumerate(lines, 1)]
+
+
+def style_of(token: tokenize.TokenInfo) -> str:
+    if token.type == tokenize.COMMENT:
+        return "comment"
+    if token.type == tokenize.STRING:
+        return "string"
+    return "key" if token.type == tokenize.NAME and keyword.iskeyword(token.string) else ""
+
+
+def marked(line: str, marks: list[tuple[int, int, str]]) -> str:
+    parts, at = [], 0
+    for start, end, style in marks:
+        # Indentation stands inside: notebooks drop texts that are blanks alone.
+        start = at if not line[at:start].strip() else start
+        parts.append(f'{escape(line[at:start])}<span class="{style}">{escape(line[start:end])}</span>')
+        at = end
+    return "".join(parts) + escape(line[at:])

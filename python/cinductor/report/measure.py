@@ -1,0 +1,111 @@
+"""Times of a program's kernels, by running it again; and what this machine can do at most."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import time
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..compile import compile
+
+BUDGET = 0.02  # seconds for runs beyond the first
+FEW, MOST_RUNS = 3, 20
+MANY = 1000  # operations of a graph, whose texts take long
+LONG = 1.0  # seconds of a call that is not made again unasked
+
+
+def why_not(specialization: Any, timings: dict[str, Any], seconds: float) -> str | None:
+    """Why a call of so many seconds cannot be made again just to be timed, or None."""
+    if seconds > LONG:
+        return f"the call took {seconds:.1f} s; report.measure(*args) makes it again"
+    if timings.get("nodes", 0) > MANY:
+        return f"it has {timings['nodes']} operations; report.measure(*args) times them"
+    if any(re.match(r"p\d+ = call ", line) for line in specialization.recipe):
+        return "it changes objects of its caller; report.measure(*args) does so again"
+    program = json.loads(specialization.program.text("json"))
+    if any("written" in buffer for buffer in program["buffers"]):
+        return "it writes to what it is given; report.measure(*args) does so again"
+    if any(line.get("name", "").startswith("draw_") for line in program["lines"]):
+        return "it draws random numbers; report.measure(*args) draws more"
+    return None
+
+
+def times(call: Any, program: Any) -> dict[tuple[str, int], float] | None:
+    """Seconds of each kernel ("k") and library call ("e") in one call: the least of several. None where
+    the program cannot be observed, or did not answer.
+    """
+    runs: list[dict[tuple[str, int], float]] = []
+
+    def note(letter: str, number: int, began: int, ended: int) -> None:
+        runs[-1][letter, number] += (ended - began) / 1e9
+
+    if not program.observe(note):
+        return None
+    try:
+        began = time.perf_counter()
+        least, long = 1, began + LONG / 10
+        while len(runs) < least or (time.perf_counter() < began + BUDGET and len(runs) < MOST_RUNS):
+            runs.append(defaultdict(float))
+            call()
+            least = FEW if time.perf_counter() < long else 1
+    finally:
+        program.observe(None)
+    answered = [run for run in runs if run]
+    if not answered:
+        return None
+    return {key: min(run.get(key, 0.0) for run in answered) for key in answered[0]}
+
+
+class Ceilings(NamedTuple):
+    """The most that was measured here: bytes and operations of float64 for each second."""
+
+    bandwidth: float
+    operations: float
+
+
+def add(a: Any, b: Any, out: Any) -> None:
+    out[:] = a + b
+
+
+def multiply_and_add(x: Any) -> Any:
+    a, b, c, d = x, x + 0.25, x + 0.5, x + 0.75
+    for _ in range(8):
+        a, b, c, d = a * 0.99 + 0.01, b * 0.98 + 0.02, c * 0.97 + 0.03, d * 0.96 + 0.04
+        a, b, c, d = a * 0.95 + 0.05, b * 0.94 + 0.06, c * 0.93 + 0.07, d * 0.92 + 0.08
+    return a + b + c + d
+
+
+SIDE = 384
+PER_ELEMENT = 3 + 8 * 16 + 3  # operations of it
+
+
+@functools.cache
+def ceilings() -> Ceilings | None:
+    """Measured once in a process, by kernels of cinductor's and a product of NumPy's; None without a C compiler."""
+    if any(row[0] == "cpu" and row[1] == "c" and row[3] for row in _core.backends()):
+        return None
+    large, small = np.ones(1 << 22), np.linspace(0, 1, 1 << 18)
+    out = np.empty_like(large)
+    moving, computing = compile(add, dynamic=False), compile(multiply_and_add, dynamic=False)
+    moved = 3 * large.nbytes / least_of(lambda: moving(large, large, out))
+    done = PER_ELEMENT * small.size / least_of(lambda: computing(small))
+    square = small[: SIDE * SIDE].reshape(SIDE, SIDE)
+    product = 2 * SIDE**3 / least_of(lambda: square @ square)
+    return Ceilings(moved, max(done, product))
+
+
+def least_of(call: Any) -> float:
+    """Seconds of the quickest of some calls behind the first."""
+    call()
+    found = []
+    for _ in range(5):
+        began = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - began)
+    return min(found)

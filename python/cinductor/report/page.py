@@ -1,0 +1,253 @@
+"""A report as text: a page of what matters, or all of it."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .reasons import reason_of
+
+if TYPE_CHECKING:
+    from .costs import Cost
+    from .explanation import Explanation
+
+LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
+MOST_LINES = 12  # of a section of the page
+ANEW = "captured anew, for an assumption did not hold"
+FITTED_NONE = "calls that fitted none, the latest last"
+MADE = "specialisations, the one used last first"
+
+
+def page(report: Explanation) -> str:
+    """What was captured, breaks with reason and hint, kernels with lines, times."""
+    parts = [*head(report), ""]
+    parts += section("Python runs here", shortened(breaks(report)))
+    parts += section("later calls run these compiled, with Python between", shortened(report.pieces))
+    parts += section("loops and branches", shortened(regions(report)))
+    parts += section(ANEW, shortened(report.replans))
+    parts += section(MADE, shortened(made_for(report)))
+    parts += section(FITTED_NONE, shortened(recompiles(report)))
+    parts += section("kernels", shortened(table(report)))
+    parts += section("apart", shortened(report.apart))
+    parts += section("timings", timings(report))
+    more = "more: .full(), .save('report.html'), and .graph .loops .kernels .procs .source .wrapper .guards .memory"
+    return "\n".join([*parts, more if report.parts else "more: .full()", ""])
+
+
+def full(report: Explanation) -> str:
+    """The page without its limits, guards, specialisations, memory and every level."""
+    parts = [*head(report), ""]
+    parts += section("Python runs here", breaks(report))
+    parts += section("later calls run these compiled, with Python between", report.pieces)
+    parts += section("loops and branches", regions(report))
+    parts += section(ANEW, report.replans)
+    parts += section("guards: what a call must be like for this program", report.guards)
+    parts += section(MADE, made_for(report))
+    parts += section(FITTED_NONE, recompiles(report))
+    parts += section("costs", table(report))
+    parts += section("memory", str(report.memory).splitlines())
+    parts += section("timings", timings(report))
+    for level in LEVELS:
+        if text := short(report, report.every_text(level).rstrip("\n")):
+            parts += section(level, text.split("\n"))
+    if report.rewritten:
+        parts += section("as captured", report.rewritten.split("\n"))
+    return "\n".join(parts)
+
+
+def head(report: Explanation) -> list[str]:
+    return [f"{report.name}{report.place and ', '}{report.place}", *(f"  {line}" for line in verdict(report))]
+
+
+def verdict(report: Explanation) -> list[str]:
+    """What became of the call, and what will become of others."""
+    lines = []
+    if report.error is not None:
+        lines.append(f"raised {report.error}")
+    if report.plain is not None:
+        hint = reason_of(report.plain).hint
+        return [*lines, f"runs in NumPy: {report.plain}", *([f"  -> {hint}"] if hint else [])]
+    if report.guards or not report.breaks:
+        if report.error is not None and not report.parts:
+            return lines
+        kernels, calls = plural(report.kernels_count, "kernel"), plural(report.externs_count, "library call")
+        lines.append(f"compiled whole, no Python between: {kernels}, {calls}")
+        if report.why_host:
+            lines.append(f"runs on the CPU: {report.why_host}")
+        if report.approximate:
+            lines.append(f"within 4 ULP of NumPy: {', '.join(report.approximate)}")
+        return lines
+    count = plural(len(report.breaks), "break")
+    if report.programs == 0:
+        lines.append(f"nothing is compiled, Python does all of it: {count}")
+    else:
+        lines.append(f"in {plural(report.programs, 'compiled piece')}, with Python between: {count}")
+    if report.later is not None:
+        lines.append(f"later calls like it run in NumPy: {report.later}")
+    return lines
+
+
+def breaks(report: Explanation) -> list[str]:
+    """Each break once, with its line, its source and what can be done."""
+    counted = Counter((b.file, b.line, b.reason) for b in report.breaks)
+    lines = []
+    for (file, line, reason), count in counted.items():
+        times = f" ({count} times)" if count > 1 else ""
+        row = reason_of(reason)
+        lines += with_source(report, f"{file}:{line}: {reason}{times}")
+        lines += [f"    -> {row.hint} ({row.page})"] if row.hint else []
+    return lines
+
+
+def made_for(report: Explanation) -> list[str]:
+    return [f"{k}. {why}" for k, why in enumerate(report.specializations, 1)]
+
+
+def recompiles(report: Explanation) -> list[str]:
+    """Which guards failed, and below the last of each family what can be done."""
+    last = {reason_of(why): k for k, why in enumerate(report.recompiles)}
+    lines = []
+    for k, why in enumerate(report.recompiles):
+        row = reason_of(why)
+        lines += [why, *([f"    -> {row.hint} ({row.page})"] if row.hint and last[row] == k else [])]
+    return lines
+
+
+def regions(report: Explanation) -> list[str]:
+    return [line for r in sorted(report.regions, key=in_order) for line in with_source(report, r)]
+
+
+def table(report: Explanation) -> list[str]:
+    """Kernels with their lines, bytes, operations and times."""
+    rows = [cells(report, cost) for cost in report.costs]
+    if not rows:
+        return []
+    titles = ("", "lines", "reads", "writes", "operations", "time")
+    rows = [titles, *rows]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(titles))]
+    made = []
+    for row in rows:
+        texts = [text.ljust(w) if k < 2 else text.rjust(w) for k, (text, w) in enumerate(zip(row, widths))]
+        made.append("  ".join(texts).rstrip())
+    if report.why_not_measured is not None:
+        made.append(f"not timed: {report.why_not_measured}")
+    return made
+
+
+def cells(report: Explanation, cost: Cost) -> tuple[str, ...]:
+    name = f"{cost.name} {cost.call}".rstrip()
+    counts = (size_text(cost.read), size_text(cost.written), count_text(cost.operations))
+    most, each = "<=" if cost.is_most else "", " a trip" if cost.is_per_trip else ""
+    shown = [text if text in ("?", "0", "0 B") else most + text + each for text in counts]
+    return (name, lines_text(report, cost), *shown, time_text(cost.seconds))
+
+
+def lines_text(report: Explanation, cost: Cost) -> str:
+    """`3-5, 9` of the function's own file, with the file's name of others."""
+    own = report.place.rpartition(":")[0]
+    by_file: dict[str, list[int]] = {}
+    for file, line in cost.places:
+        by_file.setdefault(file, []).append(line)
+    parts = []
+    for file, numbers in by_file.items():
+        name = "" if file == own else f"{os.path.basename(file)}:"
+        parts.append(name + ranges(sorted(set(numbers))))
+    return ", ".join(parts)
+
+
+def ranges(numbers: list[int]) -> str:
+    """`3-5, 9`."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and n == parts[-1][-1] + 1:
+            parts[-1].append(n)
+        else:
+            parts.append([n])
+    return ", ".join(f"{p[0]}" if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts)
+
+
+def scaled(value: float, units: str, step: float = 1000) -> str:
+    """A number with a unit before which it has few digits."""
+    names = units.split("|")
+    while value >= step and len(names) > 1:
+        value, names = value / step, names[1:]
+    return f"{value:.3g} {names[0]}".rstrip() if value < 100 else f"{value:.0f} {names[0]}".rstrip()
+
+
+def size_text(count: float | None) -> str:
+    return "?" if count is None else scaled(count, "B|KB|MB|GB|TB")
+
+
+def count_text(count: float | None) -> str:
+    return "?" if count is None else scaled(count, "|K|M|G|T")
+
+
+def time_text(seconds: float | None) -> str:
+    return "" if seconds is None else scaled(seconds * 1e6, "us|ms|s")
+
+
+def timings(report: Explanation) -> list[str]:
+    """What compiling took."""
+    times = {k: v for k, v in report.timings.items() if k.endswith("_ms")}
+    if report.timings.get("reused") and report.programs:
+        return ["nothing was compiled: this process had the graph already"]
+    if not times:
+        return []
+    words = {"capture": "tracing the function", "compile": "the C compiler"}
+    if report.timings.get("from_cache"):
+        words["compile"] = "the disk cache, which had the kernels"
+    own = times.pop("total_ms", 0.0) - times.get("compile_ms", 0.0)
+    lines = []
+    for name in ("capture", "compile"):
+        if f"{name}_ms" in times:
+            lines.append(f"{times[f'{name}_ms']:8.1f} ms  {words[name]}")
+    return [*lines, f"{own:8.1f} ms  from the graph to kernels"] if own > 0 else lines
+
+
+def short(report: Explanation, text: str) -> str:
+    """Objects in the function's own file without its folder, and each once in a line."""
+    folder = os.path.dirname(report.place.rpartition(":")[0])
+    if folder:
+        text = text.replace(f"@{folder}{os.sep}", "@")
+    return re.sub(r"((?: @\S+:\d+)+)$", each_once, text, flags=re.M)
+
+
+def with_source(report: Explanation, text: str) -> list[str]:
+    """A text that begins with file:line, and below it that line of the file."""
+    found = re.match(r"(.+?):(\d+):", text)
+    source = linecache.getline(found[1], int(found[2])).strip() if found else ""
+    if found and report.place.startswith(found[1] + ":"):
+        text = f"line {found[2]}{text[found.end() - 1 :]}"
+    return [text, "    " + source] if source else [text]
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """As many lines as a page has room for."""
+    if len(lines) <= MOST_LINES:
+        return lines
+    return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]
+
+
+def section(title: str, lines: Iterable[str]) -> list[str]:
+    """A heading and its lines, when there are any."""
+    body = ["  " + line if line else line for line in lines]
+    return [f"{title}:", *body, ""] if body else []
+
+
+def each_once(places: re.Match[str]) -> str:
+    """Objects at the end of a line, without those that are there before."""
+    return "".join(" " + place for place in dict.fromkeys(places[1].split()))
+
+
+def in_order(region: str) -> tuple[str, int]:
+    """Regions by file and line."""
+    found = re.match(r"(.+?):(\d+):", region)
+    return (found[1], int(found[2])) if found else ("", 0)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

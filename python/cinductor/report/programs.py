@@ -1,0 +1,71 @@
+"""One compiled program of a report: its texts, and what is counted from them. It pickles, as texts."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import Any
+
+from . import costs, kernels, timeline
+from .page import LEVELS
+
+
+class ProgramTexts:
+    """The texts of a program at each level. letter: what its kernels' names begin with where a report has
+    several programs, else "". place: the function's, for kernels that have none.
+    """
+
+    def __init__(self, program: Any, letter: str, place: str) -> None:
+        self.program, self.letter, self.place = program, letter, place
+        self.texts: dict[str, str] = {}
+
+    def text(self, level: str) -> str:
+        """Raises ValueError for a level that there is not."""
+        if level not in self.texts:
+            self.texts[level] = self.program.text(level)
+        return self.texts[level]
+
+    @functools.cached_property
+    def counted(self) -> tuple[list[costs.Cost], list[str], timeline.Footprint]:
+        """Of each kernel and library call what it costs; why loops are apart; memory over time."""
+        program = json.loads(self.text("json"))
+        found, apart = kernels.read(self.text("kernels"))
+        counter = costs.Counter(self.text("graph"), self.text("kernels"), program)
+        made = [counter.kernel(kernel) for kernel in found]
+        costs.place_all(made, found, self.place)
+        for cost in made:
+            cost.name = self.named(cost.name)
+        apart = [re.sub(r"\bk\d+\b", lambda match: self.named(match[0]), why) for why in apart]
+        return made, apart, timeline.walk(program, counter.names)
+
+    def named(self, kernel: str) -> str:
+        return f"{self.letter}.{kernel}" if self.letter else kernel
+
+    def set_times(self, seconds: dict[tuple[str, int], float]) -> None:
+        """Measured times, by letter and number of kernels and library calls."""
+        costs.time_all(self.counted[0], json.loads(self.text("json")), seconds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        for level in (*LEVELS, "json") if self.program is not None else ():
+            self.text(level)
+        return {**self.__dict__, "program": None, "counted": self.counted}
+
+
+def all_of(programs: list[Any], place: str) -> list[ProgramTexts]:
+    """Programs in the order of their first lines."""
+    if len(programs) < 2:
+        return [ProgramTexts(program, "", place) for program in programs]
+    first = sorted(programs, key=first_line)
+    return [ProgramTexts(program, letter_of(number), place) for number, program in enumerate(first)]
+
+
+def first_line(program: Any) -> tuple[str, int]:
+    found = re.findall(r" @(\S+?):(\d+)", program.text("graph"))
+    return min(((file, int(line)) for file, line in found), default=("", 0))
+
+
+def letter_of(number: int) -> str:
+    """a, b, … z, aa, ab, …"""
+    before, last = divmod(number, 26)
+    return (letter_of(before - 1) if before else "") + chr(ord("a") + last)

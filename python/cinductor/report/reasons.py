@@ -1,0 +1,170 @@
+"""Why something runs in Python or NumPy: the one table of reasons.
+
+A row is a family of reasons: how their texts begin or what they contain, what a user can do, and where
+`docs/reasons.md` has more (a heading of the row's name). The first row that matches counts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+PAGE = "docs/reasons.md"
+
+
+class Reason(NamedTuple):
+    """A family of reasons. name: its heading in the docs; pattern: matched at the beginning of a text."""
+
+    name: str
+    pattern: str
+    hint: str
+
+    @property
+    def page(self) -> str:
+        """Where the docs have it."""
+        return f"{PAGE}#{self.name}"
+
+
+REASONS = tuple(
+    Reason(*row)
+    for row in (
+        (
+            "sizes-that-differ",
+            r"\S+\.(shape|strides|ndim|size)\b.* was .* when compiled|.* held when compiled",
+            "cinductor.mark_dynamic(x, axis) or dynamic=True has one program serve many sizes",
+        ),
+        (
+            "values-that-differ",
+            r".* was .* when compiled|a guard$",
+            "texts, bools, types and dtypes are part of a program, floats and arrays are not: give as numbers what varies",
+        ),
+        ("printing", r"calls (builtins\.)?print\b", "return the value and print it outside"),
+        (
+            "timing",
+            r"calls time\.|calls [\w.]*perf_counter",
+            "time the compiled function from outside",
+        ),
+        (
+            "conditions",
+            r"a concrete value is needed by a condition|the truth of|decided by Python|"
+            r"data decide where an iterator|sizes decide whether|.*is (of another (type|shape)|another view of its array) in each branch|"
+            r".*is known only (in one branch|when the program runs)",
+            "np.where takes both ways; 'loops and branches' below has why the branch is Python's",
+        ),
+        (
+            "texts",
+            r"a concrete value is needed by (format|str|repr)",
+            "format it outside of the function",
+        ),
+        (
+            "growing-lists",
+            r".*\b(appended to a list|appends? |list that is as long)|"
+            r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of several types|several loops append",
+            "append one number or array of one size to a list in each trip, and stack the list behind the loop",
+        ),
+        (
+            "overlap",
+            r"an array that overlaps|arrays overlap|(arguments|names|.*) shares? memory|a write (to memory|through|at an array)|"
+            r"an? .* written to an array|a value of type",
+            "write to a copy, or return a new array",
+        ),
+        (
+            "values",
+            r"(a concrete value|the value of a (size|loop variable)) is needed|a value made in a branch|the values of an array|"
+            r"it (looks at an array's bytes|answers with Python's own values)|looks at addresses|.* is read$",
+            "keep it an array: float(x), x.sum() and comparisons stay in the program, x.tolist() and pickling do not",
+        ),
+        (
+            "containers",
+            r"(changes a |(sets|deletes) an item of|a \S+ (changes|with keys)|an item of)",
+            "return what is new, and let the caller keep it",
+        ),
+        (
+            "globals",
+            r"(sets|deletes) the global|(sets|deletes) \S+ of an enclosing",
+            "pass it in and return it",
+        ),
+        (
+            "objects",
+            r"(reads|sets|deletes|assigns) (\.|an? attribute|flags|an item|\S+ \(|the items of)|hands on|makes |enters |an object|"
+            r"asks whether|an index is of class|looks for a key|sees objects die|flags of an array|iterates a|unpacks a|"
+            r"a container|a \S+ is (used as a whole|unpacked)|an operator|iter\(\)",
+            "objects of plain classes are captured; give the function the arrays themselves, or cinductor.disable what uses the object",
+        ),
+        (
+            "results",
+            r"returns |an array that (may be one of several|lies otherwise)|whether an array is another|a write to an array that may be",
+            "return arrays, numbers, and tuples, lists or dicts of them that are made in the call",
+        ),
+        (
+            "loops",
+            r"runs trip by trip|iterates over \S+ rows|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
+            r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
+            r"values are of another type|arrays change places|an (iterator|exception leaves|operand of a condition|array that is carried)|"
+            r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
+            "work on the whole array, or loop over range(len(x)); let names keep their type and shape from trip to trip",
+        ),
+        (
+            "sizes",
+            r"(sizes?|the size|a size|a slice|an index whose place|sizes that|an unbacked|extents|a range that)\b|"
+            r"lists have as many items|what sizes say",
+            "cinductor.mark_static makes a size a number of the program, mark_unbacked asks nothing of it",
+        ),
+        (
+            "library-calls",
+            r"calls (numpy|scipy|np)\.|calls ndarray\.|the (method|function) |ufunc ",
+            "it runs as it is; what stands before and behind it is compiled",
+        ),
+        (
+            "arguments",
+            r"an argument is |an array of (dtype|more than|class)|an array (that is not aligned|whose elements)|a \S+, which is a subclass|"
+            r"a view of a dict|a container of more|.*subclass of ndarray",
+            "give plain arrays of bool, int, float or complex dtypes: np.asarray(x), x.filled(), x.astype(float)",
+        ),
+        (
+            "unknown-calls",
+            r"calls |imports |is disabled",
+            "it runs as it is; what stands before and behind it is compiled",
+        ),
+        (
+            "source",
+            r"its (source|rewriting)|it (evaluates annotations|is rewritten already)|is part of a (coroutine|generator)|line \d+ |"
+            r"a (coroutine|generator|star|set of constants|function inside)|defines a (type|class|coroutine)|\S+ is (a function|code|a class)|"
+            r"may resize an array|a loop without a target|ways that do not meet|a value of another block",
+            "give the function a file, or leave out what its row in docs/limits.md names",
+        ),
+        (
+            "numbers",
+            r"an? (int|number|large int|factorial|power|isqrt|list of) .*|rounds to decimal|isqrt|ints that|membership of NaN|a numbers?",
+            "use NumPy's numbers (np.int64, np.float64), which have a size",
+        ),
+        (
+            "errors",
+            r"it raised|a check failed|no \S+ is raised|the body raises|an assertion|sets (how NumPy treats|what becomes of warnings)|"
+            r"numpy\.errstate|floating-point flags|a debugger",
+            "the function itself answers such calls: its exceptions and warnings are Python's own",
+        ),
+        (
+            "budget",
+            r".*(NumPy is quicker|again and again|capture has taken longer|capture takes longer|little (array )?work|the rest of the call)|"
+            r"its graph is too large|.*recompile|the limit of recompiles",
+            "larger arrays, or fewer steps that need Python; the options capture_limit, node_limit and recompile_limit set the limits",
+        ),
+        (
+            "compiler",
+            r".*(C compiler|cannot be (loaded|compiled)|no folder|compile_timeout|mistake of cinductor's|No space)",
+            "python -m cinductor doctor says what is missing",
+        ),
+    )
+)
+UNKNOWN = Reason("other", "", "")
+
+
+def reason_of(text: str) -> Reason:
+    """The row of a reason; UNKNOWN for one that no row has."""
+    return next((row for row in REASONS if re.match(row.pattern, text)), UNKNOWN)
+
+
+def hint_for(text: str) -> str:
+    """What can be done about it, or ""."""
+    return reason_of(text).hint

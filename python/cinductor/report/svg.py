@@ -1,0 +1,154 @@
+"""Drawings of a report, as SVG: a roofline, memory over time, bars."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from .measure import Ceilings
+from .page import scaled, size_text, time_text
+
+WIDTH, HEIGHT = 560, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 16, 26, 42
+
+
+class Dot(NamedTuple):
+    """A kernel in the roofline: operations for each byte, operations for each second."""
+
+    name: str
+    color: int
+    intensity: float
+    speed: float
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle", style: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{style}">{escape(words)}</text>'
+
+
+def line(points: Sequence[tuple[float, float]], style: str) -> str:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{path}" class="{style}"/>'
+
+
+def drawing(parts: Sequence[str], title: str, height: float = HEIGHT) -> str:
+    inside = "".join(parts)
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        f"<title>{escape(title)}</title>{inside}</svg>"
+    )
+
+
+class LogAxis:
+    """Powers of ten between two ends, on so many pixels."""
+
+    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
+        low, high = math.log10(min(values)), math.log10(max(values))
+        self.low, self.high = math.floor(low - 0.15), math.ceil(high + 0.15)
+        self.start, self.end = start, end
+
+    def at(self, value: float) -> float:
+        part = (math.log10(value) - self.low) / (self.high - self.low)
+        return self.start + part * (self.end - self.start)
+
+    @property
+    def ticks(self) -> list[float]:
+        step = max(1, (self.high - self.low) // 6)
+        return [10.0**k for k in range(self.low, self.high + 1, step)]
+
+
+def roofline(dots: Sequence[Dot], ceilings: Ceilings | None) -> str:
+    """Operations for each second over operations for each byte, below what the machine can do at most."""
+    speeds, intensities = [dot.speed for dot in dots], [dot.intensity for dot in dots]
+    if ceilings:
+        speeds += [ceilings.operations]
+        intensities += [ceilings.operations / ceilings.bandwidth]
+    x = LogAxis(intensities, LEFT, WIDTH - RIGHT)
+    y = LogAxis(speeds, HEIGHT - BOTTOM, TOP)
+    parts = []
+    for value in x.ticks:
+        parts += [line([(x.at(value), TOP), (x.at(value), HEIGHT - BOTTOM)], "axis")]
+        parts += [text(x.at(value), HEIGHT - BOTTOM + 15, f"{value:g}")]
+    for value in y.ticks:
+        parts += [line([(LEFT, y.at(value)), (WIDTH - RIGHT, y.at(value))], "axis")]
+        parts += [text(LEFT - 6, y.at(value) + 4, scaled(value, "|K|M|G|T"), "end")]
+    parts += [text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "operations for each byte")]
+    parts += [text(8, 12, "operations a second", "start")]
+    if ceilings:
+        parts += roofs(x, y, ceilings)
+    placed: list[tuple[float, float]] = []
+    for dot in sorted(dots, key=lambda dot: -dot.speed):
+        cx, cy = x.at(dot.intensity), y.at(dot.speed)
+        title = f"{dot.name}: {scaled(dot.speed, '|K|M|G|T')} operations a second, {dot.intensity:.3g} for each byte"
+        parts += [f'<circle cx="{cx:.1f}" cy="{cy:.1f}" r="5.5" class="dot k{dot.color}"><title>{escape(title)}</title></circle>']
+        if all(abs(cx - px) > 26 or abs(cy - py) > 11 for px, py in placed):
+            right = cx < WIDTH - 80
+            parts += [text(cx + (9 if right else -9), cy + 4, dot.name, "start" if right else "end", "strong")]
+            placed.append((cx, cy))
+    return drawing(parts, "roofline: speed of kernels below the ceilings of this machine")
+
+
+def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:
+    """The two ceilings: bandwidth up to the ridge, arithmetic behind it."""
+    low, high = 10.0**x.low, 10.0**x.high
+    ridge = ceilings.operations / ceilings.bandwidth
+    begin = max(low, 10.0**y.low / ceilings.bandwidth)
+    slope = [(x.at(begin), y.at(begin * ceilings.bandwidth))] if begin < ridge else []
+    flat = y.at(ceilings.operations)
+    bandwidth = f"memory {size_text(ceilings.bandwidth)}/s"
+    operations = f"arithmetic {scaled(ceilings.operations, '|K|M|G|T')} a second"
+    return [
+        line([*slope, (x.at(ridge), flat), (x.at(high), flat)], "roof"),
+        text(x.at(high) - 4, flat - 6, operations, "end"),
+        text(x.at(begin) + 6, y.at(begin * ceilings.bandwidth) + 18, bandwidth, "start"),
+    ]
+
+
+def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
+    """Bytes that are live behind each step, with the peak marked."""
+    top = max(live for _, live in steps) or 1
+    width = (WIDTH - LEFT - RIGHT) / len(steps)
+    base = HEIGHT - BOTTOM
+    heights = [base - live / top * (base - TOP - 14) for _, live in steps]
+    points: list[tuple[float, float]] = [(LEFT, base)]
+    for k, height in enumerate(heights):
+        points += [(LEFT + k * width, height), (LEFT + (k + 1) * width, height)]
+    points.append((WIDTH - RIGHT, base))
+    parts: list[str] = []
+    for part in (0.0, 0.5, 1.0):
+        at = base - part * (base - TOP - 14)
+        parts += [line([(LEFT, at), (WIDTH - RIGHT, at)], "axis"), text(LEFT - 6, at + 4, size_text(top * part), "end")]
+    parts.append(line(points, "area"))
+    middle = LEFT + (peak_at + 0.5) * width
+    anchor = "start" if middle < LEFT + 150 else "end" if middle > WIDTH - 170 else "middle"
+    parts += [line([(middle, base), (middle, heights[peak_at])], "peak")]
+    words = f"peak {size_text(top)}: {steps[peak_at][0]}"
+    parts += [text(middle, heights[peak_at] - 6, words, anchor, "peak")]
+    return drawing([*parts, *under(steps, width, base)], "memory over the steps of a call")
+
+
+def under(steps: Sequence[tuple[str, int]], width: float, base: float) -> list[str]:
+    """Names of what runs, as many as there is room for."""
+    runs = [(k, what) for k, (what, _) in enumerate(steps) if " " not in what]
+    parts, end = [], 0.0
+    for k, what in runs:
+        at = LEFT + (k + 0.5) * width
+        if at - 4 * len(what) > end:
+            parts.append(text(at, base + 15, what))
+            end = at + 4 * len(what)
+    return parts
+
+
+def bars(rows: Sequence[tuple[str, float]], unit: float = 1e-3) -> str:
+    """A bar for each stage, with its time; values in units of so many seconds."""
+    top = max(value for _, value in rows) or 1
+    height, left = 22, 170
+    parts = []
+    for k, (name, value) in enumerate(rows):
+        y = 8 + k * height
+        wide = max(value / top * (WIDTH - left - 90), 1)
+        parts += [text(left - 8, y + 12, name, "end")]
+        parts += [f'<rect x="{left}" y="{y}" width="{wide:.1f}" height="15" rx="2" class="k0"/>']
+        parts += [text(left + wide + 6, y + 12, time_text(value * unit), "start", "strong")]
+    return drawing(parts, "time by stage", 12 + len(rows) * height)

@@ -1,0 +1,93 @@
+"""Memory over a program's time, counted from its lines: what they allocate, hand on and free.
+
+A static estimate: of one call, of loops one trip, without what the caller holds (arguments) and without
+scratch memory of kernels. Buffers whose size data decide count as nothing, and are named.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import sizes
+from .costs import elements_of, itemsize
+
+
+@dataclass
+class MemoryStep:
+    """A line that allocates, frees or runs. live: bytes behind it."""
+
+    what: str
+    live: int
+    change: int
+
+
+@dataclass
+class Footprint:
+    """The steps of one call. peak: the most bytes at once, first reached at step peak_at; arguments: bytes
+    of the arrays given; unknown: buffers whose size data decide.
+    """
+
+    steps: list[MemoryStep] = field(default_factory=list)
+    arguments: int = 0
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def peak(self) -> int:
+        return max((step.live for step in self.steps), default=0)
+
+    @property
+    def peak_at(self) -> int:
+        return next((k for k, step in enumerate(self.steps) if step.live == self.peak), 0)
+
+    def as_dict(self) -> dict[str, Any]:
+        steps = [vars(step) for step in self.steps]
+        return {"peak": self.peak, "peak_at": self.peak_at, "arguments": self.arguments, "steps": steps, "unknown": self.unknown}
+
+    def __str__(self) -> str:
+        """A line for each step."""
+        rows = []
+        for k, step in enumerate(self.steps):
+            mark = "  <- peak" if self.peak and k == self.peak_at else ""
+            rows.append(f"{step.live:14,}  {step.what}{mark}")
+        return "\n".join(rows)
+
+
+class LineWalk:
+    """The lines of one program, one after another."""
+
+    def __init__(self, names: dict[str, int]) -> None:
+        self.names, self.held, self.memory = names, dict[str, int](), Footprint()
+
+    def note(self, what: str, change: int = 0) -> None:
+        self.memory.steps.append(MemoryStep(what, sum(self.held.values()), change))
+
+    def line(self, line: dict[str, Any]) -> None:
+        kind, buffer = line["line"], line.get("buffer", "")
+        if kind in ("alloc", "alloc_result"):
+            size = sizes.value_of(line["bytes"], self.names)
+            if size is None:
+                self.memory.unknown.append(buffer)
+            self.held[buffer] = size or 0
+            self.note(f"allocate {buffer}", size or 0)
+        elif kind == "reuse":
+            self.held[buffer] = self.held.pop(line["from"], 0)
+            self.note(f"{buffer} takes over {line['from']}")
+        elif kind == "free":
+            self.note(f"free {buffer}", -self.held.pop(buffer, 0))
+            self.memory.steps[-1].live = sum(self.held.values())
+        elif kind == "launch":
+            self.note(f"k{line['kernel']}")
+        elif kind == "extern":
+            self.note(line["name"])
+
+
+def walk(program: dict[str, Any], names: dict[str, int]) -> Footprint:
+    """The memory of a program, from its JSON and what its sizes come to."""
+    way = LineWalk(names)
+    for line in program["lines"]:
+        way.line(line)
+    for buffer in program["buffers"]:
+        if buffer["kind"] == "input":
+            way.memory.arguments += (elements_of(buffer, names) or 0) * itemsize(buffer["dtype"])
+    return way.memory

@@ -1,0 +1,188 @@
+"""First calls: by many threads at once, of many kinds, with and without a compiler."""
+
+import threading
+
+import numpy as np
+import pytest
+from test_robustness import PROGRAM, run, warnings_in
+
+import cinductor
+from cinductor import turn
+
+X = np.arange(100.0)
+
+
+def all_at_once(calls):
+    """What each of them returns, begun together."""
+    results, gate = [None] * len(calls), threading.Barrier(len(calls))
+
+    def run(k, fn):
+        gate.wait()
+        results[k] = fn()
+
+    threads = [threading.Thread(target=run, args=(k, fn)) for k, fn in enumerate(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    return results
+
+
+def captures(compiled):
+    return compiled._cinductor_job.captures
+
+
+def test_threads_that_make_the_same_first_call_compile_once(monkeypatch):
+    monkeypatch.setattr(turn, "MOST_WAIT", 60)
+    f = cinductor.compile(lambda x: (x * 2 + 1).sum(), backend="c")
+    for result in all_at_once([lambda: f(X)] * 8):
+        assert result == (X * 2 + 1).sum()
+    assert captures(f) == len(f.specializations) == 1 and f._cinductor_job.eager == 0
+
+
+def test_threads_whose_calls_differ_compile_each_kind_once():
+    f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")
+    arrays = [X.astype(t) for t in ("f4", "f8", "i4", "i8") for _ in range(2)]
+    for x, result in zip(arrays, all_at_once([lambda x=x: f(x) for x in arrays])):
+        assert np.array_equal(result, x * 2 + 1) and result.dtype == (x * 2 + 1).dtype
+    assert captures(f) == len(f.specializations) == 4
+
+
+def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
+    """Both calls wait for the other one: threads that waited for the capture would never meet."""
+    monkeypatch.setattr(turn, "MOST_WAIT", 60)
+    gate = threading.Barrier(2)
+
+    def fn(x):
+        y = x * 2
+        gate.wait(15)
+        return y + 1
+
+    f = cinductor.compile(fn, backend="interp")
+    for result in all_at_once([lambda: f(X)] * 2):
+        assert np.array_equal(result, X * 2 + 1)
+
+
+def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(turn, "MOST_WAIT", 0.05)
+    f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")
+    own = f._cinductor_job.turn
+    assert own.take()
+    results = all_at_once([lambda: f(X)] * 3)
+    own.give()
+    assert all(np.array_equal(r, X * 2 + 1) for r in results)
+    assert captures(f) == 0 and f._cinductor_job.eager == 3
+    f(X)
+    assert captures(f) == 1
+
+
+def test_a_turn_is_free_in_a_new_process(monkeypatch):
+    own = turn.Turn()
+    assert own.take()
+    own.process = -1  # as if this were the child of the process that has it
+    assert all_at_once([own.take]) == [True]
+
+
+# --- kinds of calls -------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error::cinductor.CinductorWarning")
+def test_dtypes_ranks_and_texts_are_no_recompiles_that_count():
+    f = cinductor.compile(
+        lambda x, how: x + 1 if how == "up" else x * 2, backend="interp", options={"recompile_limit": 2}
+    )
+    kinds = [np.dtype(t) for t in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "c16")]
+    for dtype in kinds:
+        for x in (np.ones(3, dtype), np.ones((2, 2), dtype)):
+            assert f(x, "up").tobytes() == (x + 1).tobytes()
+            assert f(x, "else").tobytes() == (x * 2).tobytes()
+    assert captures(f) == len(f.specializations) == 4 * len(kinds)
+
+
+def test_sizes_count_for_each_dtype():
+    f = cinductor.compile(
+        lambda x: x + 1, backend="interp", dynamic=False, options={"recompile_limit": 2, "on_limit": "eager"}
+    )
+    with pytest.warns(cinductor.CinductorWarning, match="2 specialisations, recompile_limit") as caught:
+        for n in range(2, 6):
+            f(np.ones(n)), f(np.ones(n, "f4"))
+    assert len(caught) == 1 and captures(f) == len(f.specializations) == 4
+
+
+# --- without a compiler ---------------------------------------------------------------------------
+
+WITHOUT = {"PATH": "/nonexistent", "CC": None}
+BACKENDS = """
+print("backend", g.specializations[0].program.backend, g.specializations[0].is_trying)
+"""
+
+
+def test_a_warm_cache_answers_without_a_compiler(tmp_path):
+    for env in ({}, WITHOUT):
+        lines = run(tmp_path, program=PROGRAM + BACKENDS, **env)
+        assert warnings_in(lines) == [] and "backend cpu:c False" in lines
+
+
+def test_words_of_cc_are_part_of_what_the_cache_remembers(tmp_path):
+    run(tmp_path, CC="gcc -fno-ipa-icf")
+    lines = run(tmp_path, program=PROGRAM + BACKENDS, **WITHOUT)
+    assert warnings_in(lines) == [] and "backend cpu:c False" in lines
+
+
+def test_what_the_cache_has_not_is_interpreted_and_tried_against_numpy(tmp_path):
+    run(tmp_path)
+    lines = run(tmp_path, program=PROGRAM.replace("a * b + 1", "a - b") + BACKENDS, **WITHOUT)
+    assert "backend cpu:interp True" in lines
+    (text,) = warnings_in(lines)
+    assert "no C compiler" in text and "gcc" in text
+
+
+def test_a_damaged_note_is_as_none(tmp_path):
+    run(tmp_path)
+    (note,) = tmp_path.glob("*.note")
+    note.write_bytes(note.read_bytes()[:-1])
+    lines = run(tmp_path, program=PROGRAM + BACKENDS, **WITHOUT)
+    assert "backend cpu:interp True" in lines and len(warnings_in(lines)) == 1
+
+
+def test_a_cleared_cache_serves_nobody(tmp_path):
+    lines = run(tmp_path, program=PROGRAM + "print(cinductor.cache.clear(), cinductor.cache.info())")
+    assert lines[-1].startswith("1 ") and "'serves_alone': False" in lines[-1]
+    assert not list(tmp_path.glob("*.note"))
+
+
+FUNCTIONS = """
+import numpy as np, cinductor, warnings
+warnings.simplefilter("ignore")
+x = np.linspace(0.1, 5, 1000)
+for fn in (np.sin, np.cos, np.tan, lambda x: np.hypot(x, 2) ** 1.5, lambda x: np.arctan2(x, 2).sum()):
+    g = cinductor.compile(lambda x: fn(x) + 1)
+    for _ in range(30):
+        assert g(x).tobytes() == (fn(x) + 1).tobytes(), fn
+print("same")
+"""
+
+
+def test_what_is_interpreted_has_numpys_bits_so_that_numpy_may_answer(tmp_path):
+    assert run(tmp_path, program=FUNCTIONS, **WITHOUT)[-1] == "same"
+
+
+# --- any sizes ------------------------------------------------------------------------------------
+
+
+def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
+    def fn(x):
+        return x * 2 + 1
+
+    f = cinductor.compile(fn, dynamic=True, backend="c")
+    f(X)
+    (made,) = f.specializations
+    assert not made.is_trying  # nothing of that size has been replayed
+    for x in (X, np.arange(5000.0)):
+        f(x)
+        assert made.is_trying
+        for _ in range(30):
+            assert np.array_equal(f(x), fn(x))
+        assert not made.is_trying
+    assert f.specializations == (made,)

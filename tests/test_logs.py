@@ -1,0 +1,290 @@
+"""Logs, traces and profiles: what is said, once, and nothing while nobody listens."""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import cinductor
+from cinductor import events, logs, progress
+from cinductor.profiling import event_of
+from cinductor.tracing import Trace
+
+V = np.linspace(0, 1, 60)
+
+
+@pytest.fixture(autouse=True)
+def off():
+    yield
+    cinductor.set_logs()
+    assert not events.listeners
+
+
+def compiled(fn, **settings):
+    return cinductor.compile(fn, backend="interp", **settings)
+
+
+def broken(x):
+    y = x * 2
+    print(end="")
+    return y + 1
+
+
+def texts(caplog, category):
+    return [r.getMessage() for r in caplog.records if r.name == f"cinductor.{category}"]
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def test_a_break_is_a_log_of_one_line_and_said_once(caplog):
+    with caplog.at_level(logging.INFO):
+        fast = compiled(broken)
+        for _ in range(3):
+            fast(V)
+    line = broken.__code__.co_firstlineno + 2
+    (text,) = [t for t in texts(caplog, "breaks") if t.startswith("broken breaks")]
+    assert text == f"broken breaks at {__file__}:{line}: calls print -> return the value and print it outside"
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        (np.ma.array(V, mask=V > 0.5), "MaskedArray, which is a subclass of ndarray"),
+        (V.astype(np.longdouble), "an array of dtype"),
+        (V.view(type("Own", (np.ndarray,), {})), "a subclass of ndarray"),
+    ],
+)
+def test_what_goes_to_numpy_is_a_log(caplog, value, words):
+    with caplog.at_level(logging.INFO):
+        fast = compiled(lambda x: x + 1)
+        for size in (60, 60, 50, 40):
+            fast(value[:size])
+    (text,) = texts(caplog, "breaks")
+    assert "runs in NumPy: an argument is" in text and words in text and "-> give plain arrays" in text
+
+
+def test_without_somebody_who_reads_it_nothing_is_said(caplog, capfd):
+    compiled(broken)(V)
+    assert not caplog.records and capfd.readouterr() == ("", "")
+
+
+def test_categories_are_switched_on_one_by_one(caplog):
+    def two(x):
+        return np.exp(x) / np.exp(x).sum()
+
+    for names, expected in (
+        (("guards",), {"guards"}),
+        (("fusion, cache",), {"fusion", "cache"}),
+        (("perf", "recompiles"), {"perf", "recompiles"}),
+        (("all",), {"guards", "fusion", "cache", "perf", "recompiles"}),
+    ):
+        caplog.clear()
+        cinductor.set_logs(*names)
+        fast = compiled(two, dynamic=False)
+        fast(V)
+        fast(V[:9])
+        assert {r.name.removeprefix("cinductor.") for r in caplog.records} == expected
+    assert any("x.shape[0] was 60" in t for t in texts(caplog, "recompiles"))
+    assert any("loop nests" in t for t in texts(caplog, "fusion"))
+    assert any(t.endswith("two: x is an array of float64, shape (60,), contiguous, writable") for t in texts(caplog, "guards"))
+    assert all("ms for the call (" in t for t in texts(caplog, "perf"))
+    cinductor.set_logs()
+    caplog.clear()
+    compiled(two)(V)
+    assert not caplog.records
+
+
+def test_wrong_names():
+    with pytest.raises(ValueError, match="log is 'brakes'; allowed: .*; did you mean 'breaks'"):
+        cinductor.set_logs("brakes")
+    with pytest.raises(TypeError, match="set_logs"):
+        cinductor.set_logs(3)
+
+
+PROGRAM = """
+import numpy as np, cinductor
+f = cinductor.compile(lambda x: x * 2, backend="interp", dynamic=False)
+f(np.ones(3)); f(np.ones(4)); f(np.ones(4))
+"""
+
+
+def run(**environment):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_the_environment_switches_logs_on():
+    _, said = run(CINDUCTOR_LOGS="recompiles,perf")
+    lines = said.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["cinductor.perf", "cinductor.recompiles", "cinductor.perf"]
+    assert "recompiles: x.shape[0] was 3" in lines[1]
+    with pytest.warns(cinductor.CinductorWarning, match="CINDUCTOR_LOGS has no effect: .*did you mean 'recompiles'"):
+        logs.from_environment("recompile")
+
+
+# --- traces ---------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_every_artefact_and_an_index(tmp_path):
+    folder = tmp_path / "a" / "trace"
+    run(CINDUCTOR_TRACE=str(folder))
+    names = sorted(os.listdir(folder))
+    assert names == ["0000-lambda", "0001-lambda", "index.html"]
+    files = set(os.listdir(folder / "0000-lambda"))
+    wanted = "graph.txt loops.txt kernels.txt procs.txt wrapper.py guards.txt report.html report.json report.txt"
+    assert set(wanted.split()) <= files
+    index = (folder / "index.html").read_text()
+    for link in re.findall(r'href="([^"]+)"', index):
+        assert (folder / link).is_file()
+    assert index.count("report.html") == 4 and "http" not in index
+    assert (folder / "0000-lambda" / "graph.txt").read_text().startswith("graph ")
+    compile((folder / "0000-lambda" / "wrapper.py").read_text(), "wrapper", "exec")
+
+
+def test_a_trace_that_cannot_be_written_costs_one_warning(tmp_path):
+    (tmp_path / "file").write_text("")
+    events.listeners.append(Trace(str(tmp_path / "file" / "trace")))
+    with pytest.warns(cinductor.CinductorWarning, match="CINDUCTOR_TRACE has no effect from here on") as said:
+        for size in (1, 2, 3):
+            np.testing.assert_array_equal(compiled(lambda x: x * 2)(np.ones(size)), np.full(size, 2.0))
+    assert len(said) == 1
+
+
+# --- profiles -------------------------------------------------------------------------------------
+
+
+def sorted_products(x, y):
+    return np.sort(x * y) + 1
+
+
+def test_a_profile_has_a_row_for_each_kernel(tmp_path):
+    fast = compiled(sorted_products)
+    expected = fast(V, V)
+    with cinductor.profile() as found:
+        for _ in range(4):
+            np.testing.assert_array_equal(fast(V, V), expected)
+    assert sorted(row.name for row in found.rows) == ["k0", "k2", "sort"]
+    line = sorted_products.__code__.co_firstlineno + 1
+    for row in found.rows:
+        assert row.calls == 4 and row.seconds > 0 and row.function == "sorted_products"
+        assert row.lines == f"test_logs.py:{line}"
+    assert "sort" in str(found) and "100 %" not in str(found)
+    found.save(tmp_path / "trace.json")
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert len(trace) == 12 and {e["ph"] for e in trace} == {"X"}
+    assert all(e["dur"] >= 0 and e["pid"] == os.getpid() for e in trace)
+    count = len(found.spans)
+    fast(V, V)
+    assert len(found.spans) == count
+
+
+def test_a_profile_sees_what_is_compiled_in_it_and_pieces():
+    with cinductor.profile() as found:
+        fast = compiled(broken)
+        for _ in range(4):
+            fast(V)
+        other = compiled(lambda x: x - 1)
+        other(V)
+        other(V)
+    assert any(row.function.endswith("<lambda>") for row in found.rows)
+    assert any(name.startswith("broken") for name in found.compiling)
+    assert "captured and compiled: broken" in str(found)
+    with pytest.raises(RuntimeError, match="running already"), found:
+        found.__enter__()
+
+
+def test_profiles_end_with_an_exception():
+    fast = compiled(lambda x: x * 7)
+    fast(V)
+    with pytest.raises(KeyError), cinductor.profile() as found:
+        fast(V)
+        raise KeyError
+    assert len(found.spans) == 1
+    fast(V)
+    assert len(found.spans) == 1
+    assert str(cinductor.profile()) == "no compiled function ran"
+
+
+def test_events_of_the_chrome_format():
+    made = event_of("k0", "f", 1000, 3500, 7)
+    assert made["ts"] == 1.0 and made["dur"] == 2.5 and made["tid"] == 7
+
+
+# --- listeners ------------------------------------------------------------------------------------
+
+
+def test_a_listener_that_fails_does_not_reach_the_caller():
+    class Failing(events.Listener):
+        def end(self, event):
+            raise LookupError("of the listener")
+
+    events.listeners.append(Failing())
+    with pytest.warns(cinductor.CinductorWarning, match="Failing is left out"):
+        np.testing.assert_array_equal(compiled(lambda x: x * 9)(V), V * 9)
+    assert not events.listeners
+
+
+# --- progress -------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """Keeps what is written."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+    def isatty(self):
+        return True
+
+
+def slow(x):
+    time.sleep(0.12)
+    return x + 1
+
+
+def test_what_takes_long_has_a_line_that_goes(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "PATIENCE", 0.03)
+    monkeypatch.setattr(progress, "PACE", 0.03)
+    np.testing.assert_array_equal(compiled(slow)(V), V + 1)
+    parts = terminal.text.split("\r")
+    assert parts[1].startswith("cinductor: compiling slow, 0.") and parts[-1] == "" and not parts[-2].strip()
+    assert not progress._lines and not [t for t in threading.enumerate() if t.name == "cinductor progress"]
+    terminal.text = ""
+    with cinductor.config.patch(progress=False):
+        compiled(slow)(V)
+    assert terminal.text == ""
+    compiled(lambda x: x + 2)(V)
+    assert terminal.text == ""
+
+
+def test_an_interrupt_ends_the_line_too(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
+
+    def interrupted(x):
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        compiled(interrupted)(V)
+    assert not progress._lines and "compiling" in terminal.text

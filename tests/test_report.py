@@ -1,0 +1,502 @@
+"""Reports: what they count against counts by hand, what they show, that they stand alone and travel."""
+
+import ast
+import html.parser as html_parser
+import json
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import programs
+import pytest
+
+import cinductor
+from cinductor.report import costs, html, kernels, reasons, sizes, svg
+
+ROOT = Path(__file__).resolve().parent.parent
+X = np.linspace(-1, 1, 120).reshape(12, 10)
+V = np.linspace(0, 1, 100)
+F = V.astype(np.float32)
+N, M = X.shape
+
+
+def explained(fn, *args, **settings):
+    return cinductor.explain(cinductor.compile(fn, backend="interp", **settings), *args)
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+def three_points(x):
+    return x[:-2] + x[1:-1] + x[2:]
+
+
+def every_second(x):
+    return x[::2] * 2.0
+
+
+def rows(x):
+    return x - x.mean(axis=1, keepdims=True)
+
+
+def outer(x, y):
+    return x[:, None] * y
+
+
+def picked(x, at):
+    return x[at] + 1.0
+
+
+def triangle(x):
+    s = 0.0
+    for i in range(x.shape[0]):
+        for k in range(i):
+            s += x[k]
+    return s
+
+
+# What each reads and writes in memory, in bytes, and computes; counted by hand.
+COUNTED = [
+    (lambda x: x * 2 + 1, (V,), 800, 800, 200),
+    (lambda x: x * np.float32(2), (F,), 400, 400, 100),
+    (lambda x, y: np.where(x > y, x, y), (V, V[::-1].copy()), 1600, 800, 200),  # compare, choose
+    (lambda x: x.sum(), (V,), 800, 8, 100),
+    (three_points, (V,), 800, 784, 196),
+    (every_second, (V,), 400, 400, 50),
+    # Of 12 rows of 10: a sum and a division of each, a subtraction of each element.
+    (rows, (X,), 960, 960, 120 + 12 + 120),
+    (outer, (V[:7].copy(), V[:5].copy()), 96, 280, 35),
+    (lambda x: x.T.copy(), (X,), 960, 960, 0),
+    # The first trip is a kernel of its own, which reads an element and hands on a number.
+    (triangle, (V[:20].copy(),), 8 + 8 + 19 * 8, 8 + 8, 1 + 189),
+]
+
+
+@pytest.mark.parametrize("fn, args, read, written, operations", COUNTED)
+def test_bytes_and_operations_are_those_counted_by_hand(fn, args, read, written, operations):
+    report = explained(fn, *args)
+    made = [cost for cost in report.costs if not cost.call]
+    assert sum(cost.operations for cost in made) == operations
+    assert sum(cost.written for cost in made) == written
+    assert sum(cost.read for cost in made) == read
+    assert report.stats["bytes"] == read + written and report.stats["operations"] == operations
+
+
+def test_the_same_with_symbols_for_sizes():
+    for fn, args, read, written, operations in (COUNTED[0], COUNTED[4], COUNTED[6]):
+        (cost,) = explained(fn, *args, dynamic=True).costs
+        assert (cost.read, cost.written, cost.operations) == (read, written, operations)
+
+
+def test_products_are_counted_and_data_decide_at_most():
+    report = explained(lambda a, b: a @ b, X, X.T.copy())
+    (cost,) = report.costs
+    assert (cost.call, cost.read, cost.written, cost.operations) == ("matmul", 1920, 1152, 2 * 12 * 10 * 12)
+    report = explained(lambda x: x[x > 0.5] * 2, V)
+    assert any(cost.is_most for cost in report.costs)
+    assert "<=" in str(report)
+
+
+def test_an_element_that_is_gathered_is_read_once():
+    (cost,) = [c for c in explained(picked, V, np.array([3, 3, 99])).costs if "in0" in c.buffers]
+    # Of each index: is it negative, that and the length, which of the two; then the sum.
+    assert (cost.operations, cost.read, cost.written) == (3 * 4, 24 + 24, 24)
+
+
+def test_a_while_is_counted_by_the_trip():
+    def halved(x):
+        while x.sum() > 1:
+            x = x / 2
+        return x
+
+    report = explained(halved, np.ones(40_000) * 9)
+    assert any(cost.is_per_trip for cost in report.costs) and "a trip" in str(report)
+
+
+@pytest.mark.parametrize(
+    "text, names, value",
+    [
+        ("3*s0 + 1", {"s0": 4}, 13),
+        ("(s0 + 3)//4", {"s0": 6}, 2),
+        ("-i0 + 7", {"i0": 2}, 5),
+        ("min(s0, 4)*2", {"s0": 9}, 8),
+        ("max(u0, u1) % 5", {"u0": 3, "u1": 7}, 2),
+        ("u0", {}, None),
+    ],
+)
+def test_sizes(text, names, value):
+    assert sizes.value_of(text, names) == value
+
+
+@pytest.mark.parametrize("text", ["", "3 +", "(s0", "s0 s1", "min(s0", "s0; import os", "*2"])
+def test_no_size(text):
+    with pytest.raises(ValueError):
+        sizes.parse(text)
+
+
+def test_memory_has_its_peak():
+    def two_steps(x):
+        y = np.sort(x * 2)
+        return np.sort(y + 1)
+
+    memory = explained(two_steps, V).memory
+    # What is sorted and what comes of it, twice; one is freed before the next.
+    assert memory.arguments == 800 and memory.peak == 1600 and not memory.unknown
+    assert memory.steps[memory.peak_at].live == memory.peak
+    assert memory.steps[-1].live == 800 == sum(step.change for step in memory.steps)
+    assert "<- peak" in str(memory)
+
+
+# --- programs -------------------------------------------------------------------------------------
+
+
+class Checker(html_parser.HTMLParser):
+    """Tags that close, names that are there once, links that lead somewhere inside."""
+
+    VOID = {"input", "meta", "br", "polyline", "rect"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        assert tag not in ("script", "link", "img", "iframe", "object") and "src" not in found
+        assert not any(name.startswith("on") for name in found)
+        if "id" in found:
+            self.ids.append(found["id"])
+        if "href" in found:
+            self.links.append(found["href"])
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        assert tag in self.VOID
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check_page(text):
+    checker = Checker()
+    checker.feed(text)
+    assert not checker.open
+    assert len(checker.ids) == len(set(checker.ids))
+    assert all(link.startswith("#") and link[1:] in checker.ids for link in checker.links)
+    assert not re.search(r"https?:|//[a-z]+\.|url\(|@import", text.partition("</style>")[0])
+    assert "http" not in re.sub(r"<pre>.*?</pre>|<code>.*?</code>", "", text, flags=re.S)
+
+
+def test_every_kernel_of_every_program_has_a_line(monkeypatch):
+    """And reports are pages that stand alone. At the smallest sizes, by the interpreter."""
+    monkeypatch.setattr(html.measure, "LONG", 0.0)  # nothing is timed
+    for number, (name, row) in enumerate(programs.load().items()):
+        report = explained(row.function, *row.make(row.sizes[0], np.random.default_rng(0)))
+        for cost in report.costs:
+            assert cost.places and all(file and line > 0 for file, line in cost.places), name
+        assert len([c for c in report.costs if not c.call]) == report.kernels_count, name
+        assert len(str(report).splitlines()) < 110, name
+        if number % 10 == 0:
+            report.ceilings = html.measure.Ceilings(1e10, 1e10)
+            check_page(report._repr_html_())
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def broken(a):
+    b = a * 2
+    print(end="")
+    return b + 1
+
+
+def test_a_page_first_and_all_on_demand():
+    report = explained(lambda x: np.exp(x) / np.exp(x).sum(), V)
+    page, full = str(report), report.full()
+    assert len(page.splitlines()) < 40 and "graph f(" not in page and "kernels:" in page
+    for level in ("graph:", "loops:", "kernels:", "guards: ", "memory:", "wrapper:"):
+        assert f"\n{level}" in full
+    assert ".full()" in page
+
+
+def test_completion_shows_the_parts():
+    report = explained(broken, V)
+    names = "graph loops kernels procs source wrapper guards breaks memory stats costs full json save".split()
+    assert set(names) <= set(dir(report))
+    assert isinstance(report.graph, str) and isinstance(report.stats, dict)
+
+
+def test_a_break_has_its_hint_and_page():
+    report = explained(broken, V)
+    (found,) = report.breaks
+    assert found.hint == "return the value and print it outside"
+    assert found.row.page == "docs/reasons.md#printing"
+    assert found.hint in str(report) and found.hint in report._repr_html_()
+
+
+def test_each_piece_of_a_function_that_breaks_has_its_kernels():
+    report = explained(broken, V)
+    first = broken.__code__.co_firstlineno
+    assert [cost.name for cost in report.costs] == ["a.k0", "b.k0"]
+    assert [cost.places[0][1] for cost in report.costs] == [first + 1, first + 3]
+    again = pickle.loads(pickle.dumps(report))
+    assert str(again) == str(report) and again.graph == report.graph == report.text("graph")
+    assert report.every_text("graph").count("graph broken(") == 2 and "  # b\n" in report.full()
+    check_page(again._repr_html_())
+
+
+def test_a_recompile_has_its_hint():
+    fast = cinductor.compile(lambda x: x * 2, backend="interp", dynamic=False)
+    fast(V)
+    fast(V[:7])
+    report = cinductor.explain(fast, V[:7])
+    assert "x.shape[0] was 100" in report.recompiles[0]
+    for text in (str(report), report._repr_html_()):
+        assert "cinductor.mark_dynamic(x, axis) or dynamic=True" in text and "reasons.md#sizes-that-differ" in text
+
+
+def test_json_has_all_of_it():
+    found = json.loads(explained(broken, V).json())
+    assert found["breaks"][0]["hint"] and found["breaks"][0]["line"] == broken.__code__.co_firstlineno + 2
+    assert found["kernels"][0]["bytes"] == 1600 and found["memory"]["peak"] >= 800
+    assert set(found["levels"]) == {"graph", "loops", "kernels", "procs", "wrapper", "source"}
+
+
+def test_reports_are_pickled():
+    report = explained(lambda x: x * 3, V)
+    again = pickle.loads(pickle.dumps(report))
+    assert str(again) == str(report) and again.full() == report.full() and again.json() == report.json()
+    np.testing.assert_array_equal(again.result, V * 3)
+    check_page(again._repr_html_())
+    with pytest.raises(RuntimeError, match="cannot be measured"):
+        again.measure(V)
+    odd = explained(lambda x: (x, [lambda: 1]), V)
+    assert pickle.loads(pickle.dumps(odd)).result is None
+
+
+def test_files_by_their_ending(tmp_path):
+    report = explained(broken, V)
+    for name, begins in (("a.html", "<!doctype html>"), ("a.json", "{"), ("a.txt", "broken, ")):
+        report.save(tmp_path / name)
+        assert (tmp_path / name).read_text().startswith(begins)
+    with pytest.raises(OSError):
+        report.save(tmp_path / "none" / "a.html")
+
+
+def test_text_of_the_users_stays_text():
+    def odd(x):
+        script = len("<script>alert(1)</script>")
+        return x + (x.size <script) + 1
+
+    check_page(explained(odd, V)._repr_html_())
+
+
+def test_many_kernels_of_a_line_stand_below_it():
+    def many(x):
+        for k in range(6):
+            x = np.sort(x) * (k + 2)
+        return x
+
+    page = explained(many, V)._repr_html_()
+    below = re.search(r'<p class="note chips">(.*?)</p>', page)[1]
+    assert below.count('class="chip ') == 12
+    check_page(page)
+
+
+def test_what_fails_is_explained():
+    def fails(x):
+        return x[3] + x[500]
+
+    report = explained(fails, V)
+    assert report.error.startswith("IndexError: index 500 is out of bounds")
+    assert f"{__file__}:{fails.__code__.co_firstlineno + 1}" in report.error
+    assert report.error in str(report) and report.result is None
+
+
+# --- times ----------------------------------------------------------------------------------------
+
+
+def test_kernels_are_timed():
+    report = explained(lambda x: np.sort(x * 2) + 1, V)
+    assert report.why_not_measured is None
+    assert [cost.call for cost in report.costs] == ["", "sort", ""]
+    assert all(cost.seconds > 0 for cost in report.costs) and report.stats["seconds"] > 0
+
+
+def test_calls_are_not_timed_for_ever():
+    report, seen = explained(lambda x: x * 31 + 7, V), []
+    sys.setprofile(lambda frame, event, arg: seen.append(frame.f_code.co_filename))
+    try:
+        report._compiled(V)
+    finally:
+        sys.setprofile(None)
+    assert report.costs[0].seconds > 0 and "<cinductor wrapper>" not in seen
+
+
+def test_what_has_effects_is_called_once():
+    def writes(x):
+        x += 1
+        return x * 2
+
+    x = V.copy()
+    report = explained(writes, x)
+    np.testing.assert_array_equal(x, V + 1)
+    assert "writes to what it is given" in report.why_not_measured and report.why_not_measured in str(report)
+    assert report.costs[0].seconds is None
+    report.measure(x)
+    assert report.costs[0].seconds > 0 and x[0] > 1
+
+    class Counter:
+        count = 0
+
+        def step(self, x):
+            self.count += 1
+            return x + self.count
+
+    counter = Counter()
+    assert "changes objects" in explained(counter.step, V).why_not_measured and counter.count == 1
+    generator, other = np.random.default_rng(1), np.random.default_rng(1)
+    report = explained(lambda g: g.random(4) + 1, generator)
+    assert report.why_not_measured is not None
+    other.random(4)
+    assert generator.random() == other.random()
+
+
+@pytest.mark.parametrize("wrapper", ["c", "python"])
+def test_observing_ends(wrapper):
+    compiled = cinductor.compile(lambda x: x * 5 + 2, backend="interp", options={"wrapper": wrapper})
+    compiled(V)
+    program, seen = compiled.specializations[0].program, []
+    assert program.observe(lambda *row: seen.append(row))
+    np.testing.assert_array_equal(compiled(V), V * 5 + 2)
+    (row,) = seen
+    assert row[:2] == ("k", 0) and row[2] <= row[3]
+    program.observe(None)
+    compiled(V)
+    assert len(seen) == 1
+
+    def fails(*row):
+        raise KeyError("x")
+
+    program.observe(fails)
+    with pytest.raises(KeyError):
+        compiled(V)
+    program.observe(None)
+    np.testing.assert_array_equal(compiled(V), V * 5 + 2)
+
+
+def test_drawings():
+    dots = [svg.Dot("k0", 0, 0.1, 1e9), svg.Dot("k1 matmul", 1, 12.0, 3e10)]
+    for ceilings in (None, html.measure.Ceilings(2e10, 1e11)):
+        drawn = svg.roofline(dots, ceilings)
+        assert drawn.count("<circle") == 2 and ("GB/s" in drawn) == (ceilings is not None)
+    assert "peak 2 KB: k1" in svg.memory([("allocate a", 1000), ("k1", 2000), ("free a", 0)], 1)
+
+
+# --- reasons --------------------------------------------------------------------------------------
+
+
+def words_of(node):
+    """A text, with a word for what is filled in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(v.value if isinstance(v, ast.Constant) else "x" for v in node.values)
+    return None
+
+
+def reasons_in_sources():
+    """What is given to those who break, run trip by trip or leave a call to NumPy."""
+    names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
+    names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
+    for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and node.args:
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                for text in filter(None, map(words_of, node.args)):
+                    if called in names and re.search("[a-z]{3}", text.removeprefix("line")) and " " in text.strip():
+                        yield text
+    for path in (ROOT / "pyext").rglob("*.c"):
+        for text in re.findall(r'cx_(?:tracer|region)_break\([^";]*"([a-z][^"]+)"', path.read_text()):
+            if not text.startswith("%"):
+                yield re.sub(r"%\w|'%\w'", "x", text)
+
+
+def test_every_reason_has_a_row():
+    found = sorted(set(reasons_in_sources()))
+    assert len(found) > 60
+    assert not [text for text in found if reasons.reason_of(text) is reasons.UNKNOWN]
+
+
+def test_rows_of_reasons_and_pages_are_the_same():
+    page = (ROOT / reasons.PAGE).read_text()
+    assert re.findall(r"^## (\S+)$", page, re.M) == [row.name for row in reasons.REASONS]
+    for row in reasons.REASONS:
+        assert row.hint and row.hint[0].islower() and not row.hint.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        ("x.shape[0] was 100 when compiled at model.py:31, is 120 now", "sizes-that-differ"),
+        ("how was 'double' when compiled at model.py:3, is 'one more' now", "values-that-differ"),
+        ("calls print", "printing"),
+        ("calls time.perf_counter", "timing"),
+        ("a concrete value is needed by a condition", "conditions"),
+        ("a concrete value is needed by format", "texts"),
+        ("a concrete value is needed by item", "values"),
+        ("changes a list that outlives the call (append)", "containers"),
+        ("sets the global total", "globals"),
+        ("calls numpy.trim_zeros: it is not captured", "library-calls"),
+        ("calls pandas.DataFrame, which is not captured", "unknown-calls"),
+        ("an argument is an array of dtype object", "arguments"),
+        ("runs trip by trip: calls print", "loops"),
+        ("NumPy is quicker for all between steps that need Python", "budget"),
+        ("it raised ValueError", "errors"),
+        ("its source is not found", "source"),
+    ],
+)
+def test_families(text, name):
+    assert reasons.reason_of(text).name == name
+
+
+# --- off is off -----------------------------------------------------------------------------------
+
+
+def test_nothing_of_reports_is_loaded_before_it_is_asked_for():
+    program = """
+import sys, numpy as np, cinductor
+f = cinductor.compile(lambda x: x + 1)
+f(np.ones(3)); f(np.ones(4)); f(np.ma.ones(3))
+print([m for m in sys.modules if m.startswith("cinductor.") and m.split(".")[1] in
+       ("report", "jupyter", "logs", "tracing", "profiling", "progress")], "logging" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.startswith("[]"), done.stdout + done.stderr
+
+
+def test_kernels_are_read_from_their_text():
+    text = """kernels f(in0: f64[8]) device=cpu backend=c {
+  buf0: f64[8]
+  k0: for i0<8 vector 16 lanes on outer {  @a.py:3 @"b c.py":4
+    takes in0, out buf0
+    units 1, work 8
+    stage {
+      buf0[i0] = {
+        %0: f64 = load in0[i0]
+        %1: f64 = exp %0
+        yield %1
+      }  @a.py:3
+    }
+  }
+  # k0 and k1 stay apart: a reason
+}
+"""
+    (kernel,), apart = kernels.read(text)
+    assert kernel.places == [("a.py", 3), ("b c.py", 4)] and apart == ["k0 and k1 stay apart: a reason"]
+    assert [a.buffer for a in kernel.nests[0].accesses] == ["buf0", "in0"]
+    assert kernel.text.startswith("k0: for") and kernel.text.endswith("\n}")
+    assert costs.itemsize("c128") == 16 and costs.itemsize("bool") == 1 and costs.itemsize("i32") == 4

@@ -1,0 +1,108 @@
+"""Runs held against their memory plan, and other things that options ask to be checked while a program runs."""
+
+import re
+
+import numpy as np
+import pytest
+from test_fusion import PROGRAMS
+
+import cinductor
+from cinductor import compile
+
+WATCHED = {"track_memory": "assert", "size_asserts": True, "alignment_asserts": True}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["sizes", "symbols"])
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_programs_hold_what_is_planned(fn, dynamic):
+    args = PROGRAMS[fn][0]
+    compile(fn, backend="interp", dynamic=dynamic, options=WATCHED, fullgraph=True)(*args)
+
+
+def branches(a, n):
+    for k in range(n):
+        b = np.sort(a * k, axis=0)
+        if b.sum() > 3:
+            a = b @ b.T @ a
+        else:
+            a = a + 1
+        while a.max() > 50:
+            a = np.sort(a / 2, axis=1)
+    return a, a[a > 1] * 2
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_regions_hold_what_is_planned(dynamic):
+    a = np.random.default_rng(0).random((50, 50))
+    compiled = compile(branches, options=WATCHED, dynamic=dynamic, backend="interp")
+    for n in (0, 1, 5):
+        for got, expected in zip(compiled(a, n), branches(a, n)):
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_the_peak_in_the_dump_is_the_one_measured(capfd):
+    def f(a, ws):
+        hidden = [np.sort(a @ w, axis=0) for w in ws]
+        return [h.max() for h in hidden], hidden[0] * 2
+
+    rng = np.random.default_rng(0)
+    a, ws = rng.random((40, 30)), [rng.random((30, 20)) for _ in range(6)]
+    compiled = compile(f, backend="interp", options={"track_memory": "log"})
+    report = cinductor.explain(compiled, a, ws)
+    planned = int(re.search(r"at most (\d+) bytes", report.wrapper)[1])
+    capfd.readouterr()
+    compiled(a, ws)
+    assert f"at most {planned} bytes" in capfd.readouterr().err
+
+
+def log_of(a):
+    b = np.sort(a, axis=0)
+    return np.log(b - 2).sum()
+
+
+def test_a_nan_is_named_with_its_line():
+    compiled = compile(log_of, options={"nan_asserts": True}, backend="interp")
+    assert compiled(np.full((3, 3), 5.0)) == log_of(np.full((3, 3), 5.0))
+    line = log_of.__code__.co_firstlineno + 2
+    for fn in (compiled, compile(log_of, options={"nan_asserts": True}, backend="interp")):
+        with pytest.raises(cinductor.PromiseBroken, match=rf"k\d .*test_watch.py:{line}\): buf\d has a NaN in it"):
+            fn(np.ones((3, 3)))
+
+
+def test_a_nan_is_nothing_to_those_who_do_not_ask():
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(compile(log_of, backend="interp")(np.ones((3, 3))))
+
+
+# --- random programs ---
+
+
+def random_program(seed):
+    """Sorted arrays and what is made of two of them, and at the end what some come to: in an order that holds much."""
+    rng = np.random.default_rng(seed)
+    n = 3 + seed % 8
+    steps = [(int(rng.integers(3)), *rng.integers(max(0, k - 2), k + 2, 2).tolist()) for k in range(n)]
+    chosen = (2 + rng.choice(n, 1 + n // 2, replace=False)).tolist()
+
+    def program(a, b):
+        values = [a, b]
+        for kind, i, j in steps:
+            x, y = values[i], values[j]
+            values.append(np.maximum(x, y) * 0.5 if kind == 0 else np.sort(x + kind, axis=kind - 1))
+        return [values[k].max() for k in chosen]
+
+    return program
+
+
+def test_random_programs_hold_no_more_in_another_order(capfd):
+    rng, better = np.random.default_rng(7), 0
+    args = rng.random((60, 50)), rng.random((60, 50))
+    for seed in range(40):
+        program, most = random_program(seed), []
+        for ways in ({"choices": "order_bytes=1"}, {"choices": "order_bytes=1000000000"}, {"fusion": False}):
+            compiled = compile(program, backend="interp", options={"track_memory": "log", "size_asserts": True, **ways})
+            assert compiled(*args) == program(*args)
+            most.append(int(re.search(r"at most (\d+) bytes", capfd.readouterr().err)[1]))
+        assert most[0] <= most[1], seed
+        better += most[0] < most[1]
+    assert better > 10
