@@ -83,12 +83,12 @@ add_op_nest(CiText *text, int number, CiOp op, CiDtype dtype)
                 out, in);
     if (op == CI_OP_int_power)
         ci_text_add(text, "    %%1: %s = const 5\n", in);
-    else if (ci_op_arity(op) == 2)
+    else if (ci_op_arity(op) >= 2)
         ci_text_add(text, "    %%1: %s = load in1[i0]\n", in);
-    ci_text_add(text,
-                ci_op_arity(op) == 2 ? "    %%2: %s = %s %%0, %%1\n    yield %%2\n  }\n"
-                                     : "    %%1: %s = %s %%0\n    yield %%1\n  }\n",
-                out, ci_op_name(op));
+    static const char *const operands[] = {"", "%0", "%0, %1", "%0, %1, %0"};
+    int last = ci_op_arity(op) >= 2 ? 2 : 1;
+    ci_text_add(text, "    %%%d: %s = %s %s\n    yield %%%d\n  }\n", last, out, ci_op_name(op),
+                operands[ci_op_arity(op)], last);
 }
 
 static void

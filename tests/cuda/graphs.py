@@ -68,7 +68,7 @@ def pointwise(dtype):
     texts = []
     for number, ops in enumerate(in_chunks(pointwise_ops(dtype), 12)):
         lines = [
-            (f"{out}[1003]", f"{name}({', '.join(['in0', 'in1'][:arity])})")
+            (f"{out}[1003]", f"{name}({', '.join(['in0', 'in1', 'in0'][:arity])})")
             for name, arity, out in ops
         ]
         lines.append((f"{dtype}[1003]", "where(in2, in0, in1)"))
