@@ -104,10 +104,22 @@ negate(CiBounds a)
 }
 
 /* A divisor that may be 0 counts as one that is not: where it is, there is no value. */
+static CiBounds
+positive_of(CiBounds b)
+{
+    return (CiBounds){b.low > 1 ? b.low : 1, b.high > 1 ? b.high : 1};
+}
+
+static CiBounds
+negative_of(CiBounds b)
+{
+    return (CiBounds){b.low < -1 ? b.low : -1, b.high < -1 ? b.high : -1};
+}
+
 CiBounds
 ci_bounds_floordiv(CiBounds a, CiBounds b)
 {
-    CiBounds above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
+    CiBounds above = positive_of(b), below = negative_of(b);
     if (b.low >= 0)
         return floordiv_by_positive(a, above);
     CiBounds flipped = floordiv_by_positive(negate(a), negate(below));
@@ -129,7 +141,7 @@ mod_by_positive(CiBounds a, CiBounds b)
 static CiBounds
 remainder_of(CiBounds a, CiBounds b)
 {
-    CiBounds above = {b.low > 1 ? b.low : 1, b.high}, below = {b.low, b.high < -1 ? b.high : -1};
+    CiBounds above = positive_of(b), below = negative_of(b);
     if (b.low >= 0)
         return mod_by_positive(a, above);
     CiBounds flipped = negate(mod_by_positive(negate(a), negate(below)));

@@ -44,7 +44,7 @@ TEST(chain_takes_over_dead_memory)
     CiWrapper *w = ci_wrap(test_kernels(ctx, CHAIN, NULL));
     ci_wrapper_verify(w);
     CHECK_TEXT(python_of(w), "def call(in0, in1):\n"
-                             "    # device=test backend=fake\n"
+                             "    # device=test backend=fake, at most 256 bytes\n"
                              "    assert_size_stride(in0, (4, 4), (4, 1))\n"
                              "    assert_size_stride(in1, (4, 4), (4, 1))\n"
                              "    buf0 = empty((4, 4), (4, 1), 'f64')\n"
@@ -313,7 +313,7 @@ TEST(loops_keep_memory_outside)
     CiWrapper *w = looped(ctx, 1, 2);
     CHECK_TEXT(python_of(w), "def call(in0, in1):\n"
                              "    i7 = 0\n"
-                             "    # device=test backend=fake\n"
+                             "    # device=test backend=fake, at most 384 bytes\n"
                              "    assert_size_stride(in0, (4, 4), (4, 1))\n"
                              "    assert_size_stride(in1, (4, 4), (4, 1))\n"
                              "    buf0 = empty((4, 4), (4, 1), 'f64')\n"

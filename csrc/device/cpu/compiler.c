@@ -17,11 +17,13 @@
 
 /* Vectors that stand in the source need no optimiser, functions that do ask for it themselves; but
  * what lives across a call of vector mathematics would live in memory all its life without
- * caller-saves. */
+ * caller-saves, and without expensive-optimizations nobody clears the upper halves of registers
+ * before NumPy's loops are called, some of which then take ten times as long. */
 static const char *const flags[] = {
     "-O1",
     "-std=gnu11",
     "-fcaller-saves",
+    "-fexpensive-optimizations",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",
