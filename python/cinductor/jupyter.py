@@ -95,7 +95,8 @@ def evaluate(shell: Any, expression: ast.expr) -> Any:
 def usage(text: str) -> Exception:
     from IPython.core.error import UsageError
 
-    return UsageError(f"{text}\n{USAGE}")
+    made: Exception = UsageError(f"{text}\n{USAGE}")
+    return made
 
 
 def put_out(shown: Any) -> None:

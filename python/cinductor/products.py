@@ -76,7 +76,7 @@ def _is_quicker(dtype: str, sizes: list[int], left: int, right: int) -> bool:
     x = a.transpose(0, 2, 1) if left else a
     y = b.transpose(0, 2, 1) if right else b
     theirs = min(_seconds(x, y) for _ in range(RUNS))
-    return ours <= ALIKE * theirs
+    return bool(ours <= ALIKE * theirs)
 
 
 def _seconds(x: np.ndarray, y: np.ndarray) -> float:
