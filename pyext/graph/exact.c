@@ -2,11 +2,25 @@
  */
 #include "graph/graph.h"
 
+/* Of two zeros NumPy's maximum of narrow floats is the first, and of a whole array either. */
+static bool
+may_choose_a_zero(CiOp op, CiDtype dtype)
+{
+    CiOp combine = ci_op_combine(op);
+    bool is_fold = combine != CI_OP_none;
+
+    op = is_fold ? combine : op;
+    return (is_fold || ci_dtype_is_narrow(dtype)) && !ci_dtype_is_integral(dtype) &&
+           (op == CI_OP_maximum || op == CI_OP_minimum || op == CI_OP_fmax || op == CI_OP_fmin);
+}
+
 static bool
 is_exact(const CiNode *node)
 {
     CiDtype operand = node->nargs > 0 ? node->args[0]->dtype : node->dtype;
     if (!node->pairwise && !ci_op_is_exact(node->op, operand))
+        return false;
+    if (may_choose_a_zero(node->op, operand))
         return false;
     for (int k = 0; k < node->nblocks; k++)
         if (!cx_block_is_exact(node->blocks[k]))
@@ -21,18 +35,6 @@ cx_block_is_exact(const CiBlock *block)
         if (!is_exact(block->nodes[k]))
             return false;
     return true;
-}
-
-/* Of two zeros NumPy's maximum of narrow floats is the first, and of a whole array either. */
-static bool
-may_choose_a_zero(CiOp op, CiDtype dtype)
-{
-    CiOp combine = ci_op_combine(op);
-    bool is_fold = combine != CI_OP_none;
-
-    op = is_fold ? combine : op;
-    return (is_fold || ci_dtype_is_narrow(dtype)) && !ci_dtype_is_integral(dtype) &&
-           (op == CI_OP_maximum || op == CI_OP_minimum || op == CI_OP_fmax || op == CI_OP_fmin);
 }
 
 /* Numbers are multiplied and raised to powers by the C library's arithmetic, here as there. */
