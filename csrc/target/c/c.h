@@ -23,6 +23,8 @@ typedef struct CiCDialect {
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+    /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
+    bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */
     const char *(*home)(CiCPrinter *p, int number);
     /* Of memory that each thread of a block has an element of; NULL: there is none. */

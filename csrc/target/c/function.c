@@ -229,6 +229,7 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .math = ci_c_math,
                                        .argument = argument,
                                        .alloc = ci_c_print_alloc,
+                                       .packs_alone = true,
                                        .home = home};
     p->dialect = &dialect;
     p->index_type = "int64_t";

@@ -218,9 +218,9 @@ print_for(CiCPrinter *p, const CiStmt *loop)
     ci_text_close(p->out);
 }
 
-/* A value that is kept, and counted, where a mask is true; there is room for so many. It is stored
- * where it would stand in any case: what is counted next overwrites one that is not kept, and
- * nobody guesses wrong what a mask says. */
+/* A value that is kept, and counted, where a mask is true; there is room for so many. Who packs alone
+ * stores it where it would stand in any case: what is counted next overwrites one that is not kept,
+ * and nobody guesses wrong what a mask says. */
 static void
 print_pack(CiCPrinter *p, const CiStmt *call)
 {
@@ -228,11 +228,18 @@ print_pack(CiCPrinter *p, const CiStmt *call)
     CiText value = ci_text_new(p->ctx);
     ci_emit_narrow(p->base, &value, call->at.memory->dtype,
                    ci_format(p->ctx, "v%d", call->args[0]));
-    ci_text_open(p->out, "if (%s < %s) {", cell, ci_emit_index_text(p->base, call->limit));
-    ci_text_line(p->out, "%s[%s + (%s)*%s] = %s;", ci_c_memory(p, call->at.memory),
-                 ci_emit_index_text(p->base, call->at.index),
-                 call->at.stride ? ci_emit_index_text(p->base, call->at.stride) : "1", cell,
-                 value.data);
+    const char *limit = ci_emit_index_text(p->base, call->limit);
+    const char *place =
+        ci_format(p->ctx, "%s[%s + (%s)*%s", ci_c_memory(p, call->at.memory),
+                  ci_emit_index_text(p->base, call->at.index),
+                  call->at.stride ? ci_emit_index_text(p->base, call->at.stride) : "1", cell);
+    if (!p->dialect->packs_alone) {
+        ci_text_line(p->out, "if (v%d && %s < %s)", call->args[1], cell, limit);
+        ci_text_line(p->out, "    %s++] = %s;", place, value.data);
+        return;
+    }
+    ci_text_open(p->out, "if (%s < %s) {", cell, limit);
+    ci_text_line(p->out, "%s] = %s;", place, value.data);
     ci_text_line(p->out, "%s += v%d;", cell, call->args[1]);
     ci_text_close(p->out);
 }
