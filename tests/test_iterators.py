@@ -1,5 +1,8 @@
 """Iterators made before a loop or branch that are stepped in it: how far one is is a value like any other."""
 
+import itertools
+import operator
+
 import numpy as np
 import pytest
 from test_regions import check, nodes, outcome, same
@@ -161,6 +164,26 @@ def test_where_it_is_is_looked_at_behind_a_break():
     compiled = cinductor.compile(behind_a_while, backend="interp")
     for x in (X, X[:5], X[:0], X * 9):
         same(outcome(compiled, (x,)), outcome(behind_a_while, (x,)))
+
+
+def behind_arms(x):
+    it, s = itertools.islice(itertools.count(), 20), 0.0
+    if x[0] > 0.7:
+        s += 1
+    elif x[0] > 0.3:
+        for v in it:
+            s += v
+            if v > 3:
+                break
+    s += operator.length_hint(it)
+    return s, list(it)
+
+
+@pytest.mark.parametrize("first", [0.9, 0.5, 0.1])
+def test_what_an_iterator_is_made_of_stands_where_it_does_behind_arms(first):
+    compiled = cinductor.compile(behind_arms, backend="interp")
+    x = np.full(3, first)
+    same(outcome(compiled, (x,)), outcome(behind_arms, (x,)))
 
 
 def ends_in_a_trip(x, y):

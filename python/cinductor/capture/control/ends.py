@@ -36,7 +36,8 @@ class End:
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
         self.records = state.records  # what was known where it ends
-        self.names = {name: held_leaves(block, value) for name, value in names.items()}
+        known: list[ArmValue] = []
+        self.names = {name: held_leaves(block, value, known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, growth: Any, items: list[Any]) -> None:
@@ -57,14 +58,28 @@ class End:
         state.close(block)
 
 
-def held_leaves(block: Any, value: Any) -> Any:
-    """The value with its traced leaves held."""
+def held_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
+    """The value with its traced leaves held. known: numbers that are held already; one that several
+    names have is one behind the branch, too.
+    """
     if value is UNBOUND:
         return value
     parts = leaves(value)
     if not any(type(part) is Traced for part in parts):
         return value
-    return rebuilt(value, iter([ArmValue(block, p) if type(p) is Traced else p for p in parts]))
+    known = [] if known is None else known
+    return rebuilt(value, iter([held(block, p, known) if type(p) is Traced else p for p in parts]))
+
+
+def held(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
+    """A traced value, held."""
+    if part.kind == "array" or part.strong is not None:
+        return ArmValue(block, part)
+    found = next((arm for arm in known if arm.value is part or arm.value.is_same(part)), None)
+    if found is None:
+        found = ArmValue(block, part)
+        known.append(found)
+    return found
 
 
 def unheld(value: Any) -> Any:
