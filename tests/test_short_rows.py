@@ -49,11 +49,16 @@ def same(got, want, what):
             np.testing.assert_array_equal(np.signbit(g), np.signbit(w), err_msg=str(what))
 
 
-def close(got, want, what):
+def close(got, want, what, fn=None):
+    """NumPy's bits; where the compiled one asks for a function that is our own on this machine, 4 ULP a call."""
+    is_own = fn is not None and any(s.program.approximate for s in fn.specializations)
     got, want = (a if isinstance(a, tuple) else (a,) for a in (got, want))
     for g, w in zip(got, want, strict=True):
         assert g.dtype == w.dtype and g.shape == w.shape, what
-        np.testing.assert_array_equal(g, w, err_msg=str(what))
+        if is_own:
+            np.testing.assert_allclose(g, w, rtol=8 * np.finfo(w.dtype).eps, err_msg=str(what))
+        else:
+            np.testing.assert_array_equal(g, w, err_msg=str(what))
 
 
 def rows(length, count, dtype, rng):
@@ -76,7 +81,7 @@ def test_bits(name, dtype):
         for count in COUNTS if length <= 16 else (65,):
             x = rows(length, count, dtype, rng)
             got = symbolic(x)
-            close(got, function(x), (length, count))
+            close(got, function(x), (length, count), symbolic)
             same(got, oracle(x), (length, count))
         if length in (2, 3, 8, 16, 33, 64):
             same(got, cinductor.compile(function, backend="c", dynamic=False)(x), length)
@@ -176,7 +181,7 @@ def test_layouts(name, layout):
     symbolic = cinductor.compile(function, backend="c", dynamic=True)
     for length in (3, 4, 9, 18, 40, 130):
         x = LAYOUTS[layout](rows(length, 70, "f4", rng))
-        close(symbolic(x), function(x), length)
+        close(symbolic(x), function(x), length, symbolic)
 
 
 def test_in_place():
