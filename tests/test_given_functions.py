@@ -108,7 +108,7 @@ def of_itself(k):
 
 class Layer:
     def __init__(self, k):
-        self.w, self.act = np.full(7, float(k)), np.tanh
+        self.w, self.act = np.full(7, float(k)), np.sqrt
 
     def __call__(self, v):
         return self.act(v * self.w)
