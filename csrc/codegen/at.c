@@ -93,7 +93,8 @@ at_lane(Copier *c, const CiExpr *e)
 }
 
 /* e where the lane variable is its first value and one more in each lane: NULL for *stride where e
- * does not name it, and for an index of a vector, which says so itself. */
+ * does not name it, and for an index of a vector, which says so itself; 0 where all lanes turn out
+ * to be at one place. */
 static const CiExpr *
 index_at(Copier *c, const CiExpr *e, const CiExpr **stride)
 {
@@ -106,7 +107,13 @@ index_at(Copier *c, const CiExpr *e, const CiExpr **stride)
         *stride = substitute(c, coef);
         return substitute(c, e);
     }
-    return at_lane(c, e);
+    const CiExpr *index = at_lane(c, e);
+    bool has_lanes = ci_expr_depends_on(index, lane_symbol(c));
+    for (int k = 0; k < e->nsymbols; k++)
+        has_lanes |= ci_map_find(c->varying.symbols, CI_KEY(e->symbols[k])) != NULL;
+    if (!has_lanes)
+        *stride = ci_expr_const(c->b->sym, 0);
+    return index;
 }
 
 static int

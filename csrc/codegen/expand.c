@@ -31,7 +31,7 @@ open_packs(CiExpander *x, const CiKernel *leaf)
 }
 
 /* Zeros behind what was packed, up to what was counted: another thread may have written to the mask
- * since. */
+ * since. Then threads that pack side by side may have counted more than there is room for. */
 static void
 close_pack(CiExpander *x, const CiNest *nest)
 {
@@ -40,8 +40,11 @@ close_pack(CiExpander *x, const CiNest *nest)
     const CiExpr *symbol = find_pack(nest)->index, *zero = ci_expand_number(x, 0);
     CiStmt *loop = ci_build_add(&x->b, CI_STMT_loop);
     CiStmts *outside = ci_build_enter(&x->b, &loop->body);
-    const CiExpr *at = ci_build_bind(&x->b, ci_build_load(&x->b, cell, zero, 1),
-                                     ci_expr_add(x->b.sym, symbol->limit, ci_expand_number(x, 1)));
+    const int counts[] = {ci_build_load(&x->b, cell, zero, 1),
+                          ci_build_index(&x->b, symbol->limit)};
+    const CiExpr *at = ci_build_bind(
+        &x->b, ci_build_let(&x->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_minimum, 2, counts),
+        ci_expr_add(x->b.sym, symbol->limit, ci_expand_number(x, 1)));
     ci_build_test(&x->b, CI_STMT_exit, CI_COMPARE_less_equal, symbol->limit, at);
     int nothing = ci_build_const(&x->b, ci_type_of(target->dtype, 1), (CiConst){0});
     ci_build_store(&x->b, target, ci_expr_substitute(x->b.sym, nest->store, 1, &symbol, &at),

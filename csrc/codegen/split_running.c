@@ -200,7 +200,7 @@ cut_behind(CiStmts *block, CiStmt *last)
     return rest;
 }
 
-/* What is packed here ends where that of the next part begins. */
+/* What is packed here ends where that of the next part begins, or where there is no more room. */
 static void
 end_pack(Runner *r, const CiStmts *body, const Cell *cell, CiMemory *partial)
 {
@@ -211,9 +211,11 @@ end_pack(Runner *r, const CiStmts *body, const Cell *cell, CiMemory *partial)
         return;
     const int args[] = {ci_build_load(&r->b, cell->memory, number(r, 0), 1),
                         ci_build_load(&r->b, partial, r->part, 1)};
-    int end = ci_build_let(&r->b, ci_type_of(cell->memory->dtype, 1), CI_OP_add, 2, args);
-    pack->limit =
-        ci_build_bind(&r->b, end, ci_expr_add(r->b.sym, pack->limit, number(r, 1)));
+    CiType type = ci_type_of(cell->memory->dtype, 1);
+    const int ends[] = {ci_build_let(&r->b, type, CI_OP_add, 2, args),
+                        ci_build_index(&r->b, pack->limit)};
+    pack->limit = ci_build_bind(&r->b, ci_build_let(&r->b, type, CI_OP_minimum, 2, ends),
+                                ci_expr_add(r->b.sym, pack->limit, number(r, 1)));
 }
 
 /* Cells and what stands before the loop; the loop over this part's elements; and behind it, in the

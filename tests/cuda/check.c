@@ -416,9 +416,11 @@ run_both(CiApi *api, Check *check, Side *card)
         CiStatus here = run_side(check, card), there = run_side(check, &cpu);
         if (here == CI_OK && there == CI_OK)
             why = compare_sides(check, card, &cpu);
-        else if (here != there) /* a check may fail, on both */
-            why =
-                here ? gpu()->device->last_error(&queue, text, sizeof text) : ci_status_name(there);
+        else if (here != there) { /* a check may fail, on both */
+            const char *said = gpu()->device->last_error(&queue, text, sizeof text);
+            why = ci_format(check->ctx, "%s, not %s: %s", ci_status_name(here),
+                            ci_status_name(there), here && said ? said : "");
+        }
         else if (here != CI_ERR_CHECK)
             why = ci_status_name(here);
     }
