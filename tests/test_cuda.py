@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, CoreBuild
+from conftest import ROOT
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "cuda"))
 import graphs
@@ -37,11 +37,9 @@ def nvrtc_folder():
 
 
 @pytest.fixture(scope="session")
-def check():
+def check(plain_core):
     """Runs tests/cuda/check on files; returns its verdicts. Not sanitized: the driver is no guest of theirs."""
-    build = CoreBuild(["-g", "-O1"])
-    build.compile_core()
-    program = build.link(ROOT / "tests" / "cuda" / "check.c")
+    program = plain_core.link(ROOT / "tests" / "cuda" / "check.c")
     env = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     if folder := nvrtc_folder():
         env.setdefault("CINDUCTOR_NVRTC", folder)

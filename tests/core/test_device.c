@@ -465,6 +465,7 @@ TEST(polls)
         CHECK_INT(asked, 3);
         if (job.exe)
             job.exe->close(job.exe);
+        ci_runtime_shut(&job.runtime);
         ci_allocator_close(job.runtime.allocator);
     }
 }
