@@ -46,7 +46,7 @@ look(void *arg, const CiStmt *stmt)
     case CI_STMT_store:
         if (is_owned(a, stmt->at.memory))
             return;
-        a->is_bound |= stmt->op != CI_OP_none || stmt->is_in_order ||
+        a->is_bound |= (stmt->op != CI_OP_none && !stmt->is_atomic) || stmt->is_in_order ||
                        stmt->at.memory->space == CI_SPACE_register;
         a->store = stmt;
         ci_stmts_visit(a->body, meet, a);

@@ -5,8 +5,8 @@
 #include "base/map.h"
 #include "ir/proc.h"
 
-/* Different trips store different elements of memory that is not a trip's own, and read of it what
- * they store themselves. */
+/* Different trips store different elements of memory that is not a trip's own, or combine there
+ * atomically, and read of it what they store themselves. */
 bool ci_trips_are_apart(CiContext *ctx, const CiStmts *body);
 /* Variables of loops whose trips come one after another: a set. */
 CiMap *ci_find_ordered_loops(CiContext *ctx, const CiProc *proc);

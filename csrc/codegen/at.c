@@ -245,6 +245,7 @@ copy_store(Copier *c, const CiStmt *stmt)
     CiStmt *made = c->b->to->last;
     made->op = stmt->op;
     made->is_in_order = stmt->is_in_order;
+    made->is_atomic = stmt->is_atomic;
     made->live = is_wide ? c->at->live : substitute(c, stmt->live);
     if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */
         made->live = NULL;

@@ -544,6 +544,12 @@ has_scratch(const CiStmt *stmt)
     return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
 }
 
+bool
+ci_domain_has_scratch(const CiDomain *domain)
+{
+    return ci_stmts_have(&domain->body, has_scratch);
+}
+
 /* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
 static bool
 is_part(const CiStmt *stmt)
@@ -573,7 +579,7 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     s.touched = ci_map_new(b->ctx);
     s.dropped = ci_map_new(b->ctx);
     int64_t widest = find_widest(&s, &points->body, &lanes);
-    if (widest < s.least && !ci_stmts_have(&points->body, has_scratch))
+    if (widest < s.least && !ci_domain_has_scratch(points))
         return false;
     s.threads = threads_for(b, widest, lanes, points);
     const CiExpr *count = ci_domain_count(sym, points, 1);

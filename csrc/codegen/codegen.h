@@ -21,6 +21,8 @@ typedef struct CiFamily {
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
     /* Values are packed in vectors; NULL: none are. */
     bool (*has_pack)(int vector_bytes, CiDtype dtype);
+    /* Threads may combine at one element at once, in whatever order; NULL: never. */
+    bool (*has_atomic)(CiOp op, CiDtype dtype);
 } CiFamily;
 
 /* Kernels with loops as statements; no lanes yet. */

@@ -22,17 +22,32 @@ is_outer(const CiProc *proc, const CiStmt *loop)
     return loop->run == CI_RUN_parallel;
 }
 
-/* The only loop of a block behind what it finds there, where its trips are points. */
+/* What the machine combines at once needs no order: integers have the same bits in any. */
+static void
+find_atomic(const CiFamily *family, CiStmts *block)
+{
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        const CiMemory *memory = stmt->at.memory;
+        if (stmt->kind == CI_STMT_store && memory->space == CI_SPACE_global)
+            stmt->is_atomic = stmt->op != CI_OP_none && family->has_atomic(stmt->op, memory->dtype);
+        find_atomic(family, &stmt->body);
+        find_atomic(family, &stmt->other);
+    }
+}
+
+/* The only loop of a block behind what it finds there, where its trips are points: those of an outer
+ * loop, or of the only one there is. */
 static CiStmt *
-find_loop(const CiBuild *b, CiStmts *block)
+find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
 {
     CiStmt *loop = block->first;
     while (loop && (loop->kind == CI_STMT_alloc || loop->kind == CI_STMT_let ||
                     loop->kind == CI_STMT_store))
         loop = loop->next;
-    bool is_point = loop && loop->kind == CI_STMT_for && !loop->next && is_outer(b->proc, loop);
-    bool is_apart =
-        is_point && (ci_kernel_tree(b->proc->kernel) || ci_trips_are_apart(b->ctx, &loop->body));
+    bool is_point = loop && loop->kind == CI_STMT_for && !loop->next &&
+                    (is_outer(b->proc, loop) || (is_whole && !ci_kernel_tree(b->proc->kernel)));
+    bool is_apart = is_point && (loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel) ||
+                                 ci_trips_are_apart(b->ctx, &loop->body));
     return is_apart ? loop : NULL;
 }
 
@@ -43,7 +58,8 @@ find_points(const CiBuild *b)
     CiDomain points = {.body = b->proc->body};
     CiStmts before = {0};
     CiStmt *loop;
-    while (points.count < CI_MAX_FOLD_AXES && (loop = find_loop(b, &points.body)) != NULL) {
+    while (points.count < CI_MAX_FOLD_AXES &&
+           (loop = find_loop(b, &points.body, points.count == 0)) != NULL) {
         CiBuild moving = *b;
         moving.to = &before;
         for (CiStmt *next, *stmt = points.body.first; stmt != loop; stmt = next) {
@@ -144,9 +160,12 @@ ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     if (proc->kernel && proc->kernel->kind) /* its template has made blocks */
         return;
+    if (family->has_atomic)
+        find_atomic(family, &proc->body);
     CiDomain points = find_points(&b);
     proc->body = (CiStmts){0};
-    bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) && proc->kernel->lanes_on_outer,
+    bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
+                     proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
          is_shared =
              is_across ? ci_share_columns(&b, family, &points) : ci_share_rows(&b, family, &points);
     if (!is_shared)

@@ -4,7 +4,9 @@
  *
  * reads one element of each line of memory. In a tile of i and j all of a line is used: vectors are
  * loaded along i, turned in registers, and stored in stack memory as the tile's rows, which the
- * body reads along j; what is left at the edges is moved one by one. */
+ * body reads along j; what is left at the edges is moved one by one. Where a block has threads they
+ * share the tile, and move its elements themselves: neighbours along i on the way in, along j behind
+ * a barrier. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
@@ -14,7 +16,7 @@ typedef struct Tiler {
     const CiFamily *family;
     CiStmt *loops[CI_MAX_FOLD_AXES]; /* the last one has the lanes */
     int count, crossed;              /* of loops; the other axis of tiles */
-    int size;                        /* elements of a tile's side */
+    int size, pitch;                 /* elements of a tile's side, and from row to row */
     const CiExpr *rows, *columns;    /* that the tile has */
     const CiExpr *first_row, *first_column;
     const CiExpr *row, *column; /* inside, where the body runs */
@@ -72,7 +74,7 @@ source_index(Tiler *t, const CiExpr *index, const CiExpr *row, const CiExpr *col
 static const CiExpr *
 tile_index(Tiler *t, const CiExpr *row, const CiExpr *column)
 {
-    return plus(t, times(t, row, t->size), column);
+    return plus(t, times(t, row, t->pitch), column);
 }
 
 static void
@@ -123,7 +125,7 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     int lanes = t->family->vector_bytes / (int)ci_dtype_size(tile->dtype);
     CiStmts *outside = t->b.to;
     lanes = lanes < CI_TURN_LANES ? lanes : CI_TURN_LANES;
-    if (!has_vectors(tile->dtype)) {
+    if (t->family->threads || !has_vectors(tile->dtype)) {
         move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
         return;
     }
@@ -150,7 +152,8 @@ stage_loads(Tiler *t, const CiStmts *body)
             continue;
         const CiAccess from = stmt->at;
         CiMemory *tile = ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
-                                        CI_SPACE_stack, number(t, (int64_t)t->size * t->size));
+                                        t->family->threads ? CI_SPACE_scratch : CI_SPACE_stack,
+                                        number(t, (int64_t)t->size * t->pitch));
         fill(t, &from, tile);
         for (CiStmt *other = stmt; other; other = other->next) {
             if (other->at.memory != from.memory || other->at.index != from.index)
@@ -234,5 +237,6 @@ ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (t.crossed < 0)
         return;
     t.size = kernel->outer[t.crossed].factor;
+    t.pitch = t.size + (family->threads > 0); /* threads down a column ask different banks */
     make_tiles(&t);
 }

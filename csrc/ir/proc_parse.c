@@ -336,6 +336,7 @@ parse_store(Parser *p, CiStmt *store)
     store->is_in_order = ci_lexer_accept(&p->lex, "in");
     if (store->is_in_order)
         ci_lexer_expect(&p->lex, "order");
+    store->is_atomic = ci_lexer_accept(&p->lex, "atomic");
     parse_live(p, store);
 }
 

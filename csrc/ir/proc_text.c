@@ -128,7 +128,7 @@ print_store(CiText *out, const CiStmt *stmt)
         ci_text_add(out, " %s", ci_op_name(stmt->op));
     print_access(out, &stmt->at);
     print_values(out, " = ", stmt);
-    ci_text_add(out, stmt->is_in_order ? " in order" : "");
+    ci_text_add(out, stmt->is_in_order ? " in order" : stmt->is_atomic ? " atomic" : "");
     print_live(out, stmt);
 }
 

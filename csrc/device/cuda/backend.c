@@ -49,6 +49,7 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .row_bytes = 64 * 1024,
                          .chunk_elements = 16384,
                          .tree_elements = 512,
+                         .tile_rows = 32,
                          .max_buffers = 128,
                          .max_fused_nests = 64,
                          .unroll_limit = CI_SERIAL_LIMIT};

@@ -13,6 +13,7 @@ ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vecto
                              .chains = 1,
                              .threads = CI_CUDA_THREADS,
                              .access_bytes = may_vectorise ? 16 : 1,
+                             .has_atomic = ci_cuda_has_atomic,
                              .has_own_order = true};
     return ci_codegen(kernels, &family, options && options->verify);
 }

@@ -70,6 +70,7 @@ is_race(const CiInterpChecks *checks, CiInterpMark *marks, bool is_store)
         now.thread = is_store ? 0 : SEVERAL;
     bool was_stored = is_other(&marks[0], &now), was_loaded = is_other(&marks[1], &now);
     if (is_store) {
+        was_stored &= !(now.is_atomic && marks[0].is_atomic);
         marks[0] = now;
         return was_stored || was_loaded;
     }
@@ -103,6 +104,7 @@ ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
     const CiInterpAccess *at = &stmt->at;
     int64_t numbers[CI_INTERP_LANES];
     count = at->element > 1 && count > 0 ? 1 : count;
+    r->checks->now.is_atomic = stmt->is_atomic;
     ci_interp_numbers(r, &at->index, ci_formula_evaluate(&at->stride, r->env), numbers, count);
     for (int64_t k = 0; k < count; k++)
         if (!is_fine(r, at->memory, numbers[k], stmt->kind != CI_STMT_let))

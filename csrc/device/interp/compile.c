@@ -255,6 +255,7 @@ make_store(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     to->dtype = type.dtype;
     to->lanes = type.lanes;
     to->at = make_access(c, &stmt->at);
+    to->is_atomic = stmt->is_atomic;
     if (stmt->op != CI_OP_none) {
         to->compute = ci_interp_function(stmt->op, type.dtype);
         find_rounding(to, stmt->op, type.dtype, type.dtype);

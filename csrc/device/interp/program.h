@@ -54,7 +54,7 @@ struct CiInterpStmt {
     int other_slot; /* for, of a pair that meets */
     CiRunMode run;
     CiFormula extent, live, limit;
-    bool has_live, has_limit;
+    bool has_live, has_limit, is_atomic;
     int value, lanes;
     CiDtype dtype; /* of the value made, or stored */
     CiOp op;

@@ -8,6 +8,7 @@
 typedef struct CiInterpMark {
     int32_t loop, epoch;   /* a mark of an earlier loop says nothing; between two barriers */
     int64_t block, thread; /* or several */
+    bool is_atomic;        /* what was stored has been combined at once */
 } CiInterpMark;
 
 typedef struct CiInterpChecks {

@@ -23,6 +23,8 @@ typedef struct CiCDialect {
     const char *(*math)(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
     const char *(*argument)(CiCPrinter *p, const CiMemory *memory);
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
+    /* A store that combines, where several threads may be at one element. */
+    void (*atomic)(CiCPrinter *p, const CiStmt *store);
     /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
     bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */

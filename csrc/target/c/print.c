@@ -105,6 +105,10 @@ ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
         p->dialect->store(p, store);
         return;
     }
+    if (store->is_atomic) {
+        p->dialect->atomic(p, store);
+        return;
+    }
     if (store->op != CI_OP_none) {
         const char *old = ci_format(p->ctx, "old%d", store->args[0]), *names[2] = {old, value};
         CiText text = ci_text_new(p->ctx);

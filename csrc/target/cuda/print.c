@@ -324,6 +324,7 @@ ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
                                        .math = math,
                                        .argument = argument,
                                        .alloc = print_alloc,
+                                       .atomic = ci_cuda_print_atomic,
                                        .thread_element = thread_element,
                                        .home = home};
     CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;

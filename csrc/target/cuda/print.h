@@ -32,6 +32,10 @@ extern const char ci_cuda_lanes_helper[];
 const char *ci_cuda_function(CiContext *ctx, CiOp op, CiDtype dtype);
 void ci_cuda_add_functions(CiText *out, const char *kernels);
 
+/* atomic.c: what threads may combine at one element at once. */
+bool ci_cuda_has_atomic(CiOp op, CiDtype dtype);
+void ci_cuda_print_atomic(CiCPrinter *p, const CiStmt *store);
+
 /* meet.c: parts that threads hold become one that all hold. */
 void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
 /* And each holds what those before it have, too. */
