@@ -36,7 +36,7 @@ find_atomic(const CiFamily *family, CiStmts *block)
 }
 
 /* The only loop of a block behind what it finds there, where its trips are points: those of an outer
- * loop, or of the only one there is. */
+ * loop, or of one that is all there is. */
 static CiStmt *
 find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
 {
@@ -44,8 +44,9 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
     while (loop && (loop->kind == CI_STMT_alloc || loop->kind == CI_STMT_let ||
                     loop->kind == CI_STMT_store))
         loop = loop->next;
+    bool is_all = is_whole && loop == block->first && !ci_kernel_tree(b->proc->kernel);
     bool is_point = loop && loop->kind == CI_STMT_for && !loop->next &&
-                    (is_outer(b->proc, loop) || (is_whole && !ci_kernel_tree(b->proc->kernel)));
+                    (is_outer(b->proc, loop) || is_all);
     bool is_apart = is_point && (loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel) ||
                                  ci_trips_are_apart(b->ctx, &loop->body));
     return is_apart ? loop : NULL;
