@@ -399,6 +399,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
         cx_streams_init(state, module) < 0 ||
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

@@ -142,6 +142,20 @@ object_copy_out(const CiQueue *queue, void *host, const void *device, size_t siz
 }
 
 static int32_t
+object_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
+                   size_t size)
+{
+    CX_CALLBACK_BEGIN();
+    int32_t status =
+        tell(object_of(to), "copy_across",
+             Py_BuildValue("(iNiNnN)", to->index, PyLong_FromVoidPtr(there), from->index,
+                           PyLong_FromVoidPtr((void *)(uintptr_t)here), (Py_ssize_t)size,
+                           stream_of(to)));
+    CX_CALLBACK_END();
+    return status;
+}
+
+static int32_t
 object_synchronize(const CiQueue *queue)
 {
     CX_CALLBACK_BEGIN();
@@ -332,6 +346,8 @@ wrap_object(PyObject *object)
         device->base.properties = object_properties;
     if (has_method(object, "launch"))
         device->base.launch = object_launch;
+    if (has_method(object, "copy_across"))
+        device->base.copy_across = object_copy_across;
     if (has_method(object, "stream_open")) {
         device->base.stream_open = object_stream_open;
         device->base.stream_close = object_stream_close;

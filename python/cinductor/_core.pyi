@@ -607,6 +607,8 @@ def compile_text(
 # a copy in the device's memory
 def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
 def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
+# (bytes, where the first element lies, when they are there); None: there are no such copies
+def device_start_copy(array: np.ndarray) -> tuple[np.ndarray, int, Any] | None: ...
 def device_update(
     array: np.ndarray, copy: np.ndarray
 ) -> None: ...  # what device_numpy gave goes back

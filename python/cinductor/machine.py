@@ -139,6 +139,7 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
         copy_in(index, address, host, stream)         host: a memoryview of bytes to be read
         copy_out(index, address, host, stream)        to be written
         synchronize(index, stream)
+        copy_across(index, address, from_index, from_address, size, stream),
         count() -> int, properties(index) -> (name, bytes, units), launch(index, kernel, stream),
         stream_open(index) and stream_close, event_open, event_close, event_record, event_wait,
         event_synchronize(index, what, stream): where it has such things

@@ -91,6 +91,12 @@ class Array:
         """A copy in host memory; waits for what computes it."""
         return _core.device_numpy(self._handle)
 
+    def start_copy(self) -> HostCopy:
+        """Begins a copy to host memory without waiting for it, behind what computes the array; its `numpy()`
+        waits. Raises MemoryError where there is no host memory that the device reaches by itself.
+        """
+        return HostCopy(self)
+
     def item(self, *where: int) -> Any:
         """One element as a Python number. Raises ValueError where there are others."""
         return self.numpy().item(*where)
@@ -203,6 +209,27 @@ class Array:
         array = run(np.copy, self) if copy else self
         is_versioned = max_version is not None and max_version[0] >= 1
         return _core.dlpack_give(array._handle, stream, is_versioned)
+
+
+class HostCopy:
+    """A copy on its way to the host; made by `Array.start_copy`. Of a device without such copies it is there
+    at once.
+    """
+
+    __slots__ = ("_array", "_started")
+
+    def __init__(self, array: Array) -> None:
+        self._started = _core.device_start_copy(array._handle)
+        self._array = array if self._started else array.numpy()
+
+    def numpy(self) -> np.ndarray:
+        """The array, when it is there; the same one each time. Raises DeviceError for what went wrong."""
+        if self._started is not None:
+            (data, offset, event), like = self._started, self._array._handle
+            event.synchronize()
+            self._array = np.ndarray(like.shape, like.dtype, data, offset, like.strides)
+            self._started = None
+        return self._array
 
 
 def identity(item: Any) -> Any:
