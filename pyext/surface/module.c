@@ -307,6 +307,7 @@ static PyMethodDef module_methods[] = {
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
+    {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},

@@ -6,6 +6,7 @@
  * capsules "cinductor.CiCompiler". */
 #include "surface/register.h"
 
+#include "device/toolkit.h"
 #include "state/device_array.h"
 
 #define DEVICE_CAPSULE "cinductor.CiDevice"
@@ -416,4 +417,11 @@ cx_register_device(PyObject *module, PyObject *args)
 done:
     Py_XDECREF(capsule);
     return result;
+}
+
+PyObject *
+cx_toolkit(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyCapsule_New((void *)(uintptr_t)&ci_toolkit, "cinductor.CiToolkit", NULL);
 }

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     )
     from .covered import Coverage as Coverage
     from .exporting import Program as Program
-    from .machine import Device, device, devices, register_device
+    from .machine import Device, device, devices, register_device, toolkit
     from .profiling import KernelProfile as KernelProfile
     from .report.explanation import Explanation as Explanation
 
@@ -120,6 +120,7 @@ __all__ = [
     "stats",
     "synchronize",
     "to_device",
+    "toolkit",
     "while_loop",
 ]
 
@@ -249,7 +250,7 @@ def get_include() -> str:
 
 # What is not imported until it is asked for, by where it is.
 PLACES = {
-    **dict.fromkeys(("Device", "devices", "device", "register_device"), "machine"),
+    **dict.fromkeys(("Device", "devices", "device", "register_device", "toolkit"), "machine"),
     **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
     **dict.fromkeys(
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),

@@ -111,6 +111,13 @@ def get_include() -> str:
     return str(installed if installed.is_dir() else here.parents[1] / "csrc")
 
 
+def toolkit() -> Any:
+    """What the core lends to a compiler from outside, a capsule "cinductor.CiToolkit" of the struct in
+    `device/toolkit.h`: passes over procs, printers of C-like languages.
+    """
+    return _core.toolkit()
+
+
 def devices(name: str | None = None) -> list[Device]:
     """Those of the machine that can be used, all or of one kind; the processor comes first.
 
