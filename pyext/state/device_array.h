@@ -16,6 +16,15 @@ typedef struct CxDeviceMemory {
     PyObject *owner;  /* of memory that is somebody else's, else NULL */
 } CxDeviceMemory;
 
+/* The base of cinductor.Array; its handle is an ndarray whose memory is a device's. */
+typedef struct CxDeviceArray {
+    PyObject_HEAD PyObject *handle, *weakrefs;
+} CxDeviceArray;
+
+extern PyType_Spec cx_device_object_spec;
+/* A cinductor.Array; takes the handle's reference. */
+PyObject *cx_device_array_object(CxState *state, PyObject *handle);
+PyObject *cx_set_array_type(PyObject *module, PyObject *args);
 extern PyType_Spec cx_device_memory_spec;
 extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);

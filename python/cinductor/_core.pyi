@@ -552,6 +552,7 @@ class CompiledFunction:
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
         right; None: no call any more.
@@ -619,6 +620,13 @@ def device_properties(device: str) -> tuple[str, int, int, int]: ...  # name, by
 def register_device(device: Any, compilers: tuple[Any, ...]) -> str: ...
 def toolkit() -> Any: ...  # a capsule
 
+class DeviceArray:
+    """What has an array of a device's memory."""
+
+    _handle: np.ndarray
+    def __new__(cls, handle: np.ndarray) -> DeviceArray: ...
+
+def set_array_type(type: type, leave: Any) -> None: ...
 @final
 class DeviceMemory:
     """What owns an array's memory on a device."""

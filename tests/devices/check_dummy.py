@@ -358,6 +358,56 @@ def test_a_namespace():
     np.testing.assert_array_equal(xp.sum(made, axis=0).numpy(), (X + 1).sum(axis=0))
 
 
+def test_calls_like_one_before_ask_nothing_of_python(monkeypatch):
+    """Compiled functions and operators: what has been answered once is answered in C, on whichever card."""
+    from cinductor.arrays import calls
+
+    f = cinductor.compile(lambda a, b, k: (a, a + b * k, [a[0]]))
+    g = cinductor.compile(lambda a, b: (b, a - b))
+    h = cinductor.compile(lambda a, b: {"sum": a + b})
+    arrays = [cinductor.to_device(X, name) for name in ("dummy", "dummy:1")]
+    for a in arrays:
+        for b in arrays:
+            f(a, b, 2.0), g(a, b), h(a, b), a * b
+        a + 1.5, 1.5 - a, -a, a > 0, a @ a.T
+    seen = []
+    monkeypatch.setattr(calls, "call_ours", lambda *args: seen.append(args) or "python")
+    for a in arrays:
+        for b in arrays:
+            second, difference = g(a, b)
+            assert second is b and difference.device == a.device and not difference.numpy().any()
+            assert ((a * b).numpy() == X * X).all() and (a * b).device == a.device
+            same, total, [row] = f(a, b, 3.0)
+            assert same is a and (total.numpy() == X + X * 3).all() and (row.numpy() == X[0]).all()
+            assert (h(a, b)["sum"].numpy() == X + X).all()
+        for got, want in ((a + 2.5, X + 2.5), (2.5 - a, 2.5 - X), (-a, -X), (a > 0, X > 0), (a @ a.T, X @ X.T)):
+            assert type(got) is cinductor.Array and np.allclose(got.numpy(), want)
+    assert not seen
+    assert g(arrays[0], np.float64(2)) == "python" and g(arrays[0], b=arrays[1]) == "python"
+
+
+def test_what_fails_in_such_calls():
+    f = cinductor.compile(lambda x, k: (x[k] * 2, x))
+    x, k = cinductor.to_device(np.arange(5.0), DEVICE), cinductor.to_device(np.array([1, 3]), DEVICE)
+    f(x, k)
+    assert f(x, k)[1] is x
+    k[0] = 9
+    with pytest.raises(IndexError, match="an index is out of bounds"):
+        f(x, k)
+    k[0] = -1
+    assert f(x, k)[0].tolist() == [8.0, 6.0]
+    dummy.set_failing("launch")
+    with pytest.raises(cinductor.DeviceError, match="(?s)told to fail in launch.*called with x: float64"):
+        f(x, k)
+    dummy.set_failing(None)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        f(x)
+    with pytest.raises(TypeError, match="made by cinductor.to_device"):
+        cinductor.Array(np.ones(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        f(x, k)[0] + cinductor.to_device(np.ones(7), DEVICE)
+
+
 # --- streams and memory ---------------------------------------------------------------------------
 
 

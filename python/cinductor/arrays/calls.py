@@ -153,7 +153,7 @@ def call_on_host(
     return rebuild(result, leave)
 
 
-def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with arrays of a device among its arguments, ours or those of other packages: results are of
     the kind of the first of these.
     """
@@ -176,12 +176,12 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return given[0] if given else backs[0](value)
 
     args, kwargs = rebuild(args, enter), rebuild(kwargs, enter)
-    result = call_ours(job, args, kwargs)
+    result = call_ours(job, compiled, args, kwargs)
     return rebuild(result, leave) if backs else result
 
 
-def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with Arrays among its arguments."""
+def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with Arrays among its arguments. Calls like it are then answered without coming here."""
     devices = devices_of(job, args, kwargs)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
     name = "device_twin"
@@ -210,14 +210,18 @@ def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
-        result = twin_of(job, devices, name)(*inner, **inner_kwargs)
+        twin = twin_of(job, devices, name)
+        result = twin(*inner, **inner_kwargs)
     except _core.CheckFailed as failure:
         if INDEX in str(failure):
             raise IndexError(f"{job.name}: {failure}") from None
         raise
     except _core.QuickerOnHost:
         quicker.add(likeness_of(args, kwargs))
-        return call_ours(job, args, kwargs)
+        compiled.note_twin(None, ())
+        return call_ours(job, compiled, args, kwargs)
     finally:
         _core.set_stance(before)
+    if not (quicker or kwargs):
+        compiled.note_twin(twin, args)
     return rebuild(result, leave)
