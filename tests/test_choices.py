@@ -56,3 +56,65 @@ def test_the_environment_is_checked(monkeypatch):
         cinductor.config.reload()
     monkeypatch.undo()
     cinductor.config.reload()
+
+
+# --- heuristics -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nobody_decides():
+    yield
+    cinductor.register_heuristics("cpu", None)
+
+
+def test_heuristics_decide_by_facts(nobody_decides):
+    """By what is captured; the option goes first; results keep their bits, and programs that there are stay."""
+    told = []
+
+    def decide(name, facts):
+        told.append((name, facts))
+        return {"split_elements": 256, "least_subtree": 64}.get(name) if facts.arrays[0][0][1] > 1000 else None
+
+    plain = kernels()
+    before = compile(spread)
+    before(X)
+    cinductor.register_heuristics("cpu", decide)
+    split = kernels()
+    assert plain != split and "split into" in split
+    assert {name for name, _ in told} == {choice.name for choice in cinductor.list_choices()}
+    facts = told[0][1]
+    assert facts.device == cinductor.Device("cpu") and facts.function == "spread"
+    assert facts.arrays == (((8, 4096), np.dtype("f8")),)
+    told.clear()
+    for got, expected in zip(compile(spread)(X), spread(X)):
+        np.testing.assert_array_equal(got, expected)
+    before(X)
+    assert len(told) == len(cinductor.list_choices())  # of the new program alone
+    assert kernels(options={"choices": "split_elements=65536, least_subtree=16384"}) == plain
+    cinductor.register_heuristics("cpu", None)
+    assert kernels() == plain
+
+
+@pytest.mark.parametrize("answer", [0, -3, 2.5, "8", True])
+def test_what_is_no_value_of_a_heuristic(answer, nobody_decides):
+    cinductor.register_heuristics("cpu", lambda name, facts: answer if name == "near_lines" else None)
+    with pytest.raises(ValueError, match=f"heuristics of device 'cpu' give {answer!r} for 'near_lines'; allowed"):
+        compile(spread)(X)
+    cinductor.register_heuristics("cpu", None)
+    assert compile(spread)(X) == spread(X)
+
+
+def test_a_heuristic_that_raises(nobody_decides):
+    def decide(name, facts):
+        raise KeyError("my own mistake")
+
+    cinductor.register_heuristics("cpu", decide)
+    with pytest.raises(KeyError, match="my own mistake"):
+        compile(spread)(X)
+
+
+def test_who_registers_no_heuristic():
+    with pytest.raises(ValueError, match="there is no device 'gpu'; there are: cpu, cuda"):
+        cinductor.register_heuristics("gpu", print)
+    with pytest.raises(TypeError, match="heuristics are a function"):
+        cinductor.register_heuristics("cpu", 3)

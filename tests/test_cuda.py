@@ -65,6 +65,12 @@ def check(plain_core):
     return run
 
 
+def card_count():
+    import cinductor
+
+    return len(cinductor.devices("cuda"))
+
+
 def write(folder, texts):
     paths = []
     for name, text in texts:
@@ -356,6 +362,60 @@ def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
     """They run there and say why; arrays of the device are copied when that pays."""
     (tmp_path / "offload.py").write_text(OFFLOAD)
     assert "offload [0, 1]" in card(tmp_path / "offload.py")
+
+
+TWO = """
+import ctypes, gc
+import numpy as np, cinductor
+
+fake = ctypes.CDLL("libcuda.so.1") if FAKE else None
+
+def launches():
+    return [fake.fake_launches_on(k) for k in range(2)] if FAKE else [0, 0]
+
+def f(a, b):
+    a += 1
+    return a * 2 - b, b.sum(axis=0), np.exp(b), a
+
+big, row = np.linspace(0, 1, 96).reshape(12, 8), np.linspace(1, 2, 8)
+for first, second, x, y, where in (
+    (0, 1, big, row, [2, 1]), (1, 0, big, row, [1, 2]), (1, 0, row, big, [2, 1]), (0, 1, row, big, [1, 2]),
+    (1, 1, big, row, [0, 2]), (0, 0, big, big, [2, 0]),
+):
+    a, b = cinductor.to_device(x, f"cuda:{first}"), cinductor.to_device(y, f"cuda:{second}")
+    compiled = cinductor.compile(f)
+    compiled(cinductor.to_device(x, f"cuda:{first}"), b)
+    before = launches()
+    got, want = compiled(a, b), f(x.copy(), y.copy())
+    made = [now - then for now, then in zip(launches(), before)]
+    print("ok" if not FAKE or (made[0] > 0, made[1] > 0) == (where[0] > 0, where[1] > 0) else "wrong", first, second, made)
+    assert got[3] is a and got[1].device == got[2].device == b.device
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g.numpy(), w, rtol=1e-14)
+if FAKE:
+    across, peers = fake.fake_count(b"across"), fake.fake_count(b"peers")
+    print("ok" if across >= 4 and peers == PEERS else "wrong", "across", across, "peers", peers)
+x = cinductor.to_device(big, "cuda:1")
+copy = (x + 1).start_copy()
+print("ok" if np.array_equal(copy.numpy(), big + 1) and (not FAKE or fake.fake_count(b"pinned") == 1) else "wrong", "pinned")
+del copy
+gc.collect()
+print("ok" if not FAKE or fake.fake_count(b"pinned") == 0 else "wrong", "pinned again")
+there = cinductor.to_device(big, "cuda")
+print("ok" if np.array_equal(cinductor.to_device(there, "cuda:1").numpy(), big) else "wrong", "moved")
+"""
+
+
+@pytest.mark.parametrize("peers", [2, 0])
+def test_two_cards(card, tmp_path, peers):
+    """Kernels run where the data are, never with memory of the other card; copies go from card to card. The driver
+    without a card refuses memory, functions and streams of another context."""
+    (tmp_path / "two.py").write_text(f"FAKE, PEERS = {not RUNS}, {peers}\n" + TWO)
+    if RUNS and (card_count() < 2 or not peers):
+        pytest.skip("one card" if peers else "cards are what they are")
+    lines = card(tmp_path / "two.py", FAKE_CUDA_COUNT="2", **({} if peers else {"FAKE_CUDA_NO_PEERS": "1"}))
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert lines and not failed, "\n".join(failed)
 
 
 @pytest.mark.parametrize("library", ["cublas", "own"])

@@ -5,22 +5,24 @@ import subprocess
 import sys
 import sysconfig
 
+import pytest
 from conftest import ROOT
 
 import cinductor
 
 
-def test_the_dummy_device(tmp_path):
-    """examples/dummy_device is built as another package would, and passes tests/devices."""
-    package = tmp_path / "cinductor_dummy"
+@pytest.mark.parametrize("name", ["dummy", "scratchpad"])
+def test_devices_from_outside(name, tmp_path):
+    """A folder of examples is built as another package would be, and passes its file of tests/devices."""
+    package = tmp_path / f"cinductor_{name}"
     package.mkdir()
-    source = ROOT / "examples" / "dummy_device" / "cinductor_dummy"
+    source = ROOT / "examples" / f"{name}_device" / package.name
     (package / "__init__.py").write_text((source / "__init__.py").read_text())
     command = ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread"]
     folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
-    subprocess.run([*command, *folders, source / "_dummy.c", "-o", package / "_dummy.so"], check=True)
+    subprocess.run([*command, *folders, source / f"_{name}.c", "-o", package / f"_{name}.so"], check=True)
     path = os.pathsep.join([str(tmp_path), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
-    checks = ROOT / "tests" / "devices" / "check_dummy.py"
+    checks = ROOT / "tests" / "devices" / f"check_{name}.py"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", checks],
         env={**os.environ, "PYTHONPATH": path},

@@ -17,7 +17,8 @@
 typedef struct Job {
     CiRequest *request;
     CiContext *ctx;
-    CiExecutable *executable;
+    CiProgramDevice devices[CI_MAX_DEVICES]; /* what is built for each */
+    int ndevices;
     int64_t lap; /* when the level being timed began */
 } Job;
 
@@ -174,7 +175,10 @@ static CiLoops *
 lower(Job *job)
 {
     CiRequest *request = job->request;
-    CiLowerOptions options = {.inline_limit = (int)request->options->inline_limit,
+    const CiDevice *device = request->queue.backend->device;
+    CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
+                              .takes_extern = device->takes_extern,
+                              .inline_limit = (int)request->options->inline_limit,
                               .own_order = request->queue.backend->compiler->has_own_order ||
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);
@@ -279,19 +283,47 @@ wrap(Job *job, CiKernels *kernels)
     return wrapper;
 }
 
+/* Kernels with loops, in regions too. */
+static bool
+runs_on(const CiKernels *kernels, int device)
+{
+    for (int i = 0; kernels && i < kernels->nkernels; i++) {
+        const CiKernel *kernel = kernels->kernels[i];
+        if (ci_kernel_has_loops(kernel) && kernel->device == device)
+            return true;
+        for (int k = 0; kernel->region && k < 2; k++)
+            if (runs_on(kernel->inner[k], device))
+                return true;
+    }
+    return false;
+}
+
+static void
+find_devices(Job *job, const CiKernels *kernels)
+{
+    job->ndevices = ci_loops_device_count(kernels->loops);
+    for (int k = 0; k < job->ndevices; k++) {
+        job->devices[k].queue = job->request->queue;
+        job->devices[k].queue.index += k;
+    }
+}
+
 static void
 build(Job *job, CiKernels *kernels)
 {
     CiRequest *request = job->request;
     const CiCompiler *compiler = request->queue.backend->compiler;
+    find_devices(job, kernels);
     if (request->info.kernels == 0)
         return;
     if (compiler->lower)
         SHOW(job, "procs", ci_procs_print(&text, compiler->lower(kernels, request->options)));
     if (compiler->emit)
         SHOW(job, "source", compiler->emit(&text, kernels, request->options));
-    job->executable =
-        compiler->build(job->ctx, &request->queue, kernels, request->options, &request->info.build);
+    for (int k = 0; k < job->ndevices; k++)
+        if (runs_on(kernels, k))
+            job->devices[k].executable = compiler->build(job->ctx, &job->devices[k].queue, kernels,
+                                                         request->options, &request->info.build);
 }
 
 static void
@@ -307,7 +339,7 @@ compile_body(CiContext *ctx, void *arg)
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);
-    CiStatus status = ci_program_open(wrapper, request->options, &request->queue, job->executable,
+    CiStatus status = ci_program_open(wrapper, request->options, job->devices, job->ndevices,
                                       &request->program, message, sizeof message);
     if (status)
         ci_fail(ctx, status, "%s", message);
@@ -321,8 +353,9 @@ ci_compile(CiRequest *request)
     request->program = NULL;
     request->info = (CiCompileInfo){0};
     CiStatus status = ci_protect(job.ctx, compile_body, &job);
-    if (status && job.executable)
-        job.executable->close(job.executable);
+    for (int k = 0; status && k < job.ndevices; k++)
+        if (job.devices[k].executable)
+            job.devices[k].executable->close(job.devices[k].executable);
     request->info.total_ms = (double)(ci_os_time_ns() - start) * 1e-6;
     return status;
 }

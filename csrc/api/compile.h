@@ -13,7 +13,8 @@ typedef struct CiCompileInfo {
 typedef struct CiRequest {
     CiGraph *graph; /* changed by the passes */
     const CiOptions *options;
-    CiQueue queue;    /* its runtime outlives the program */
+    CiQueue queue;    /* of device 0; others of the same kind have the next indices; its runtime
+                         outlives the program */
     bool host_arrays; /* for devices with memory of their own: see runtime/program.h */
     /* Called with each level's text ("graph", each pass's name, "ranges", "loops", "kernels",
      * "wrapper": the Python source, "json": the same lines, "procs", "source") when not NULL. Must

@@ -47,6 +47,9 @@ is_whole(const CiDevice *device)
     if (has_memory &&
         !(device->release && device->copy_in && device->copy_out && device->synchronize))
         return false;
+    if ((device->host_allocate || device->copy_out_start) &&
+        !(has_streams && device->host_allocate && device->host_release && device->copy_out_start))
+        return false;
     if (has_streams && !(device->stream_close && device->event_open && device->event_close &&
                          device->event_record && device->event_wait && device->event_synchronize))
         return false;

@@ -122,7 +122,7 @@ typedef struct CiDeviceProperties {
     int units;      /* multiprocessors or cores */
 } CiDeviceProperties;
 
-#define CI_DEVICE_ABI 1
+#define CI_DEVICE_ABI 2
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -147,6 +147,16 @@ struct CiDevice {
     /* To the host, when what the stream does is done: `host` may be read as soon as this returns.
      */
     int32_t (*copy_out)(const CiQueue *queue, void *host, const void *device, size_t size);
+    /* Memory of the host that copies reach while nobody waits for them. NULL: there is none. */
+    int32_t (*host_allocate)(const CiQueue *queue, size_t size, void **block);
+    void (*host_release)(const CiQueue *queue, void *block, size_t size);
+    /* copy_out that does not wait, into such memory: it may be read behind an event of the queue's
+     * stream. NULL where there is no host_allocate. */
+    int32_t (*copy_out_start)(const CiQueue *queue, void *host, const void *device, size_t size);
+    /* From memory of the device of the one queue to that of the other, both of this struct; in the
+     * order of to's stream, which has been made to wait for from's. NULL: through the host. */
+    int32_t (*copy_across)(const CiQueue *from, const CiQueue *to, void *there, const void *here,
+                           size_t size);
     /* Waits for all that the queue's stream was given; without a stream, that any of the device's
      * was. */
     int32_t (*synchronize)(const CiQueue *queue);
@@ -276,6 +286,15 @@ void ci_memory_forget_peak(const CiQueue *queue);
 int32_t ci_memory_give_back(const CiQueue *queue);
 /* At most `limit` bytes (0: any number), `keep` of them kept for later (-1: as it was). */
 int32_t ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep);
+
+/* ---- between devices: across.c ---- */
+
+/* What the later queue's stream is given from now on waits for what the first one's has; both are
+ * of one struct. Devices without events have one stream each, which is waited for. */
+int32_t ci_device_order(const CiQueue *first, const CiQueue *later);
+/* Behind what both streams have, before what they are given from now on. */
+int32_t ci_device_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
+                              size_t size);
 
 /* launch of the device or the executable. */
 int32_t ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);

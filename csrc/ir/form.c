@@ -258,6 +258,24 @@ ci_form_parse_type(CiSym *sym, CiLexer *lex)
     return type;
 }
 
+void
+ci_form_print_device(CiText *out, int device)
+{
+    if (device)
+        ci_text_add(out, " on %d", device);
+}
+
+int
+ci_form_parse_device(CiLexer *lex)
+{
+    if (!ci_lexer_accept(lex, "on"))
+        return 0;
+    int64_t device = ci_lexer_expect_int(lex);
+    if (device < 0 || device >= CI_MAX_DEVICES)
+        ci_lexer_fail(lex, "devices are numbered from 0 to %d", CI_MAX_DEVICES - 1);
+    return (int)device;
+}
+
 const char *
 ci_form_parse_name(CiLexer *lex)
 {

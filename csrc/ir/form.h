@@ -37,6 +37,9 @@ typedef struct CiFormType {
 void ci_form_enter(CiLexer *lex, int *depth);
 void ci_form_leave(CiLexer *lex, int *depth);
 CiFormType ci_form_parse_type(CiSym *sym, CiLexer *lex);
+/* ` on 1` behind what is of a device of another number than 0. */
+void ci_form_print_device(CiText *out, int device);
+int ci_form_parse_device(CiLexer *lex);
 /* Expressions up to (not including) the closing token; arena-owned. */
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */

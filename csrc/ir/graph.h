@@ -59,6 +59,8 @@
 #include "sym/shape_env.h"
 
 #define CI_MAX_RANK 32
+/* Of one kind, that one program may be for. */
+#define CI_MAX_DEVICES 16
 
 typedef enum CiKind { CI_KIND_array, CI_KIND_scalar, CI_KIND_python } CiKind;
 
@@ -129,6 +131,7 @@ struct CiNode {
     CiConst value;              /* const */
     int index;                  /* input, param: parameter number; result: result number */
     const char *name;           /* input: in0, in1…; check: what does not hold; else NULL */
+    int device;                 /* input: number of the device that it lives on; see ir/loop.h */
     const CiExtern *ext;        /* extern kinds */
     bool is_combined;           /* scatter: values are combined with what is there, by `combine` */
     CiOp combine;

@@ -527,6 +527,7 @@ parse_inputs(Parser *p)
                 ci_layout_dense_strides(p->g->ctx, p->g->sym, type.rank, type.sizes, type.order);
         CiNode *input =
             ci_graph_input(p->g, type.dtype, type.kind, type.rank, type.sizes, type.strides);
+        input->device = ci_form_parse_device(&p->lex);
         if (strcmp(name, input->name) != 0)
             ci_lexer_fail(&p->lex, "input number %d is called %s", input->index, input->name);
         ci_map_put(p->values, CI_KEY(input->name), input);

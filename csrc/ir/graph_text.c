@@ -163,6 +163,7 @@ print_input(Printer *p, const CiGraph *g, int k)
         ci_form_print_exprs(p->out, node->rank, g->strides[k], p->met);
         ci_text_add(p->out, "]");
     }
+    ci_form_print_device(p->out, node->device);
 }
 
 /* ---- nodes ---- */

@@ -144,6 +144,7 @@ typedef struct CiPlacement {
 struct CiKernel {
     int id;
     const char *name;           /* k0 */
+    int device;                 /* number of the one that it runs on */
     CiExternItem *ext;          /* a library call instead of loops; all below empty */
     CiCheckItem *check;         /* or what the host reads and checks */
     CiRegion *region;           /* a loop or branch around kernels */

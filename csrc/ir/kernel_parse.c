@@ -372,6 +372,7 @@ parse_region(CiLoopParser *p, const CiTarget *target, CiKernel *kernel)
 {
     CiLexer *lex = &p->lex;
     CiRegion *region = kernel->region = CI_NEW(lex->ctx, CiRegion);
+    region->device = kernel->device;
     int outside = p->nscope;
     region->kind = CI_ITEM_for;
     if (ci_lexer_accept(lex, "loop")) {
@@ -414,8 +415,10 @@ parse_kernel(CiLoopParser *p, const CiTarget *target)
     kernel->name = ci_lexer_expect_name(lex);
     kernel->id = (int)strtol(kernel->name + 1, NULL, 10);
     ci_lexer_expect(lex, ":");
+    kernel->device = ci_form_parse_device(lex);
     if (ci_lexer_accept(lex, "extern")) {
         kernel->ext = ci_loop_parse_extern(p);
+        kernel->ext->device = kernel->device;
         ci_lexer_expect(lex, "->");
         kernel->ext->result = ci_loop_find_buffer(p);
         kernel->ext->loc = ci_form_parse_loc(lex);

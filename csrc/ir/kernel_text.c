@@ -339,7 +339,9 @@ static void
 print_kernel(CiText *out, const CiKernel *kernel)
 {
     ci_text_indent(out);
-    ci_text_add(out, "%s: ", kernel->name);
+    ci_text_add(out, "%s:", kernel->name);
+    ci_form_print_device(out, kernel->device);
+    ci_text_add(out, " ");
     if (kernel->check) {
         ci_loop_print_check(out, kernel->check);
     } else if (kernel->ext) {

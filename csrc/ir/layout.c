@@ -534,3 +534,15 @@ ci_layout_axis(CiGraph *g, int axis, int rank)
                 rank);
     return axis < 0 ? axis + rank : axis;
 }
+
+bool
+ci_layout_is_dense(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes,
+                   const CiExpr *const *strides)
+{
+    const int8_t *order = ci_layout_order_of_strides(ctx, sym, rank, sizes, strides);
+    const CiExpr *const *dense = ci_layout_dense_strides(ctx, sym, rank, sizes, order);
+    for (int axis = 0; axis < rank; axis++)
+        if (dense[axis] != strides[axis] && !ci_expr_equals_const(sizes[axis], 1))
+            return false;
+    return true;
+}

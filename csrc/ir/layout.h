@@ -14,6 +14,9 @@ const CiExpr *const *ci_layout_dense_strides(CiContext *ctx, CiSym *sym, int ran
  */
 const int8_t *ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank,
                                          const CiExpr *const *sizes, const CiExpr *const *strides);
+/* One run of bytes, in the order that its strides imply. */
+bool ci_layout_is_dense(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes,
+                        const CiExpr *const *strides);
 /* The order NumPy gives a new result of a ufunc over these operands. */
 const int8_t *ci_layout_broadcast_order(CiContext *ctx, int rank, const CiExpr *const *sizes,
                                         int nargs, CiNode *const *args);

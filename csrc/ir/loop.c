@@ -17,6 +17,15 @@ ci_loops_new(CiContext *ctx, CiSym *sym, const char *name)
     return loops;
 }
 
+int
+ci_loops_device_count(const CiLoops *loops)
+{
+    int count = 1;
+    for (int k = 0; k < loops->nbuffers; k++)
+        count = loops->buffers[k]->device >= count ? loops->buffers[k]->device + 1 : count;
+    return count;
+}
+
 static const CiExpr *const *
 copy_exprs(CiContext *ctx, int count, const CiExpr *const *exprs)
 {

@@ -80,6 +80,8 @@ typedef struct CiBuffer {
     int rank;
     const CiExpr *const *sizes;
     const CiExpr *const *strides; /* in elements; temps are dense, in some order */
+    int device; /* number, among the program's devices, of the one whose memory it is; of a temp known
+                   when kernels are */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
     bool is_private; /* a temp that one kernel alone makes and reads; memory, for it is no bounded
@@ -141,6 +143,7 @@ typedef struct CiNest {
     bool is_combined;    /* by `combine`, with what is there */
     CiOp combine;
     bool is_distinct; /* place: no element is stored twice */
+    int device;       /* that it runs on: decided by the scheduler */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;
 } CiNest;
@@ -155,6 +158,7 @@ typedef struct CiExternItem {
     const CiExpr *const **strides;
     int noperands;
     CiBuffer *result;
+    int device; /* that does it, where one does: decided by the scheduler */
     CiLoc loc;
 } CiExternItem;
 
@@ -180,6 +184,7 @@ typedef struct CiItems {
  * buf1, buf2`. */
 typedef struct CiRegion {
     CiItemKind kind; /* for, while, if */
+    int device;      /* that all in it runs on: decided by the scheduler */
     const CiExpr *var, *extent;
     CiBuffer *condition;
     CiItems condition_items; /* while: run before each test */
@@ -247,6 +252,8 @@ ci_fold_runs_across(CiFoldOrder order)
 {
     return order.kind == CI_FOLD_rows || (order.kind == CI_FOLD_pairwise && !order.ninner);
 }
+/* One more than the highest number of a device that a buffer is of. */
+int ci_loops_device_count(const CiLoops *loops);
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
 CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                               const CiExpr *const *sizes, const CiExpr *const *strides);

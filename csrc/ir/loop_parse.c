@@ -59,6 +59,7 @@ ci_loop_parse_declaration(CiLoopParser *p, const char *name, bool is_input)
     CiBuffer *buffer =
         ci_loops_add_buffer(p->loops, kind, type.dtype, type.rank, type.sizes, type.strides);
     buffer->name = name;
+    buffer->device = ci_form_parse_device(&p->lex);
     ci_map_put(p->buffers, CI_KEY(name), buffer);
     return buffer;
 }

@@ -140,11 +140,12 @@ ci_loop_print_declaration(CiText *out, const CiLoops *loops, const CiBuffer *buf
     ci_text_add(out, "%s: ", buffer->name);
     ci_form_print_type(out, buffer->kind == CI_BUFFER_scalar ? CI_KIND_python : CI_KIND_array,
                        buffer->dtype, buffer->rank, buffer->sizes, NULL, NULL);
-    if (is_dense)
-        return;
-    ci_text_add(out, " strides [");
-    ci_form_print_exprs(out, buffer->rank, buffer->strides, NULL);
-    ci_text_add(out, "]");
+    if (!is_dense) {
+        ci_text_add(out, " strides [");
+        ci_form_print_exprs(out, buffer->rank, buffer->strides, NULL);
+        ci_text_add(out, "]");
+    }
+    ci_form_print_device(out, buffer->device);
 }
 
 void

@@ -188,6 +188,7 @@ add_inputs(CiLowering *low)
                                           home.strides);
         home.buffer->input = k;
         home.buffer->name = node->name;
+        home.buffer->device = node->device;
         ci_lowering_state(low, node)->home = home;
     }
     low->loops->ninputs = graph->ninputs;

@@ -8,6 +8,10 @@
 typedef struct CiLowerOptions {
     int inline_limit; /* ops a body may reach before a value gets a buffer */
     bool own_order;   /* folds of floats are in our own order, not in NumPy's */
+    /* Arguments are in the memory of devices, which do these library calls themselves (NULL: none); the
+     * host does the others, with copies, each of one dense run of bytes. */
+    bool packs_operands;
+    bool (*takes_extern)(const CiExternItem *item);
 } CiLowerOptions;
 
 CiLoops *ci_lower(CiGraph *graph, const CiLowerOptions *options);

@@ -125,6 +125,28 @@ add_operand(CiLowering *low, CiExternItem *item, CiNode *node)
     item->strides[n] = strides;
 }
 
+/* What the host will do has no operand in an argument that is no dense run of bytes: such a one is
+ * packed where it lives, and that is copied. */
+static void
+pack_operands(CiLowering *low, CiExternItem *item, const CiNode *node)
+{
+    if (!low->options->packs_operands ||
+        (low->options->takes_extern && low->options->takes_extern(item)))
+        return;
+    for (int k = 0; k < item->noperands; k++) {
+        const CiBuffer *buffer = item->operands[k];
+        CiNode *value = node->args[k];
+        if (buffer->kind != CI_BUFFER_input ||
+            ci_layout_is_dense(low->ctx, low->sym, buffer->rank, buffer->sizes, buffer->strides))
+            continue;
+        CiHome home = ci_lowering_new_home(low, value);
+        ci_lowering_store(low, value, value, value, home);
+        item->operands[k] = home.buffer;
+        item->offsets[k] = ci_expr_const(low->sym, 0);
+        item->strides[k] = home.strides;
+    }
+}
+
 void
 ci_lowering_extern(CiLowering *low, CiNode *node)
 {
@@ -140,6 +162,7 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
     item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
     for (int k = 0; k < node->nargs; k++)
         add_operand(low, item, node->args[k]);
+    pack_operands(low, item, node);
     CiHome home = ci_lowering_make_home(low, node);
     item->result = home.buffer;
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};

@@ -19,7 +19,6 @@
 typedef struct Frame {
     CiProgram *program;
     CiCall *call;
-    CiQueue queue; /* the program's, with the call's stream */
     void **slots;
     void **arguments;      /* of the launch or extern being made */
     const int64_t *values; /* the table, or the program's own when nothing varies */
@@ -27,15 +26,24 @@ typedef struct Frame {
     const int64_t **rows;
     unsigned flags;
     unsigned turns;
+    CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
 } Frame;
 
-static int32_t
-take_memory(const CiQueue *queue, bool on_host, int64_t bytes, void **block)
+/* Of the device whose side it is; NULL: memory is the host's. */
+static const CiQueue *
+queue_of(const Frame *frame, CiSide side)
 {
-    const CiDevice *device = queue->backend->device;
-    if (!on_host && device->allocate)
+    const CiQueue *queue = &frame->queues[side == CI_SIDE_host ? 0 : side - CI_SIDE_device];
+    return side == CI_SIDE_host || !queue->backend->device->allocate ? NULL : queue;
+}
+
+static int32_t
+take_memory(const Frame *frame, CiSide side, int64_t bytes, void **block)
+{
+    const CiQueue *queue = queue_of(frame, side);
+    if (queue)
         return ci_device_allocate(queue, (size_t)bytes, block);
-    *block = ci_allocator_take(queue->runtime->allocator, (size_t)bytes);
+    *block = ci_allocator_take(frame->queues[0].runtime->allocator, (size_t)bytes);
     return *block ? CI_OK : CI_ERR_MEMORY;
 }
 
@@ -45,11 +53,11 @@ give_slot(const Frame *frame, int slot)
     const CiProgram *program = frame->program;
     const CiPlanSlot *plan = &program->slots[slot];
     size_t bytes = (size_t)frame->values[plan->bytes];
-    const CiQueue *queue = &frame->queue;
-    if (!plan->on_host && queue->backend->device->allocate)
+    const CiQueue *queue = queue_of(frame, plan->side);
+    if (queue)
         ci_device_release(queue, frame->slots[slot], bytes);
     else
-        ci_allocator_give(queue->runtime->allocator, frame->slots[slot], bytes);
+        ci_allocator_give(frame->queues[0].runtime->allocator, frame->slots[slot], bytes);
     frame->slots[slot] = NULL;
 }
 
@@ -83,9 +91,10 @@ launch_kernel(Frame *frame, int number)
     launch.buffers = frame->arguments;
     launch.scalars = frame->call->scalars;
     launch.max_threads = frame->call->max_threads;
-    launch.stream = frame->queue.stream;
+    launch.stream = frame->queues[plan->device].stream;
     CiFault *fault = &frame->call->fault;
-    int32_t status = ci_executable_launch(program->executable, &launch, fault);
+    int32_t status =
+        ci_executable_launch(program->devices[plan->device].executable, &launch, fault);
     if (status == CI_ERR_CHECK)
         frame->call->reason = program->reasons[plan->first_reason + fault->node];
     return status;
@@ -111,8 +120,9 @@ call_extern(Frame *frame, int number)
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands],
                          .arg = frame->call->arg};
-    if (plan->on_device)
-        return frame->queue.backend->device->run_extern(&frame->queue, plan->op, &call);
+    const CiQueue *queue = queue_of(frame, plan->side);
+    if (queue)
+        return queue->backend->device->run_extern(queue, plan->op, &call);
     frame->flags |= ci_float_flags_read();
     int32_t status = plan->ext.call(plan->ext.data, &call);
     ci_float_flags_clear();
@@ -122,18 +132,23 @@ call_extern(Frame *frame, int number)
 static int32_t
 copy_memory(Frame *frame, const CiStep *step)
 {
-    const CiDevice *device = frame->queue.backend->device;
-    void *to = frame->slots[step->slot], *from = frame->slots[step->other];
+    const CiPlanSlot *slots = frame->program->slots;
+    const CiQueue *to = queue_of(frame, slots[step->slot].side),
+                  *from = queue_of(frame, slots[step->other].side);
+    void *there = frame->slots[step->slot], *here = frame->slots[step->other];
     size_t bytes = (size_t)frame->values[step->value];
-    return step->kind == CI_STEP_copy_in ? device->copy_in(&frame->queue, to, from, bytes)
-                                         : device->copy_out(&frame->queue, to, from, bytes);
+    if (step->kind == CI_STEP_copy_in)
+        return to->backend->device->copy_in(to, there, here, bytes);
+    if (step->kind == CI_STEP_copy_out)
+        return from->backend->device->copy_out(from, there, here, bytes);
+    return ci_device_copy_across(from, to, there, here, bytes);
 }
 
 /* Long loops of short kernels still hear Ctrl-C. */
 static int32_t
 poll_turn(Frame *frame)
 {
-    const CiRuntime *runtime = frame->queue.runtime;
+    const CiRuntime *runtime = frame->queues[0].runtime;
     if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
         return CI_OK;
     return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
@@ -214,7 +229,7 @@ run_step(Frame *frame, const CiStep **at)
     void **slots = frame->slots;
     switch (step->kind) {
     case CI_STEP_alloc:
-        status = take_memory(&frame->queue, frame->program->slots[step->slot].on_host,
+        status = take_memory(frame, frame->program->slots[step->slot].side,
                              frame->values[step->value], &slots[step->slot]);
         break;
     case CI_STEP_alloc_result:
@@ -232,6 +247,7 @@ run_step(Frame *frame, const CiStep **at)
         break;
     case CI_STEP_copy_in:
     case CI_STEP_copy_out:
+    case CI_STEP_copy_across:
         status = copy_memory(frame, step);
         break;
     case CI_STEP_launch:
@@ -366,8 +382,15 @@ is_small(const CiProgram *program)
 int32_t
 ci_program_run(CiProgram *program, CiCall *call)
 {
-    Frame frame = {.program = program, .call = call, .queue = program->queue};
-    frame.queue.stream = call->stream;
+    Frame frame;
+    frame.program = program;
+    frame.call = call;
+    frame.table = NULL;
+    frame.flags = frame.turns = 0;
+    for (int k = 0; k < program->ndevices; k++) {
+        frame.queues[k] = program->devices[k].queue;
+        frame.queues[k].stream = call->streams ? call->streams[k] : NULL;
+    }
     if (!is_small(program))
         return run_large(&frame);
     void *pointers[SMALL_POINTERS];
@@ -402,7 +425,8 @@ ci_program_launch(CiProgram *program, int kernel, void *const *buffers, const in
     launch.buffers = buffers;
     launch.scalars = scalars;
     launch.max_threads = max_threads;
-    int32_t status = ci_executable_launch(program->executable, &launch, fault);
+    int32_t status =
+        ci_executable_launch(program->devices[plan->device].executable, &launch, fault);
     free(table);
     return status;
 }

@@ -110,7 +110,8 @@ flatten_inputs(Flatten *flat)
         const CiBuffer *input = loops->buffers[i];
         CI_REQUIRE(flat->ctx, input->input == i);
         flat->slot_of[input->id] = i;
-        CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, ((CiPlanSlot){0}));
+        CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots,
+                ((CiPlanSlot){.side = ci_wrapper_side(flat->wrapper, input)}));
         if (input->kind == CI_BUFFER_scalar)
             CI_PUSH(flat->ctx, program->scalar_inputs, program->nscalars, program->capscalars, i);
     }
@@ -123,7 +124,7 @@ slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
     CiProgram *program = flat->program;
     if (flat->slot_of[buffer->id] < 0) {
         CI_REQUIRE(flat->ctx, line != NULL);
-        CiPlanSlot slot = {line->kind != CI_LINE_alloc_result, line->on_host,
+        CiPlanSlot slot = {line->kind != CI_LINE_alloc_result, line->at,
                            number_of(flat, line->bytes)};
         flat->slot_of[buffer->id] = program->nslots;
         CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, slot);
@@ -167,7 +168,7 @@ add_reason(Flatten *flat, const CiExpr *symbol, const char *why)
 }
 
 static int
-flatten_launch(Flatten *flat, const CiKernel *kernel)
+flatten_launch(Flatten *flat, const CiKernel *kernel, CiSide side)
 {
     CiProgram *program = flat->program;
     CiPlanLaunch *plan = &program->launches[kernel->id];
@@ -175,8 +176,9 @@ flatten_launch(Flatten *flat, const CiKernel *kernel)
         return kernel->id;
     int *slots = CI_NEW_ARRAY(flat->ctx, int, kernel->nbuffers + 1);
     for (int k = 0; k < kernel->nbuffers; k++)
-        slots[k] = slot_on(flat, kernel->buffers[k], CI_SIDE_device);
+        slots[k] = slot_on(flat, kernel->buffers[k], side);
     plan->slots = slots;
+    plan->device = side - CI_SIDE_device;
     plan->nbuffers = kernel->nbuffers;
     if (kernel->nbuffers > program->max_arguments)
         program->max_arguments = kernel->nbuffers;
@@ -209,7 +211,7 @@ flatten_extern(Flatten *flat, const CiLine *line)
                 item->ext->name);
     int n = item->noperands;
     plan->op = item->op;
-    plan->on_device = flat->wrapper->options.has_device_memory && line->side == CI_SIDE_device;
+    plan->side = flat->wrapper->options.has_device_memory ? line->side : CI_SIDE_host;
     plan->noperands = n;
     plan->slots = CI_NEW_ARRAY(ctx, int, n + 1);
     plan->offsets = CI_NEW_ARRAY(ctx, int, n + 1);
@@ -246,6 +248,7 @@ flatten_result(Flatten *flat, const CiBuffer *buffer)
     CiPlanResult *plan = &program->results[number];
     plan->buffer.dtype = buffer->dtype;
     plan->buffer.rank = buffer->rank;
+    plan->buffer.device = buffer->device;
     plan->sizes = ci_values_row(&flat->builder, buffer->rank, buffer->sizes);
     plan->strides = ci_values_row(&flat->builder, buffer->rank, buffer->strides);
     return number;
@@ -353,7 +356,7 @@ flatten_line(Flatten *flat, const CiLine *line, int position)
     case CI_LINE_assert_size:
         break;
     case CI_LINE_launch: {
-        int number = flatten_launch(flat, line->kernel);
+        int number = flatten_launch(flat, line->kernel, line->side);
         add_step(flat, CI_STEP_launch)->number = number;
         break;
     }

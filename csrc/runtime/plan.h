@@ -15,7 +15,7 @@
 
 /* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
  * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
- *   swap: slot, other · launch, extern: number · check: slot, number (of the text)
+ *   swap, copies of all kinds: slot, other · launch, extern: number · check: slot, number (of the text)
  *   for, next: number (the loop's segment), value (extent), variable
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
  *   unless: jumps when the bool in slot is false */
@@ -40,7 +40,7 @@ typedef struct CiPlanLaunch {
     CiLaunch
         launch; /* buffers, scalars, threads are the call's; with symbols also sizes and counts */
     const int *slots;
-    int nbuffers;
+    int nbuffers, device;
     int sizes, units, finish_units, scratch_bytes, partial_bytes, unit_work;
     int *scalars; /* slots of run-time scalars it reads */
     int nscalars, capscalars;
@@ -50,7 +50,7 @@ typedef struct CiPlanLaunch {
 typedef struct CiPlanExtern {
     CiExtern ext;
     CiOp op;
-    bool on_device;
+    CiSide side; /* whose memory it works on */
     int noperands;
     int *slots;   /* operands, then the result */
     int *offsets; /* elements */
@@ -61,7 +61,7 @@ typedef struct CiPlanExtern {
 
 typedef struct CiPlanSlot {
     bool is_own; /* taken and given back by the program */
-    bool on_host;
+    CiSide side;
     int bytes;
 } CiPlanSlot;
 
@@ -84,8 +84,8 @@ struct CiWatch;
 struct CiProgram {
     atomic_int references;
     CiContext *ctx;
-    CiQueue queue;
-    CiExecutable *executable;
+    CiProgramDevice devices[CI_MAX_DEVICES];
+    int ndevices;
     CiValues values;
     CiPlanSource *sources;
     int nsources, capsources;
@@ -120,7 +120,7 @@ struct CiProgram {
 
 #define CI_RETURN_VALUE_LIMIT 1024
 
-/* Fills a program, zeroed but for ctx and queue. Fails through program->ctx. */
+/* Fills a program, zeroed but for ctx and devices. Fails through program->ctx. */
 void ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions *options);
 /* A launch with everything filled that depends on values. */
 void ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *launch);

@@ -34,8 +34,9 @@ give_message(CiContext *ctx, CiStatus status, char *message, size_t capacity)
 }
 
 CiStatus
-ci_program_open(const CiWrapper *wrapper, const CiOptions *options, const CiQueue *queue,
-                CiExecutable *executable, CiProgram **out, char *message, size_t capacity)
+ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
+                const CiProgramDevice *devices, int count, CiProgram **out, char *message,
+                size_t capacity)
 {
     *out = NULL;
     CiContext *ctx = ci_context_open();
@@ -45,13 +46,16 @@ ci_program_open(const CiWrapper *wrapper, const CiOptions *options, const CiQueu
     CiStatus status = ci_protect(ctx, make_body, &program);
     if (!status) {
         program->ctx = ctx;
-        program->queue = *queue;
+        program->ndevices = count;
+        for (int k = 0; k < count; k++)
+            program->devices[k].queue = devices[k].queue;
         atomic_init(&program->references, 1);
         status = ci_protect(ctx, flatten_body, &(Opening){program, wrapper, options});
     }
     if (status)
         return give_message(ctx, status, message, capacity);
-    program->executable = executable;
+    for (int k = 0; k < count; k++)
+        program->devices[k].executable = devices[k].executable;
     for (int i = 0; i < program->nexterns; i++)
         if (program->externs[i].ext.retain)
             program->externs[i].ext.retain(program->externs[i].ext.data);
@@ -74,13 +78,22 @@ ci_program_release(CiProgram *program)
     for (int i = 0; i < program->nexterns; i++)
         if (program->externs[i].ext.release)
             program->externs[i].ext.release(program->externs[i].ext.data);
-    if (program->executable) {
-        const CiQueue *queue = &program->executable->queue; /* what it was given may still run */
+    for (int k = 0; k < program->ndevices; k++) {
+        CiExecutable *executable = program->devices[k].executable;
+        if (!executable)
+            continue;
+        const CiQueue *queue = &executable->queue; /* what it was given may still run */
         if (ci_backend_has_memory(queue->backend))
             (void)queue->backend->device->synchronize(queue);
-        program->executable->close(program->executable);
+        executable->close(executable);
     }
     ci_context_close(program->ctx);
+}
+
+int
+ci_program_device_count(const CiProgram *program)
+{
+    return program->ndevices;
 }
 
 int

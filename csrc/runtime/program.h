@@ -2,8 +2,8 @@
  * any number of threads may run it at once.
  *
  * Where memory is. For backends that share the host's memory everything is host memory. For a
- * backend with `allocate`, all array inputs and result buffers are device memory, dense, and the
- * caller's business, unless the wrapper was made with `host_arrays`: then they are host memory and
+ * backend with `allocate`, all array inputs and result buffers are memory of the devices that the
+ * graph says, dense, and the caller's business, unless the wrapper was made with `host_arrays`: then they are host memory and
  * the program copies.
  *
  * Symbols are numbered: the extents of inputs in the order of the wrapper's symbol lines, then the
@@ -23,6 +23,7 @@ typedef struct CiResultBuffer {
     int rank;
     const int64_t *sizes;
     const int64_t *strides; /* elements */
+    int device;             /* number of the one whose memory it is to be */
 } CiResultBuffer;
 
 /* One returned value: a view of a result buffer or of an input. */
@@ -46,7 +47,7 @@ typedef struct CiCall {
     void *(*new_result)(void *arg, int number, const CiResultBuffer *result);
     void *arg;
     int max_threads;
-    void *stream;       /* of the program's device; NULL: its own */
+    void *const *streams; /* per device of the program; NULL, all or one: the device's own */
     int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
     bool has_symbols;   /* in, too: ci_program_symbols has filled them, sizes are not read */
     const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
@@ -57,12 +58,20 @@ typedef struct CiCall {
         float_flags; /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
 } CiCall;
 
-/* Flattens a wrapper into a program of its own memory. Owns the executable from then on (NULL when
- * no kernel has loops) and retains the externs; options say what runs are held against; the wrapper's context may go. On failure *program
- * is NULL, nothing is taken and message (of capacity bytes) tells why. */
-CiStatus ci_program_open(const CiWrapper *wrapper, const CiOptions *options, const CiQueue *queue,
-                         CiExecutable *executable,
-                         CiProgram **program, char *message, size_t capacity);
+/* One device of a program, and what is built for it: NULL where no kernel runs there. */
+typedef struct CiProgramDevice {
+    CiQueue queue;
+    CiExecutable *executable;
+} CiProgramDevice;
+
+/* Flattens a wrapper into a program of its own memory, for its devices by number. Owns their
+ * executables from then on and retains the externs; options say what runs are held against; the
+ * wrapper's context may go. On failure *program is NULL, nothing is taken and message (of capacity
+ * bytes) tells why. */
+CiStatus ci_program_open(const CiWrapper *wrapper, const CiOptions *options,
+                         const CiProgramDevice *devices, int count, CiProgram **program,
+                         char *message, size_t capacity);
+int ci_program_device_count(const CiProgram *program);
 CiProgram *ci_program_retain(CiProgram *program);
 void ci_program_release(CiProgram *program);
 int ci_program_result_buffer_count(const CiProgram *program);

@@ -80,7 +80,8 @@ uses_slots(const CiStep *step)
     return step->kind == CI_STEP_launch || step->kind == CI_STEP_extern ||
            step->kind == CI_STEP_check || step->kind == CI_STEP_define ||
            step->kind == CI_STEP_unless || step->kind == CI_STEP_swap ||
-           step->kind == CI_STEP_copy_in || step->kind == CI_STEP_copy_out;
+           step->kind == CI_STEP_copy_in || step->kind == CI_STEP_copy_out ||
+           step->kind == CI_STEP_copy_across;
 }
 
 static int32_t

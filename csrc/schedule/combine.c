@@ -48,7 +48,7 @@ is_worth_holding(const CiScheduler *s, const CiDraft *moved)
 static bool
 may_join(CiScheduler *s, const CiDraft *drafts, int to, int from, const CiDraft *moved)
 {
-    if (from - to > FARTHEST ||
+    if (from - to > FARTHEST || drafts[to].nests[0].nest->device != moved->nests[0].nest->device ||
         drafts[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
         (from - to > 1 && !is_worth_holding(s, moved)))
         return false;

@@ -118,6 +118,10 @@ finish_kernel(CiScheduler *s, int number)
         (void)ci_plan_draft(s, draft);
     CiKernel *kernel = draft->kernel;
     kernel->id = id;
+    kernel->device = draft->ext      ? draft->ext->device
+                     : draft->region ? draft->region->region->device
+                     : draft->nnests ? draft->nests[0].nest->device
+                                     : 0;
     kernel->name = ci_format(s->ctx, "k%d", kernel->id);
     CI_PUSH(s->ctx, s->kernels->kernels, s->kernels->nkernels, s->kernels->capkernels, kernel);
     if (draft->ext || draft->region || draft->check)

@@ -224,6 +224,8 @@ why_not_joined(CiScheduler *s, const CiDraft *a, const CiDraft *b, CiDraft *both
     const char *why = NULL;
     if (a->nnests + b->nnests > s->target->max_fused_nests)
         return "the kernel is full";
+    if (a->nests[0].nest->device != b->nests[0].nest->device)
+        return "they run on different devices";
     *both = join_drafts(s, a, b);
     return ci_plan_joined(s, a, both, &why) ? NULL : why;
 }

@@ -90,6 +90,9 @@ void ci_factor_axes(CiScheduler *s, CiNest *nest);
 const CiNest *ci_refit_axes(CiScheduler *s, const CiNest *nest, int count,
                             const CiKernelAxis *axes);
 
+/* devices.c: where nests and calls run, where temps live; needs: devices of inputs. */
+void ci_assign_devices(CiLoops *loops);
+
 /* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 

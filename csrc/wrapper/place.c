@@ -198,7 +198,7 @@ add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
 {
     CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .open = -1, .loc = {.file = ""}};
     line.bytes = ci_buffer_bytes(place->wrapper->kernels->loops->sym, buffer);
-    line.on_host = ci_wrapper_is_on_host(place->wrapper, buffer);
+    line.at = ci_wrapper_side(place->wrapper, buffer);
     CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);
     return &place->lines[place->nlines - 1];
 }
@@ -220,7 +220,7 @@ add_birth(Place *place, const CiBuffer *buffer)
         CiLineUse use = ci_line_row(line->kind)->buffer;
         if (use != CI_USE_born && use != CI_USE_dies)
             return;
-        if (line->kind == CI_LINE_free && line->bytes == bytes && line->on_host == born->on_host &&
+        if (line->kind == CI_LINE_free && line->bytes == bytes && line->at == born->at &&
             line->buffer->dtype == buffer->dtype) {
             line->kind = CI_LINE_reuse;
             line->other = line->buffer;
@@ -310,16 +310,16 @@ ci_wrapper_place(CiWrapper *wrapper)
     note_peak(wrapper);
 }
 
+CiSide
+ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer)
+{
+    return wrapper->side_of[buffer->id];
+}
+
 bool
 ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
 {
-    if (!wrapper->options.has_device_memory)
-        return true;
-    int nloops = wrapper->kernels->loops->nbuffers;
-    for (int i = 0; buffer->id >= nloops && i < nloops; i++)
-        if (wrapper->sides[CI_SIDE_host][i] == buffer)
-            return true;
-    return buffer->id < nloops && wrapper->sides[CI_SIDE_host][buffer->id] == buffer;
+    return !wrapper->options.has_device_memory || ci_wrapper_side(wrapper, buffer) == CI_SIDE_host;
 }
 
 static void

@@ -70,6 +70,8 @@ print_buffers(CiText *out, const CiWrapper *wrapper)
         print_field(out, "dtype", ci_dtype_name(buffer->dtype));
         print_exprs(out, "sizes", buffer->rank, buffer->sizes);
         print_exprs(out, "strides", buffer->rank, buffer->strides);
+        if (wrapper->nsides > 2 && wrapper->side_of[i] != CI_SIDE_host)
+            ci_text_add(out, ", \"device\": %d", wrapper->side_of[i] - CI_SIDE_device);
         if (buffer->is_written)
             ci_text_add(out, ", \"written\": true");
         if (buffer->is_result)
@@ -157,7 +159,9 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
     if (line->kernel) {
         ci_text_add(out, ", \"kernel\": %d", line->kernel->id);
-        print_names(out, wrapper, CI_SIDE_device, line->kernel->nbuffers, line->kernel->buffers);
+        if (wrapper->nsides > 2)
+            ci_text_add(out, ", \"device\": %d", line->side - CI_SIDE_device);
+        print_names(out, wrapper, line->side, line->kernel->nbuffers, line->kernel->buffers);
         print_exprs(out, "sizes", line->kernel->nsize_args, line->kernel->size_args);
         print_amounts(out, line->kernel);
         print_locs(out, line->kernel->nlocs, line->kernel->locs);

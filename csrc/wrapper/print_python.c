@@ -101,19 +101,28 @@ print_scalar(void *arg, const CiBuffer *buffer, int slot)
     print_comma_name(arg, buffer->name);
 }
 
+/* Of another device than the first: on1. */
+static void
+print_device(CiText *out, CiSide side)
+{
+    if (side > CI_SIDE_device)
+        ci_text_add(out, "on%d.", side - CI_SIDE_device);
+}
+
 static void
 print_launch(Printer *printer, const CiLine *line)
 {
     const CiWrapper *w = printer->wrapper;
     const CiKernel *kernel = line->kernel;
     ci_text_indent(printer->out);
+    print_device(printer->out, line->side);
     ci_text_add(printer->out, "k%d(", kernel->id);
     printer->separator = "";
     for (int k = 0; k < kernel->nbuffers; k++) {
         const CiBuffer *buffer = kernel->buffers[k];
         print_comma_name(printer, buffer->kind == CI_BUFFER_scalar
                                       ? buffer->name
-                                      : w->sides[CI_SIDE_device][buffer->id]->name);
+                                      : w->sides[line->side][buffer->id]->name);
     }
     ci_kernel_visit_scalars(w->kernels, kernel, print_scalar, printer);
     for (int k = 0; k < printer->nsymbols; k++)
@@ -153,7 +162,9 @@ print_alloc(Printer *printer, const CiLine *line)
     bool is_host_copy = printer->wrapper->options.has_device_memory &&
                         ci_wrapper_is_on_host(printer->wrapper, buffer);
     ci_text_indent(printer->out);
-    ci_text_add(printer->out, "%s = %s(", buffer->name, is_host_copy ? "empty_host" : "empty");
+    ci_text_add(printer->out, "%s = ", buffer->name);
+    print_device(printer->out, line->at);
+    ci_text_add(printer->out, is_host_copy ? "empty_host(" : "empty(");
     print_tuple(printer->out, buffer->rank, buffer->sizes);
     ci_text_add(printer->out, ", ");
     print_tuple(printer->out, buffer->rank, buffer->strides);

@@ -92,8 +92,7 @@ check_takeover(Verify *verify, const CiLine *line)
         sizes[k] = ci_expr_product_of(sym, both[k]->sizes, both[k]->rank);
     if (sizes[0] != sizes[1] || buffer->dtype != other->dtype)
         refuse(verify, "takes over memory of another size", buffer->name);
-    if (ci_wrapper_is_on_host(verify->wrapper, buffer) !=
-        ci_wrapper_is_on_host(verify->wrapper, other))
+    if (ci_wrapper_side(verify->wrapper, buffer) != ci_wrapper_side(verify->wrapper, other))
         refuse(verify, "takes over memory of another side", buffer->name);
 }
 

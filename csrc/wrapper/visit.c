@@ -23,11 +23,11 @@ void
 ci_line_visit(const CiWrapper *wrapper, const CiLine *line,
               void (*visit)(void *arg, const CiBuffer *buffer, bool is_stored), void *arg)
 {
-    const CiBuffer **device = wrapper->sides[CI_SIDE_device], **own = wrapper->sides[line->side];
+    const CiBuffer **own = wrapper->sides[line->side];
     const CiLineRow *row = ci_line_row(line->kind);
     for (int k = 0; line->kernel && k < line->kernel->nbuffers; k++)
         if (line->kernel->buffers[k]->kind != CI_BUFFER_scalar)
-            visit(arg, device[line->kernel->buffers[k]->id], line->kernel->is_stored[k]);
+            visit(arg, own[line->kernel->buffers[k]->id], line->kernel->is_stored[k]);
     for (int k = 0; line->ext && k < line->ext->noperands; k++)
         if (line->ext->operands[k]->kind != CI_BUFFER_scalar)
             visit(arg, own[line->ext->operands[k]->id], false);

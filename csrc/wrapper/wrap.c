@@ -1,9 +1,10 @@
 /* Kernels -> lines, in two steps. Here: what runs, in order, with the copies a device with memory
  * of its own needs. Then place.c puts allocations and frees around it.
  *
- * Copies follow one rule. Each buffer is valid on one side or on both; a reader first makes its
- * side valid, a writer makes the other side stale. Around and inside a region only the device's
- * side counts as valid, so that every turn of a loop finds what the first one found. */
+ * Copies follow one rule. Each buffer is valid on one side or on several; a reader first makes its
+ * side valid, a writer makes the others stale. Around and inside a region only the side of the
+ * device that it runs on counts as valid, so that every turn of a loop finds what the first one
+ * found. */
 #include "wrapper/wrapper.h"
 
 #include <string.h>
@@ -16,8 +17,9 @@ typedef struct Wrap {
     CiWrapper *wrapper;
     CiContext *ctx;
     CiSym *sym;
-    bool *valid[2]; /* per side, per buffer of the loops; unused without device memory */
-    int depth;      /* regions around the line being made */
+    bool **valid; /* per side, per buffer of the loops; unused without device memory */
+    int depth;    /* regions around the line being made */
+    CiSide inside; /* of the outermost of them: whose device it runs on */
 } Wrap;
 
 static void wrap_kernels(Wrap *wrap, const CiKernels *kernels);
@@ -26,7 +28,8 @@ static CiLine *
 add_line(Wrap *wrap, CiLineKind kind)
 {
     CiWrapper *w = wrap->wrapper;
-    CiLine line = {.kind = kind, .match = -1, .open = -1, .loc = {.file = ""}};
+    CiLine line = {.kind = kind, .match = -1, .open = -1, .loc = {.file = ""},
+                   .side = CI_SIDE_device};
     CI_PUSH(wrap->ctx, w->lines, w->nlines, w->caplines, line);
     return &w->lines[w->nlines - 1];
 }
@@ -35,24 +38,19 @@ static CiSide
 home_side(const CiWrapper *w, const CiBuffer *buffer)
 {
     bool is_callers = buffer->kind == CI_BUFFER_input || buffer->is_result;
-    return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device;
+    return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
 }
 
-/* A copy moves one dense run of bytes; temps always are one. */
-static bool
-is_dense(Wrap *wrap, const CiBuffer *buffer)
+static void
+add_buffer(CiWrapper *w, const CiBuffer *buffer, CiSide side)
 {
-    const int8_t *order = ci_layout_order_of_strides(wrap->ctx, wrap->sym, buffer->rank,
-                                                     buffer->sizes, buffer->strides);
-    const CiExpr *const *dense =
-        ci_layout_dense_strides(wrap->ctx, wrap->sym, buffer->rank, buffer->sizes, order);
-    for (int axis = 0; axis < buffer->rank; axis++)
-        if (dense[axis] != buffer->strides[axis] && !ci_expr_equals_const(buffer->sizes[axis], 1))
-            return false;
-    return true;
+    int at = w->nbuffers;
+    CI_PUSH(w->ctx, w->buffers, w->nbuffers, w->capbuffers, buffer);
+    CI_PUSH(w->ctx, w->side_of, at, w->capsides, side);
 }
 
-/* The buffer itself or its copy on that side, made when there is none yet. */
+/* The buffer itself or its copy on that side, made when there is none yet. A copy moves one dense
+ * run of bytes; temps always are one. */
 static const CiBuffer *
 buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
@@ -61,36 +59,59 @@ buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
         return buffer;
     if (w->sides[side][buffer->id])
         return w->sides[side][buffer->id];
-    if (buffer->kind == CI_BUFFER_input && !is_dense(wrap, buffer))
+    if (buffer->kind == CI_BUFFER_input &&
+        !ci_layout_is_dense(wrap->ctx, wrap->sym, buffer->rank, buffer->sizes, buffer->strides))
         ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED,
-                "%s is not contiguous, so it cannot be copied "
-                "between host and device",
+                w->nsides > 2
+                    ? "%s is not contiguous, so it cannot be copied between devices: use .copy()"
+                    : "%s is not contiguous, so it cannot be copied between host and device",
                 buffer->name);
     CiBuffer *copy = CI_NEW(wrap->ctx, CiBuffer);
     *copy = *buffer;
-    copy->name =
-        ci_format(wrap->ctx, "%s_%s", side == CI_SIDE_host ? "host" : "device", buffer->name);
+    copy->name = side == CI_SIDE_host ? ci_format(wrap->ctx, "host_%s", buffer->name)
+                 : w->nsides > 2
+                     ? ci_format(wrap->ctx, "device%d_%s", side - CI_SIDE_device, buffer->name)
+                     : ci_format(wrap->ctx, "device_%s", buffer->name);
     copy->kind = CI_BUFFER_temp;
     copy->id = w->nbuffers;
     copy->input = -1;
     copy->is_written = copy->is_result = false;
-    CI_PUSH(wrap->ctx, w->buffers, w->nbuffers, w->capbuffers, copy);
+    add_buffer(w, copy, side);
     w->sides[side][buffer->id] = copy;
     return copy;
 }
 
-/* A copy line when only the other side holds the values. A buffer valid nowhere is about to be
- * made. */
+/* A side that holds the values, its home before others; -1: none does. */
+static CiSide
+valid_side(const Wrap *wrap, const CiBuffer *buffer)
+{
+    CiSide home = home_side(wrap->wrapper, buffer), found = -1;
+    for (CiSide side = wrap->wrapper->nsides - 1; side >= 0; side--)
+        if (wrap->valid[side][buffer->id])
+            found = side;
+    return wrap->valid[home][buffer->id] ? home : found;
+}
+
+static CiLineKind
+copy_kind(CiSide from, CiSide to)
+{
+    return from == CI_SIDE_host ? CI_LINE_copy_in
+           : to == CI_SIDE_host ? CI_LINE_copy_out
+                                : CI_LINE_copy_across;
+}
+
+/* A copy line when only other sides hold the values. A buffer valid nowhere is about to be made. */
 static void
 make_valid(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
-    CiSide other = side == CI_SIDE_host ? CI_SIDE_device : CI_SIDE_host;
     if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
         return;
-    if (!wrap->valid[side][buffer->id] && wrap->valid[other][buffer->id]) {
+    CiSide other = valid_side(wrap, buffer);
+    if (!wrap->valid[side][buffer->id] && other >= 0) {
         const CiBuffer *to = buffer_on(wrap, buffer, side);
         const CiBuffer *from = buffer_on(wrap, buffer, other);
-        CiLine *line = add_line(wrap, side == CI_SIDE_device ? CI_LINE_copy_in : CI_LINE_copy_out);
+        CiLine *line = add_line(wrap, copy_kind(other, side));
+        line->at = side;
         line->buffer = to;
         line->other = from;
         line->bytes = ci_buffer_bytes(wrap->sym, buffer);
@@ -103,10 +124,10 @@ mark_stored(Wrap *wrap, const CiBuffer *buffer, CiSide side)
 {
     if (!wrap->wrapper->options.has_device_memory || buffer->kind == CI_BUFFER_scalar)
         return;
-    wrap->valid[CI_SIDE_host][buffer->id] = side == CI_SIDE_host;
-    wrap->valid[CI_SIDE_device][buffer->id] = side == CI_SIDE_device;
+    for (CiSide k = 0; k < wrap->wrapper->nsides; k++)
+        wrap->valid[k][buffer->id] = side == k;
     if (wrap->depth > 0)
-        make_valid(wrap, buffer, CI_SIDE_device);
+        make_valid(wrap, buffer, wrap->inside);
 }
 
 /* Inside a region the host's side never outlives the line that needed it. */
@@ -120,16 +141,18 @@ forget_host(Wrap *wrap, const CiBuffer *buffer)
 static void
 wrap_launch(Wrap *wrap, const CiKernel *kernel)
 {
+    CiSide side = CI_SIDE_device + kernel->device;
     for (int k = 0; k < kernel->nbuffers; k++) {
-        buffer_on(wrap, kernel->buffers[k], CI_SIDE_device);
-        make_valid(wrap, kernel->buffers[k], CI_SIDE_device);
+        buffer_on(wrap, kernel->buffers[k], side);
+        make_valid(wrap, kernel->buffers[k], side);
     }
     CiLine *line = add_line(wrap, CI_LINE_launch);
+    line->side = side;
     line->kernel = kernel;
     line->loc = kernel->nlocs ? kernel->locs[0] : line->loc;
     for (int k = 0; k < kernel->nbuffers; k++)
         if (kernel->is_stored[k])
-            mark_stored(wrap, kernel->buffers[k], CI_SIDE_device);
+            mark_stored(wrap, kernel->buffers[k], side);
 }
 
 static bool
@@ -160,7 +183,7 @@ wrap_extern(Wrap *wrap, const CiExternItem *ext)
     const CiWrapOptions *options = &wrap->wrapper->options;
     bool is_taken =
         options->has_device_memory && options->takes_extern && options->takes_extern(ext);
-    CiSide side = is_taken ? CI_SIDE_device : CI_SIDE_host;
+    CiSide side = is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
     if (options->host_arrays && may_raise(ext))
         show_written(wrap);
     for (int k = 0; k < ext->noperands; k++) {
@@ -179,17 +202,42 @@ wrap_extern(Wrap *wrap, const CiExternItem *ext)
     forget_host(wrap, ext->result);
 }
 
-/* Before a region: whatever it touches is valid on the device, and only there. */
 static void
-settle_on_device(Wrap *wrap, const CiKernels *kernels)
+note_touched(bool *touched, const CiKernel *kernel)
 {
-    for (int i = 0; wrap->wrapper->options.has_device_memory && i < kernels->loops->nbuffers; i++) {
-        const CiBuffer *buffer = kernels->loops->buffers[i];
-        if (buffer->kind == CI_BUFFER_scalar || !wrap->valid[CI_SIDE_host][i])
+    for (int k = 0; k < kernel->nbuffers; k++)
+        touched[kernel->buffers[k]->id] = true;
+    for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
+        touched[kernel->ext->operands[k]->id] = true;
+    if (kernel->ext)
+        touched[kernel->ext->result->id] = true;
+    if (kernel->check)
+        touched[kernel->check->buffer->id] = true;
+    if (kernel->region && kernel->region->condition)
+        touched[kernel->region->condition->id] = true;
+    for (int k = 0; kernel->region && k < kernel->region->nswaps; k++)
+        touched[kernel->region->swaps[k]->id] = true;
+    for (int n = 0; n < 2; n++)
+        for (int k = 0; kernel->inner[n] && k < kernel->inner[n]->nkernels; k++)
+            note_touched(touched, kernel->inner[n]->kernels[k]);
+}
+
+/* Before a region: whatever it touches is valid on its device, and only there. */
+static void
+settle_on_device(Wrap *wrap, const CiKernel *region)
+{
+    const CiWrapper *w = wrap->wrapper;
+    const CiLoops *loops = w->kernels->loops;
+    bool *touched = CI_NEW_ARRAY(wrap->ctx, bool, loops->nbuffers + 1);
+    note_touched(touched, region);
+    for (int i = 0; w->options.has_device_memory && i < loops->nbuffers; i++) {
+        const CiBuffer *buffer = loops->buffers[i];
+        if (buffer->kind == CI_BUFFER_scalar || !touched[i] || valid_side(wrap, buffer) < 0)
             continue;
-        buffer_on(wrap, buffer, CI_SIDE_device);
-        make_valid(wrap, buffer, CI_SIDE_device);
-        wrap->valid[CI_SIDE_host][i] = false;
+        buffer_on(wrap, buffer, wrap->inside);
+        make_valid(wrap, buffer, wrap->inside);
+        for (CiSide side = 0; side < w->nsides; side++)
+            wrap->valid[side][i] = side == wrap->inside;
     }
 }
 
@@ -207,8 +255,8 @@ static void
 wrap_swaps(Wrap *wrap, const CiRegion *region)
 {
     for (int k = 0; k < region->nswaps; k += 2) {
-        const CiBuffer *buffer = buffer_on(wrap, region->swaps[k], CI_SIDE_device);
-        const CiBuffer *other = buffer_on(wrap, region->swaps[k + 1], CI_SIDE_device);
+        const CiBuffer *buffer = buffer_on(wrap, region->swaps[k], wrap->inside);
+        const CiBuffer *other = buffer_on(wrap, region->swaps[k + 1], wrap->inside);
         CiLine *line = add_line(wrap, CI_LINE_swap);
         line->buffer = buffer;
         line->other = other;
@@ -234,7 +282,9 @@ static void
 wrap_region(Wrap *wrap, const CiKernel *kernel)
 {
     const CiRegion *region = kernel->region;
-    settle_on_device(wrap, wrap->wrapper->kernels);
+    if (wrap->depth == 0)
+        wrap->inside = CI_SIDE_device + region->device;
+    settle_on_device(wrap, kernel);
     wrap->depth++;
     if (!region->condition) {
         CiLine *line = add_line(wrap, CI_LINE_for);
@@ -322,12 +372,14 @@ new_wrapper(const CiKernels *kernels, const CiWrapOptions *options)
     w->ctx = loops->ctx;
     w->kernels = kernels;
     w->options = *options;
+    w->nsides = 1 + ci_loops_device_count(loops);
+    w->sides = CI_NEW_ARRAY(w->ctx, const CiBuffer **, w->nsides);
     for (int i = 0; i < loops->nbuffers; i++)
-        CI_PUSH(w->ctx, w->buffers, w->nbuffers, w->capbuffers, loops->buffers[i]);
-    for (int side = 0; side < 2; side++) {
+        add_buffer(w, loops->buffers[i], home_side(w, loops->buffers[i]));
+    for (int side = 0; side < w->nsides; side++) {
         w->sides[side] = CI_NEW_ARRAY(w->ctx, const CiBuffer *, loops->nbuffers + 1);
         for (int i = 0; i < loops->nbuffers; i++)
-            if (!options->has_device_memory || side == (int)home_side(w, loops->buffers[i]))
+            if (!options->has_device_memory || side == home_side(w, loops->buffers[i]))
                 w->sides[side][i] = loops->buffers[i];
     }
     return w;
@@ -339,7 +391,8 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
     const CiLoops *loops = kernels->loops;
     CiWrapper *w = new_wrapper(kernels, options);
     Wrap wrap = {.wrapper = w, .ctx = w->ctx, .sym = loops->sym};
-    for (int side = 0; side < 2; side++)
+    wrap.valid = CI_NEW_ARRAY(w->ctx, bool *, w->nsides);
+    for (int side = 0; side < w->nsides; side++)
         wrap.valid[side] = CI_NEW_ARRAY(w->ctx, bool, loops->nbuffers + 1);
     for (int i = 0; i < loops->ninputs; i++)
         wrap.valid[home_side(w, loops->buffers[i])][i] = true;

@@ -3,9 +3,9 @@
  * JSON printer, the verifier.
  *
  * A buffer holds one pointer while the program runs: an input's, an allocation's, or what it took
- * over from a dead buffer. Where a device has memory of its own, a buffer has a home side and may
- * have a copy on the other one (`sides`): kernels work on the device's side, library calls and
- * conditions on the host's, and copy lines keep them in step.
+ * over from a dead buffer. Where devices have memory of their own, a buffer has a home side and may
+ * have copies on others (`sides`): kernels work on the side of the device that they run on, library
+ * calls and conditions on the host's, and copy lines keep them in step.
  *
  * Printed as Python the lines are a function over names the binding provides:
  *
@@ -24,7 +24,9 @@
  *
  * With size symbols a line `s0 = in0.shape[1]` defines each, and a kernel that needs sizes takes
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
- * device) and to_host(device, host); regions use item(condition). A symbol that data define is
+ * device), to_host(device, host), and of several devices across(from, to), which names the number of
+ * the device in front of each kernel and each allocation: on1.k0(…), on1.empty(…), and none for the
+ * first; regions use item(condition). A symbol that data define is
  * `u0 = item(buf3)`, and check(condition, text) raises when the condition is false. */
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
@@ -37,7 +39,10 @@ typedef enum CiLineKind {
     CI_LINE_COUNT
 } CiLineKind;
 
-typedef enum CiSide { CI_SIDE_host, CI_SIDE_device } CiSide;
+/* Whose memory: the host's, or that of device number d, which is CI_SIDE_device + d. Without device
+ * memory all is on the first device's side. */
+typedef int CiSide;
+enum { CI_SIDE_host, CI_SIDE_device };
 
 /* What becomes of what a line's buffers hold, and how it stands among blocks (lines.def). */
 typedef enum CiLineUse {
@@ -68,11 +73,11 @@ typedef struct CiLine {
     CiLineKind kind;
     const CiBuffer *buffer; /* test, if: the condition, one bool in host memory */
     const CiBuffer *other;
-    bool on_host;           /* alloc, free, reuse: host memory */
+    CiSide at;              /* alloc, free, reuse, copy: the side of `buffer` */
     const CiExpr *bytes;    /* alloc, reuse, free, copy */
     const CiKernel *kernel; /* launch */
     const CiExternItem *ext;
-    CiSide side;                  /* extern: whose memory it works on */
+    CiSide side;                  /* extern, launch: whose memory it works on */
     int number;                   /* symbol: axis; extern: position among the program's externs */
     const CiExpr *symbol, *value; /* symbol; for: var and extent; define: symbol and limit */
     const char *text;             /* comment, check */
@@ -103,7 +108,10 @@ typedef struct CiWrapper {
     CiWrapOptions options;
     const CiBuffer **buffers; /* by id: those of the loops, then copies made here */
     int nbuffers, capbuffers;
-    const CiBuffer **sides[2]; /* per buffer of the loops: itself, its copy there, or NULL */
+    int nsides;
+    const CiBuffer ***sides; /* per side, per buffer of the loops: itself, its copy there, or NULL */
+    CiSide *side_of;         /* per buffer, copies included */
+    int capsides;            /* of side_of */
     CiLine *lines;
     int nlines, caplines;
     CiLife *lives; /* per buffer */
@@ -113,6 +121,8 @@ typedef struct CiWrapper {
 /* For devices that share the host's memory. Lives in the context of the loops. */
 CiWrapper *ci_wrap(const CiKernels *kernels);
 CiWrapper *ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options);
+/* Whose memory the buffer's own is. */
+CiSide ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer);
 /* Without device memory everything is. */
 bool ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer);
 const CiLineRow *ci_line_row(CiLineKind kind);

@@ -1,5 +1,6 @@
 /* Nodes of the pending graph that have no operands: numbers, sizes, filled arrays, and inputs. */
 #include "graph/storage.h"
+#include "state/device_array.h"
 
 typedef struct Build {
     CxBuilding at;
@@ -112,6 +113,7 @@ body_input(CiContext *ctx, void *arg)
     CiKind kind = s->kind == CI_KIND_python ? CI_KIND_python : CI_KIND_array;
     b->at.result = ci_graph_input(b->at.graph, s->dtype, kind, s->rank,
                                   cx_graph_exprs(b->tracer, s->rank, s->sizes), strides);
+    b->at.result->device = cx_device_number(b->tracer->state, &b->tracer->options, s->value);
 }
 
 static int

@@ -146,7 +146,8 @@ fill_inputs(Flush *f)
         if (f->objects[k] == NULL)
             return -1;
         if (cx_is_on_device(&t->options, t->backend) &&
-            cx_check_device_input(t->state, f->objects[k]) < 0)
+            cx_check_device_input(t->state, &t->options, f->objects[k],
+                                  t->graph->inputs[k]->device) < 0)
             return -1;
         f->inputs[k] = PyArray_DATA((PyArrayObject *)f->objects[k]);
         f->sizes[k] = (const int64_t *)PyArray_DIMS((PyArrayObject *)f->objects[k]);

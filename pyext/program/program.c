@@ -163,8 +163,8 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     const int64_t *steps = shape ? sizes + rank : strides;
     PyObject *array =
         cx_is_on_device(&p->options, p->backend)
-            ? cx_device_array_new(p->state, &run->queue, run->stream, buffer->dtype, rank, sizes,
-                                  steps)
+            ? cx_device_array_new(p->state, &run->queues[buffer->device],
+                                  run->streams[buffer->device], buffer->dtype, rank, sizes, steps)
         : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
                 : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
@@ -251,6 +251,25 @@ run_released(CxRun *run, CiCall *call)
     return status;
 }
 
+/* The streams that this call's work goes to, behind what others do with its arguments. */
+static int
+enter_devices(CxRun *run, void **streams)
+{
+    CxProgram *p = run->program;
+    int count = ci_program_device_count(p->program);
+
+    for (int k = 0; k < count; k++) {
+        run->queues[k] = p->queue;
+        run->queues[k].index += k;
+        run->streams[k] = NULL;
+        if (cx_device_enter(p->state, &run->queues[k], &run->streams[k], run->input_objects,
+                            p->graph->ninputs) < 0)
+            return -1;
+        streams[k] = run->queues[k].stream;
+    }
+    return 0;
+}
+
 int
 cx_program_run(CxRun *run)
 {
@@ -266,12 +285,11 @@ cx_program_run(CxRun *run)
 
     if (p->wrapper != NULL)
         return cx_wrapper_run(run);
-    run->queue = p->queue;
-    if (make_symbols(run) < 0 || cx_device_enter(p->state, &run->queue, &run->stream,
-                                                 run->input_objects, p->graph->ninputs) < 0)
+    void *streams[CI_MAX_DEVICES];
+    if (make_symbols(run) < 0 || enter_devices(run, streams) < 0)
         return -1;
     call.symbols = run->symbols;
-    call.stream = run->queue.stream;
+    call.streams = streams;
     int32_t status = is_short(run) ? ci_program_run(p->program, &call) : run_released(run, &call);
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
@@ -279,7 +297,7 @@ cx_program_run(CxRun *run)
     if (status == CI_ERR_CHECK || status == CI_ERR_ASSERT)
         return cx_raise_status(p->state, status, status == CI_ERR_CHECK ? call.reason : message);
     if (status != CI_OK)
-        return cx_raise_device(p->state, &run->queue, status);
+        return cx_raise_device(p->state, &run->queues[0], status);
     return 0;
 }
 

@@ -18,7 +18,7 @@ struct CxProgram {
     CiOptions options;
     PyObject *option_values; /* keeps the texts of options */
     const CiBackend *backend;
-    CiQueue queue; /* its own, without a stream */
+    CiQueue queue; /* of its first device, without a stream */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;
@@ -63,8 +63,8 @@ typedef struct CxRun {
     CiSlot *slots;
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
-    CiQueue queue;    /* the program's, with the stream in force */
-    PyObject *stream; /* its object, borrowed, or NULL */
+    CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
+    PyObject *streams[CI_MAX_DEVICES]; /* their objects, borrowed, or NULL */
     CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */

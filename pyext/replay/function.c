@@ -2,6 +2,7 @@
  * specializations by their guards, and asks Python (miss) when none fits. The table of
  * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
 #include "replay/body.h"
+#include "replay/device_call.h"
 #include "replay/driven.h"
 #include "replay/signature.h"
 #include "replay/specialization.h"
@@ -15,6 +16,7 @@ typedef struct CxFunction {
     CxBody body;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
     CxDriven driven;        /* those that a driver answers */
+    CxTwins twins;          /* what answers where arguments are arrays of a device */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
     int stance;
@@ -219,6 +221,7 @@ renew(CxFunction *f)
     CxSignature fresh = {0};
 
     cx_body_note(&f->body, f->body.function);
+    cx_twins_clear(&f->twins);
     if (f->renew == NULL)
         return 0;
     made = PyObject_CallOneArg(f->renew, (PyObject *)f);
@@ -251,8 +254,12 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
         return NULL;
     /* All positional and complete: the caller's references do. */
     if (names == NULL && nargs == f->signature.count &&
-        f->signature.npositional == f->signature.count)
+        f->signature.npositional == f->signature.count) {
+        if (f->twins.count > 0 &&
+            cx_twins_call(f->state, &f->twins, f->miss, args, nargs, &result))
+            return result;
         return call_bound(f, args, args, nargsf, names, stance);
+    }
     if (f->signature.count > 16 &&
         (bound = PyMem_Calloc((size_t)f->signature.count, sizeof *bound)) == NULL)
         return PyErr_NoMemory();
@@ -337,7 +344,8 @@ function_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(f->table);
     Py_VISIT(f->plain);
     Py_VISIT(f->dict);
-    return cx_driven_visit(&f->driven, visit, arg);
+    int status = cx_twins_visit(&f->twins, visit, arg);
+    return status ? status : cx_driven_visit(&f->driven, visit, arg);
 }
 
 /* Whoever still holds the function gets an exception for a call of it. */
@@ -348,6 +356,7 @@ function_clear(PyObject *self)
     Py_CLEAR(f->dict);
     Py_CLEAR(f->plain);
     cx_driven_clear(&f->driven);
+    cx_twins_clear(&f->twins);
     PyObject *empty = PyTuple_New(0);
     if (empty != NULL)
         Py_XSETREF(f->table, empty);
@@ -386,6 +395,7 @@ function_dealloc(PyObject *self)
     Py_XDECREF(f->table);
     Py_XDECREF(f->plain);
     cx_driven_clear(&f->driven);
+    cx_twins_clear(&f->twins);
     Py_XDECREF(f->dict);
     Py_XDECREF(f->where);
     type->tp_free(self);
@@ -441,6 +451,7 @@ function_drop_all(PyObject *self, PyObject *unused)
     Py_SETREF(f->table, empty);
     Py_XSETREF(f->plain, Py_NewRef(empty));
     cx_driven_clear(&f->driven);
+    cx_twins_clear(&f->twins);
     Py_RETURN_NONE;
 }
 
@@ -482,6 +493,14 @@ function_note_driven(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+function_note_twin(PyObject *self, PyObject *args)
+{
+    CxFunction *f = (CxFunction *)self;
+    CX_ENTRY();
+    return cx_twins_note(f->state, &f->twins, args) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef function_methods[] = {
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
     {"drop", function_drop, METH_O,
@@ -490,6 +509,8 @@ static PyMethodDef function_methods[] = {
      "note_plain(key): fn answers such calls; see key_of in job.py."},
     {"note_driven", function_note_driven, METH_VARARGS,
      "note_driven(driver, fix, key): the driver answers such calls; None: no call any more."},
+    {"note_twin", function_note_twin, METH_VARARGS,
+     "note_twin(twin, args): it answers calls with arguments that live so; None: no call any more."},
     {"clear", function_drop_all, METH_NOARGS,
      "Forgets all specializations, and which calls fn answers."},
     {NULL, NULL, 0, NULL},

@@ -56,10 +56,27 @@ cx_is_device_array(const CxState *state, PyObject *array)
 }
 
 int
-cx_check_device_input(const CxState *state, PyObject *value)
+cx_device_number(const CxState *state, const CiOptions *options, PyObject *value)
 {
-    if (cx_is_device_array(state, value))
+    const CxDeviceMemory *memory =
+        cx_has_devices(options) && value != NULL ? cx_device_memory_of(state, value) : NULL;
+    return memory != NULL ? memory->queue.index : 0;
+}
+
+int
+cx_check_device_input(const CxState *state, const CiOptions *options, PyObject *value, int device)
+{
+    const CxDeviceMemory *memory = cx_device_memory_of(state, value);
+    int index = cx_has_devices(options) ? device : (int)options->device_index;
+
+    if (memory != NULL && memory->queue.index == index)
         return 0;
+    if (memory != NULL) {
+        PyErr_Format(PyExc_TypeError, "an array of %s:%d where one of %s:%d was expected",
+                     memory->queue.backend->device->name, memory->queue.index,
+                     memory->queue.backend->device->name, index);
+        return -1;
+    }
     PyErr_Format(PyExc_TypeError,
                  "%s of the host beside arrays of a device: copy it with to_device, or "
                  "pass a Python number",
@@ -67,27 +84,10 @@ cx_check_device_input(const CxState *state, PyObject *value)
     return -1;
 }
 
-/* The event of a stream, waited for by another; both are of one device. */
-static int32_t
-wait_for(const CiQueue *first, const CiQueue *later)
-{
-    const CiDevice *device = later->backend->device;
-    void *event = NULL;
-    int32_t status = device->event_open(first, &event);
-
-    if (status != CI_OK)
-        return status;
-    status = device->event_record(first, event);
-    if (status == CI_OK)
-        status = device->event_wait(later, event);
-    device->event_close(first, event);
-    return status;
-}
-
 int
 cx_device_order(CxState *state, const CiQueue *first, const CiQueue *later)
 {
-    int32_t status = first->stream == later->stream ? CI_OK : wait_for(first, later);
+    int32_t status = first->stream == later->stream ? CI_OK : ci_device_order(first, later);
     return status == CI_OK ? 0 : cx_raise_device(state, later, status);
 }
 
@@ -173,17 +173,6 @@ cx_device_array_new(CxState *state, const CiQueue *queue, PyObject *stream, CiDt
 
 /* ---- functions of the module ---- */
 
-static int
-find_queue(CxState *state, const char *text, CiQueue *queue)
-{
-    if (cx_find_device(state, text, queue) < 0)
-        return -1;
-    if (ci_backend_has_memory(queue->backend))
-        return 0;
-    PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", text);
-    return -1;
-}
-
 /* device_array(array, device): a copy in the device's memory, in the same order of elements. */
 static PyObject *
 device_array(PyObject *module, PyObject *args)
@@ -199,7 +188,7 @@ device_array(PyObject *module, PyObject *args)
         return NULL;
     CiQueue queue;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(given));
-    if (find_queue(state, device, &queue) < 0)
+    if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     if (dtype == CI_DTYPE_none)
         return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
@@ -332,7 +321,7 @@ device_synchronize(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (device == NULL || find_queue(state, device, &queue) < 0)
+    if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     CX_RELEASE(saved);
     int32_t status = queue.backend->device->synchronize(&queue);

@@ -16,6 +16,15 @@ typedef struct CxDeviceMemory {
     PyObject *owner;  /* of memory that is somebody else's, else NULL */
 } CxDeviceMemory;
 
+/* The base of cinductor.Array; its handle is an ndarray whose memory is a device's. */
+typedef struct CxDeviceArray {
+    PyObject_HEAD PyObject *handle, *weakrefs;
+} CxDeviceArray;
+
+extern PyType_Spec cx_device_object_spec;
+/* A cinductor.Array; takes the handle's reference. */
+PyObject *cx_device_array_object(CxState *state, PyObject *handle);
+PyObject *cx_set_array_type(PyObject *module, PyObject *args);
 extern PyType_Spec cx_device_memory_spec;
 extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
@@ -40,12 +49,24 @@ cx_is_on_device(const CiOptions *options, const CiBackend *backend)
 {
     return options->device_arrays && ci_backend_has_memory(backend);
 }
-/* -1, with an exception, for an input that such a program cannot read. */
-int cx_check_device_input(const CxState *state, PyObject *value);
+/* Arrays of such a program live on devices of any index, which is then their device's number. */
+static inline bool
+cx_has_devices(const CiOptions *options)
+{
+    return options->device_index < 0;
+}
+/* The number, in programs of these options, of the device that an array lives on; 0 of the host's. */
+int cx_device_number(const CxState *state, const CiOptions *options, PyObject *value);
+/* -1, with an exception, for an input that a program of these options cannot read as one of that
+ * device: a kernel never runs with memory of another. */
+int cx_check_device_input(const CxState *state, const CiOptions *options, PyObject *value,
+                          int device);
 /* -1, with what the device said. */
 int cx_raise_device(CxState *state, const CiQueue *queue, int32_t status);
 /* The queue of "cuda" or "cuda:1", without a stream; -1, with a ValueError, where there is none. */
 int cx_find_device(CxState *state, const char *text, CiQueue *queue);
+/* The same of one with memory of its own. text NULL: an exception is set already. */
+int cx_find_memory(CxState *state, const char *text, CiQueue *queue);
 /* The device that programs of these options run on. */
 CiQueue cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend);
 

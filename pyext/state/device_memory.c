@@ -4,17 +4,6 @@
 
 #include "state/array.h"
 
-static int
-find_memory(CxState *state, const char *device, CiQueue *queue)
-{
-    if (device == NULL || cx_find_device(state, device, queue) < 0)
-        return -1;
-    if (ci_backend_has_memory(queue->backend))
-        return 0;
-    PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", device);
-    return -1;
-}
-
 int
 cx_device_enter(CxState *state, CiQueue *queue, PyObject **stream, PyObject *const *objects,
                 int count)
@@ -26,7 +15,8 @@ cx_device_enter(CxState *state, CiQueue *queue, PyObject **stream, PyObject *con
     for (int k = 0; k < count; k++) {
         CxDeviceMemory *memory =
             objects[k] != NULL ? cx_device_memory_of(state, objects[k]) : NULL;
-        if (memory != NULL && cx_device_memory_use(state, memory, queue, *stream) < 0)
+        if (memory != NULL && memory->queue.index == queue->index &&
+            cx_device_memory_use(state, memory, queue, *stream) < 0)
             return -1;
     }
     return 0;
@@ -42,7 +32,7 @@ memory_use(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (find_memory(state, PyUnicode_AsUTF8(name), &queue) < 0)
+    if (cx_find_memory(state, PyUnicode_AsUTF8(name), &queue) < 0)
         return NULL;
     const CiDevice *device = queue.backend->device;
     ci_memory_use(&queue, &use);
@@ -69,7 +59,7 @@ memory_forget_peak(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (find_memory(PyModule_GetState(module), PyUnicode_AsUTF8(name), &queue) < 0)
+    if (cx_find_memory(PyModule_GetState(module), PyUnicode_AsUTF8(name), &queue) < 0)
         return NULL;
     ci_memory_forget_peak(&queue);
     Py_RETURN_NONE;
@@ -86,7 +76,7 @@ memory_bound(PyObject *module, PyObject *args)
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "sLL:memory_bound", &device, &limit, &keep) ||
-        find_memory(state, device, &queue) < 0)
+        cx_find_memory(state, device, &queue) < 0)
         return NULL;
     int32_t status = ci_memory_bound(&queue, limit, keep);
     if (status != CI_OK) {
@@ -104,7 +94,7 @@ memory_give_back(PyObject *module, PyObject *name)
     CiQueue queue;
 
     CX_ENTRY();
-    if (find_memory(state, PyUnicode_AsUTF8(name), &queue) < 0)
+    if (cx_find_memory(state, PyUnicode_AsUTF8(name), &queue) < 0)
         return NULL;
     int32_t status = ci_memory_give_back(&queue);
     if (status != CI_OK) {
@@ -130,7 +120,7 @@ device_over(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OsOO!O:device_over", &owner, &device, &address, &PyArray_Type,
                           &like, &theirs))
         return NULL;
-    if (find_memory(state, device, &queue) < 0)
+    if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     CiQueue first = queue;
     first.stream = theirs != Py_None ? PyLong_AsVoidPtr(theirs) : NULL;

@@ -41,8 +41,8 @@ cx_raise_device(CxState *state, const CiQueue *queue, int32_t status)
 CiQueue
 cx_queue(CxState *state, const CiOptions *options, const CiBackend *backend)
 {
-    return (CiQueue){
-        .backend = backend, .runtime = &state->runtime, .index = (int)options->device_index};
+    int index = cx_has_devices(options) ? 0 : (int)options->device_index;
+    return (CiQueue){.backend = backend, .runtime = &state->runtime, .index = index};
 }
 
 int
@@ -62,4 +62,15 @@ cx_find_device(CxState *state, const char *text, CiQueue *queue)
                        .runtime = &state->runtime,
                        .index = colon != NULL ? atoi(colon + 1) : 0};
     return 0;
+}
+
+int
+cx_find_memory(CxState *state, const char *text, CiQueue *queue)
+{
+    if (text == NULL || cx_find_device(state, text, queue) < 0)
+        return -1;
+    if (ci_backend_has_memory(queue->backend))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "device '%s' has no memory of its own", text);
+    return -1;
 }

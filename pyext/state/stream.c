@@ -292,26 +292,40 @@ stream_open(PyObject *module, PyObject *args)
     return (PyObject *)stream;
 }
 
+PyObject *
+cx_event_new(CxState *state, const CiQueue *queue)
+{
+    PyTypeObject *type = (PyTypeObject *)state->event_type;
+    CxEvent *event = (CxEvent *)type->tp_alloc(type, 0);
+
+    if (event == NULL)
+        return NULL;
+    event->queue = *queue;
+    event->queue.stream = NULL;
+    int32_t status = queue->backend->device->event_open(queue, &event->event);
+    if (raise_if((PyObject *)event, queue, status) < 0)
+        Py_CLEAR(event);
+    return (PyObject *)event;
+}
+
+void *
+cx_event_of(PyObject *event)
+{
+    return ((CxEvent *)event)->event;
+}
+
 /* event_open(device) */
 static PyObject *
 event_open(PyObject *module, PyObject *name)
 {
     CxState *state = PyModule_GetState(module);
-    PyTypeObject *type = (PyTypeObject *)state->event_type;
     const char *device = PyUnicode_AsUTF8(name);
     CiQueue queue;
 
     CX_ENTRY();
     if (device == NULL || find_streams(state, device, &queue) < 0)
         return NULL;
-    CxEvent *event = (CxEvent *)type->tp_alloc(type, 0);
-    if (event == NULL)
-        return NULL;
-    event->queue = queue;
-    int32_t status = queue.backend->device->event_open(&queue, &event->event);
-    if (raise_if((PyObject *)event, &queue, status) < 0)
-        Py_CLEAR(event);
-    return (PyObject *)event;
+    return cx_event_new(state, &queue);
 }
 
 PyMethodDef cx_stream_methods[] = {

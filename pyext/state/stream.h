@@ -6,6 +6,10 @@
 
 extern PyType_Spec cx_stream_spec, cx_event_spec;
 extern PyMethodDef cx_stream_methods[];
+extern PyMethodDef cx_host_copy_methods[];
+/* An event of the queue's device, and what the device calls one. */
+PyObject *cx_event_new(CxState *state, const CiQueue *queue);
+void *cx_event_of(PyObject *event);
 int cx_streams_init(CxState *state, PyObject *module);
 /* Puts the stream in force into the queue, where it is one of the queue's device; *stream is its
  * object, borrowed, or NULL for the device's own. */

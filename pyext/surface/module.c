@@ -307,6 +307,8 @@ static PyMethodDef module_methods[] = {
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
+    {"toolkit", cx_toolkit, METH_NOARGS, NULL},
+    {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", module_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
@@ -395,10 +397,12 @@ module_exec(PyObject *module)
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
+        add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
         cx_streams_init(state, module) < 0 ||
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

@@ -6,6 +6,7 @@
  * capsules "cinductor.CiCompiler". */
 #include "surface/register.h"
 
+#include "device/toolkit.h"
 #include "state/device_array.h"
 
 #define DEVICE_CAPSULE "cinductor.CiDevice"
@@ -139,6 +140,20 @@ static int32_t
 object_copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
 {
     return object_copy(queue, "copy_out", device, host, size, PyBUF_WRITE);
+}
+
+static int32_t
+object_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
+                   size_t size)
+{
+    CX_CALLBACK_BEGIN();
+    int32_t status =
+        tell(object_of(to), "copy_across",
+             Py_BuildValue("(iNiNnN)", to->index, PyLong_FromVoidPtr(there), from->index,
+                           PyLong_FromVoidPtr((void *)(uintptr_t)here), (Py_ssize_t)size,
+                           stream_of(to)));
+    CX_CALLBACK_END();
+    return status;
 }
 
 static int32_t
@@ -332,6 +347,8 @@ wrap_object(PyObject *object)
         device->base.properties = object_properties;
     if (has_method(object, "launch"))
         device->base.launch = object_launch;
+    if (has_method(object, "copy_across"))
+        device->base.copy_across = object_copy_across;
     if (has_method(object, "stream_open")) {
         device->base.stream_open = object_stream_open;
         device->base.stream_close = object_stream_close;
@@ -400,4 +417,11 @@ cx_register_device(PyObject *module, PyObject *args)
 done:
     Py_XDECREF(capsule);
     return result;
+}
+
+PyObject *
+cx_toolkit(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyCapsule_New((void *)(uintptr_t)&ci_toolkit, "cinductor.CiToolkit", NULL);
 }

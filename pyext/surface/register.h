@@ -5,5 +5,7 @@
 #include "state/state.h"
 
 PyObject *cx_register_device(PyObject *module, PyObject *args);
+/* toolkit(): a capsule of what compilers from outside are lent. */
+PyObject *cx_toolkit(PyObject *module, PyObject *unused);
 
 #endif

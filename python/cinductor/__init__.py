@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     )
     from .covered import Coverage as Coverage
     from .exporting import Program as Program
-    from .machine import Device, device, devices, register_device
+    from .heuristics import Facts, register_heuristics
+    from .machine import Device, device, devices, register_device, toolkit
     from .profiling import KernelProfile as KernelProfile
     from .report.explanation import Explanation as Explanation
 
@@ -75,6 +76,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "Event",
+    "Facts",
     "InternalError",
     "LoweringError",
     "NoFolder",
@@ -111,6 +113,7 @@ __all__ = [
     "print_rewritten",
     "profile",
     "register_device",
+    "register_heuristics",
     "register_wrapper_backend",
     "reset",
     "reset_peak",
@@ -120,6 +123,7 @@ __all__ = [
     "stats",
     "synchronize",
     "to_device",
+    "toolkit",
     "while_loop",
 ]
 
@@ -249,7 +253,8 @@ def get_include() -> str:
 
 # What is not imported until it is asked for, by where it is.
 PLACES = {
-    **dict.fromkeys(("Device", "devices", "device", "register_device"), "machine"),
+    **dict.fromkeys(("Device", "devices", "device", "register_device", "toolkit"), "machine"),
+    **dict.fromkeys(("Facts", "register_heuristics"), "heuristics"),
     **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
     **dict.fromkeys(
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),

@@ -552,6 +552,7 @@ class CompiledFunction:
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
         right; None: no call any more.
@@ -607,6 +608,8 @@ def compile_text(
 # a copy in the device's memory
 def device_array(array: np.ndarray, device: str) -> np.ndarray: ...
 def device_numpy(array: np.ndarray) -> np.ndarray: ...  # a copy in the host's
+# (bytes, where the first element lies, when they are there); None: there are no such copies
+def device_start_copy(array: np.ndarray) -> tuple[np.ndarray, int, Any] | None: ...
 def device_update(
     array: np.ndarray, copy: np.ndarray
 ) -> None: ...  # what device_numpy gave goes back
@@ -615,7 +618,15 @@ def device_of(array: Any) -> tuple[str, int]: ...
 def device_count(name: str) -> int: ...
 def device_properties(device: str) -> tuple[str, int, int, int]: ...  # name, bytes, capability, units
 def register_device(device: Any, compilers: tuple[Any, ...]) -> str: ...
+def toolkit() -> Any: ...  # a capsule
 
+class DeviceArray:
+    """What has an array of a device's memory."""
+
+    _handle: np.ndarray
+    def __new__(cls, handle: np.ndarray) -> DeviceArray: ...
+
+def set_array_type(type: type, leave: Any) -> None: ...
 @final
 class DeviceMemory:
     """What owns an array's memory on a device."""

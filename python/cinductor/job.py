@@ -152,7 +152,7 @@ class Job:
         """
         calls = device_calls()
         if calls is not None and any(map(calls.holds, bound)):
-            return calls.call(self, args, kwargs or {})
+            return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
         if is_compiling():  # asked by what is called in a capture, perhaps
             from .capture.value.objects import holds_traced

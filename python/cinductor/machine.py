@@ -111,6 +111,13 @@ def get_include() -> str:
     return str(installed if installed.is_dir() else here.parents[1] / "csrc")
 
 
+def toolkit() -> Any:
+    """What the core lends to a compiler from outside, a capsule "cinductor.CiToolkit" of the struct in
+    `device/toolkit.h`: passes over procs, printers of C-like languages.
+    """
+    return _core.toolkit()
+
+
 def devices(name: str | None = None) -> list[Device]:
     """Those of the machine that can be used, all or of one kind; the processor comes first.
 
@@ -139,6 +146,7 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
         copy_in(index, address, host, stream)         host: a memoryview of bytes to be read
         copy_out(index, address, host, stream)        to be written
         synchronize(index, stream)
+        copy_across(index, address, from_index, from_address, size, stream),
         count() -> int, properties(index) -> (name, bytes, units), launch(index, kernel, stream),
         stream_open(index) and stream_close, event_open, event_close, event_record, event_wait,
         event_synchronize(index, what, stream): where it has such things

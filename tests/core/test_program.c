@@ -238,7 +238,8 @@ open_wrapper(CiContext *ctx, const CiWrapper *w, const CiBackend *backend)
     CiQueue queue = {.backend = backend, .runtime = &fake.runtime};
     CiOptions options;
     ci_options_default(&options);
-    if (ci_program_open(w, &options, &queue, &fake_executable, &program, message, sizeof message))
+    CiProgramDevice one = {queue, &fake_executable};
+    if (ci_program_open(w, &options, &one, 1, &program, message, sizeof message))
         ci_fail(ctx, CI_ERR_INTERNAL, "%s", message);
     return program;
 }
@@ -703,7 +704,8 @@ TEST(a_library_call_without_a_function_is_refused)
     CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
     CiOptions options;
     ci_options_default(&options);
-    CHECK_INT(ci_program_open(w, &options, &queue, NULL, &program, message, sizeof message),
+    CiProgramDevice one = {queue, NULL};
+    CHECK_INT(ci_program_open(w, &options, &one, 1, &program, message, sizeof message),
               CI_ERR_UNSUPPORTED);
     CHECK_TEXT(message, "ten has no function to call: text cannot carry one");
     CHECK(!program);
@@ -766,7 +768,8 @@ run_planted(CiContext *ctx, int at, Fault fault, char *message, size_t size)
     start();
     fake.kernels = w->kernels;
     CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
-    CHECK_INT(ci_program_open(w, &options, &queue, &fake_executable, &program, message, size), CI_OK);
+    CiProgramDevice one = {queue, &fake_executable};
+    CHECK_INT(ci_program_open(w, &options, &one, 1, &program, message, size), CI_OK);
     bool is_step = at < program->nsteps, is_planted = is_step && plant(program->steps, at, fault);
     CiCall call = {.inputs = (void *[]){a, b},
                    .new_result = new_result,

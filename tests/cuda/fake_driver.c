@@ -58,12 +58,20 @@ EXPORT int cuMemPoolTrimTo(void *pool, size_t keep);
 EXPORT int cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream);
 EXPORT int cuMemcpyHtoD_v2(Address to, const void *from, size_t size);
 EXPORT int cuMemcpyDtoH_v2(void *to, Address from, size_t size);
+EXPORT int cuMemAllocHost_v2(void **block, size_t size);
+EXPORT int cuMemFreeHost(void *block);
+EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
+EXPORT int cuMemPoolSetAccess(void *pool, const int *access, size_t count);
+EXPORT int cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context,
+                             size_t size, void *stream);
 EXPORT int cuStreamSynchronize(void *stream);
 EXPORT int cuCtxSynchronize(void);
 EXPORT int cuGetErrorString(int result, const char **text);
 EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by NVRTC */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
+EXPORT int fake_launches_on(int device);
+EXPORT int fake_count(const char *what); /* pinned: blocks now; peers, across: calls */
 
 #define MOST_DEVICES 8
 #define MOST_OWNED 65536
@@ -74,7 +82,8 @@ typedef struct Owned {
     int device;
 } Owned;
 
-static int blocks, launches;
+static int blocks, launches, pinned, peers, across;
+static int launches_on[MOST_DEVICES];
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
 static Owned
@@ -243,6 +252,7 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
     if (!is_ours(function) || !is_ours(stream))
         return WRONG_CONTEXT;
     launches++;
+    launches_on[device_now()]++;
     if (gx == 0 || gy == 0 || bx == 0 || bx > 1024)
         return 1;
     if (is_emulated)
@@ -338,6 +348,53 @@ cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
 }
 
 int
+cuMemAllocHost_v2(void **block, size_t size)
+{
+    *block = malloc(size);
+    pinned++;
+    return fails("cuMemAllocHost_v2", 2);
+}
+
+int
+cuMemFreeHost(void *block)
+{
+    free(block);
+    pinned--;
+    return 0;
+}
+
+int
+cuDeviceCanAccessPeer(int *can, int device, int peer)
+{
+    *can = device != peer && !getenv("FAKE_CUDA_NO_PEERS");
+    return 0;
+}
+
+int
+cuMemPoolSetAccess(void *pool, const int *access, size_t count)
+{
+    (void)pool;
+    peers++;
+    return access[0] == 1 && access[2] == 3 && count == 1 ? 0 : 1;
+}
+
+int
+cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context, size_t size,
+                  void *stream)
+{
+    int device = device_now(), is_right = is_ours(stream) && is_ours((void *)(size_t)to);
+    is_right &= to_context == &contexts[device];
+    current[depth - 1] = (int)((int *)from_context - contexts);
+    is_right &= is_ours((void *)(size_t)from);
+    current[depth - 1] = device;
+    across++;
+    if (!is_right)
+        return WRONG_CONTEXT;
+    memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
+    return fails("cuMemcpyPeerAsync", 999);
+}
+
+int
 cuStreamSynchronize(void *stream)
 {
     return !is_ours(stream) ? WRONG_CONTEXT : fails("cuStreamSynchronize", 999);
@@ -429,4 +486,16 @@ int
 fake_launches(void)
 {
     return launches;
+}
+
+int
+fake_launches_on(int device)
+{
+    return launches_on[device];
+}
+
+int
+fake_count(const char *what)
+{
+    return !strcmp(what, "pinned") ? pinned : !strcmp(what, "peers") ? peers : across;
 }

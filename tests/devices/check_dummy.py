@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import json
 import operator
 import os
 import pickle
@@ -96,10 +97,122 @@ def test_arrays_live_on_their_card():
         assert cinductor.to_device(a, name) is a
     there = cinductor.to_device(a, "dummy")
     assert there.device == "dummy" and np.array_equal(there.numpy(), x)
-    with pytest.raises(TypeError, match=r"arrays of dummy:1 and dummy:0 together; use to_device"):
-        f(a, there)
     with pytest.raises(TypeError, match="arrays of host and device together"):
         f(a, x)
+
+
+# Device of a and of b, which of them is a row -> where kernels ran, and what was copied.
+MATRIX = [
+    (0, 0, "", 0, []),
+    (1, 1, "b", 1, []),
+    (0, 1, "b", 0, ["in1 from device 1 to device 0, 64 bytes"]),
+    (1, 0, "b", 1, ["in1 from device 0 to device 1, 64 bytes"]),
+    (0, 1, "a", 1, ["in0 from device 0 to device 1, 64 bytes"]),
+    (1, 0, "a", 0, ["in0 from device 1 to device 0, 64 bytes"]),
+    (1, 0, "", 1, ["in1 from device 0 to device 1, 384 bytes"]),
+]
+
+
+@pytest.mark.parametrize("case", MATRIX, ids=str)
+def test_kernels_run_where_the_data_are(case):
+    first, second, row, where, copied = case
+    x, y = (np.arange(8.0) if name == row else np.arange(48.0).reshape(6, 8) for name in "ab")
+    a, b = cinductor.to_device(x, f"dummy:{first}"), cinductor.to_device(y, f"dummy:{second}")
+    dummy.set_delay(500)
+    report = cinductor.explain(cinductor.compile(lambda a, b: a * 2 - b), a, b)
+    assert np.array_equal(report.result.numpy(), x * 2 - y)
+    assert cinductor.Device(report.result.device).index == where
+    lines = json.loads(report.text("json"))["lines"]
+    assert {line.get("device", first) for line in lines if line["line"] == "launch"} == {where}
+    assert report.copies == copied and ("across(" in report.wrapper) == bool(copied)
+    assert all(text in str(report) for text in copied)
+
+
+def test_each_part_runs_on_its_card():
+    """What needs one card's data alone is never moved; regions, calls on the host, writes and views of both."""
+
+    def f(a, b):
+        b += 1
+        for i in range(1, 4):
+            a[i] = a[i - 1] * 2 + b[0]
+        return np.sin(a), b * 2, a.sum(axis=0) + b[1], np.linalg.inv(b[:4, :4] + np.eye(4) * 99), a[::2], np.zeros(3)
+
+    x, y = np.linspace(0, 1, 64).reshape(8, 8), np.linspace(1, 2, 48).reshape(6, 8)
+    want = f(x.copy(), y.copy())
+    for first, second in ((0, 1), (1, 0)):
+        a, b = cinductor.to_device(x, f"dummy:{first}"), cinductor.to_device(y, f"dummy:{second}")
+        compiled = cinductor.compile(f)
+        dummy.set_delay(300)
+        results = compiled(a, b)
+        names = ["dummy", "dummy:1"]
+        assert [r.device for r in results[:2]] == [names[first], names[second]]
+        assert results[4].device == a.device and results[5].device == b.device  # b is met first
+        for got, expected in zip(results, want, strict=True):
+            np.testing.assert_allclose(got.numpy(), expected, rtol=1e-15)
+        np.testing.assert_array_equal(b.numpy(), y + 1)
+        a[0] = 7
+        assert (results[4].numpy()[0] == 7).all()
+    with pytest.raises(cinductor.Unsupported, match=r"in1 is not contiguous, so it cannot be copied between devices"):
+        cinductor.compile(lambda a, b: a[0, :4] + b[0])(a, b[:, ::2])
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_library_calls_of_parts_of_arrays(dynamic):
+    """The host's calls of what is no dense run of memory: packed on the device, then copied."""
+    compiled = cinductor.compile(lambda a, b: (np.linalg.inv(a), a @ b, np.linalg.solve(a, b), b), dynamic=dynamic)
+    x, y = np.random.default_rng(1).random((12, 12)), np.arange(96.0).reshape(8, 12)
+    for part, other in ((np.s_[::2, ::-2], np.s_[:6, 1::3]), (np.s_[2:6, 2:6], np.s_[::2, :5]), (np.s_[:8, 4:], np.s_[:, :1])):
+        a, b = cinductor.to_device(x, DEVICE)[part], cinductor.to_device(y, DEVICE)[other]
+        results = compiled(a, b)
+        u, v = x[part], y[other]
+        for got, want in zip(results, (np.linalg.inv(u), u @ v, np.linalg.solve(u, v), v), strict=True):
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-9)
+        assert results[3] is b
+
+
+@pytest.mark.parametrize("size", [5, 9])
+def test_sizes_that_vary_on_two_cards(size):
+    compiled = cinductor.compile(lambda a, b: (a[:, None] * b, b.cumsum()), dynamic=True)
+    for n in (size, size + 3, 1):
+        a, b = cinductor.to_device(np.arange(n) + 0.5, "dummy:1"), cinductor.to_device(np.arange(n + 1.0), "dummy")
+        got = compiled(a, b)
+        assert np.array_equal(got[0].numpy(), np.outer(np.arange(n) + 0.5, np.arange(n + 1.0)))
+        assert np.array_equal(got[1].numpy(), np.arange(n + 1.0).cumsum())
+    assert len(compiled._cinductor_job.twins) == 1
+
+
+def test_streams_of_two_cards():
+    """A copy from card to card is behind what makes the array, and before what writes into it later."""
+    add = cinductor.compile(lambda a, b: a + b)
+    a, b = cinductor.to_device(np.zeros(500), "dummy"), cinductor.to_device(np.zeros(500), "dummy:1")
+    dummy.set_delay(1500)
+    for _ in range(4):
+        with cinductor.Stream("dummy:1"):
+            b += 1
+        with cinductor.Stream("dummy"):
+            a = add(a, b)
+        b += 1
+    assert (a.numpy() == 1 + 3 + 5 + 7).all()
+    dummy.set_failing("copy_across")
+    with pytest.raises(cinductor.DeviceError, match="told to fail in copy_across"):
+        add(a, b)
+
+
+def test_copies_to_the_host_that_do_not_wait():
+    a = cinductor.to_device(np.arange(24.0).reshape(4, 6), DEVICE)
+    dummy.set_delay(3000)
+    made = a * 2
+    began, before = dummy.counts(), dummy.counts()["copy_out"]
+    copies = [made.start_copy(), made[1:, ::-2].start_copy(), made[:0].start_copy()]
+    made += 1  # behind the copies
+    del made
+    for copy, where in zip(copies, (np.s_[:], np.s_[1:, ::-2], np.s_[:0]), strict=True):
+        assert np.array_equal(copy.numpy(), (np.arange(24.0).reshape(4, 6) * 2)[where]) and copy.numpy() is copy.numpy()
+    assert dummy.counts()["copy_out_start"] == began["copy_out_start"] + 2 and dummy.counts()["copy_out"] == before
+    a.start_copy()  # nobody reads it: it is waited for before its memory goes
+    dummy.set_failing("copy_out_start")
+    with pytest.raises(cinductor.DeviceError, match="told to fail in copy_out_start"):
+        a.start_copy()
 
 
 def test_an_index_out_of_range_is_raised_there():
@@ -246,6 +359,56 @@ def test_a_namespace():
     made = xp.asarray(X) + xp.ones(6)
     assert made.device == "dummy:1" and xp.pi == np.pi and xp.float32 is np.float32
     np.testing.assert_array_equal(xp.sum(made, axis=0).numpy(), (X + 1).sum(axis=0))
+
+
+def test_calls_like_one_before_ask_nothing_of_python(monkeypatch):
+    """Compiled functions and operators: what has been answered once is answered in C, on whichever card."""
+    from cinductor.arrays import calls
+
+    f = cinductor.compile(lambda a, b, k: (a, a + b * k, [a[0]]))
+    g = cinductor.compile(lambda a, b: (b, a - b))
+    h = cinductor.compile(lambda a, b: {"sum": a + b})
+    arrays = [cinductor.to_device(X, name) for name in ("dummy", "dummy:1")]
+    for a in arrays:
+        for b in arrays:
+            f(a, b, 2.0), g(a, b), h(a, b), a * b
+        a + 1.5, 1.5 - a, -a, a > 0, a @ a.T
+    seen = []
+    monkeypatch.setattr(calls, "call_ours", lambda *args: seen.append(args) or "python")
+    for a in arrays:
+        for b in arrays:
+            second, difference = g(a, b)
+            assert second is b and difference.device == a.device and not difference.numpy().any()
+            assert ((a * b).numpy() == X * X).all() and (a * b).device == a.device
+            same, total, [row] = f(a, b, 3.0)
+            assert same is a and (total.numpy() == X + X * 3).all() and (row.numpy() == X[0]).all()
+            assert (h(a, b)["sum"].numpy() == X + X).all()
+        for got, want in ((a + 2.5, X + 2.5), (2.5 - a, 2.5 - X), (-a, -X), (a > 0, X > 0), (a @ a.T, X @ X.T)):
+            assert type(got) is cinductor.Array and np.allclose(got.numpy(), want)
+    assert not seen
+    assert g(arrays[0], np.float64(2)) == "python" and g(arrays[0], b=arrays[1]) == "python"
+
+
+def test_what_fails_in_such_calls():
+    f = cinductor.compile(lambda x, k: (x[k] * 2, x))
+    x, k = cinductor.to_device(np.arange(5.0), DEVICE), cinductor.to_device(np.array([1, 3]), DEVICE)
+    f(x, k)
+    assert f(x, k)[1] is x
+    k[0] = 9
+    with pytest.raises(IndexError, match="an index is out of bounds"):
+        f(x, k)
+    k[0] = -1
+    assert f(x, k)[0].tolist() == [8.0, 6.0]
+    dummy.set_failing("launch")
+    with pytest.raises(cinductor.DeviceError, match="(?s)told to fail in launch.*called with x: float64"):
+        f(x, k)
+    dummy.set_failing(None)
+    with pytest.raises(TypeError, match="missing 1 required"):
+        f(x)
+    with pytest.raises(TypeError, match="made by cinductor.to_device"):
+        cinductor.Array(np.ones(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        f(x, k)[0] + cinductor.to_device(np.ones(7), DEVICE)
 
 
 # --- streams and memory ---------------------------------------------------------------------------

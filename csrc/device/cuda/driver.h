@@ -16,6 +16,11 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 
+/* CUmemAccessDesc: a device, and what it may do with the memory of a pool. */
+typedef struct CiCudaAccess {
+    int location, device, flags;
+} CiCudaAccess;
+
 /* DRIVER(field, symbol, parameters): all return a CUresult, 0 for success. */
 #define CI_CUDA_DRIVER_TABLE                                                                       \
     DRIVER(init, cuInit, (unsigned flags))                                                         \
@@ -53,6 +58,14 @@ typedef unsigned long long CUdeviceptr;
            (CUdeviceptr to, const void *from, size_t size, CUstream stream))                       \
     DRIVER(copy_out_on, cuMemcpyDtoHAsync_v2,                                                      \
            (void *to, CUdeviceptr from, size_t size, CUstream stream))                             \
+    DRIVER(host_allocate, cuMemAllocHost_v2, (void **block, size_t size))                          \
+    DRIVER(host_release, cuMemFreeHost, (void *block))                                             \
+    DRIVER(can_access, cuDeviceCanAccessPeer, (int *can, int device, int peer))                    \
+    DRIVER(pool_access, cuMemPoolSetAccess,                                                        \
+           (CUmemoryPool pool, const CiCudaAccess *access, size_t count))                          \
+    DRIVER(copy_across, cuMemcpyPeerAsync,                                                         \
+           (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,        \
+            size_t size, CUstream stream))                                                         \
     DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \
     DRIVER(synchronize_all, cuCtxSynchronize, (void))                                              \
     DRIVER(stream_open, cuStreamCreate, (CUstream * stream, unsigned flags))                       \
@@ -87,6 +100,7 @@ typedef struct CiCudaState {
     int64_t process;   /* whose context it is: a forked child cannot use it */
     char why_not[256]; /* "": usable */
     atomic_int last_error;
+    atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
     pthread_mutex_t lock; /* of what products need: matmul.h */
     struct CiCublas *cublas;
     CUmodule matmul_modules[CI_DTYPE_COUNT];
@@ -114,6 +128,12 @@ int32_t ci_cuda_synchronize(const CiQueue *queue);
 int32_t ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all);
 int32_t ci_cuda_reserved(const CiQueue *queue, size_t *bytes);
 int32_t ci_cuda_keep_memory(const CiQueue *queue, size_t bytes);
+/* peers.c */
+int32_t ci_cuda_host_allocate(const CiQueue *queue, size_t size, void **block);
+void ci_cuda_host_release(const CiQueue *queue, void *block, size_t size);
+int32_t ci_cuda_copy_out_start(const CiQueue *queue, void *host, const void *device, size_t size);
+int32_t ci_cuda_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
+                            size_t size);
 /* stream.c */
 int32_t ci_cuda_stream_open(const CiQueue *queue, void **stream);
 void ci_cuda_stream_close(const CiQueue *queue, void *stream);

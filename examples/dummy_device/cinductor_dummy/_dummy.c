@@ -23,6 +23,8 @@
     CALL(release)                                                                                  \
     CALL(copy_in)                                                                                  \
     CALL(copy_out)                                                                                 \
+    CALL(copy_out_start)                                                                           \
+    CALL(copy_across)                                                                              \
     CALL(synchronize)                                                                              \
     CALL(stream_open)                                                                              \
     CALL(event_open)                                                                               \
@@ -256,43 +258,56 @@ wait_for(Stream *stream, long number)
     pthread_mutex_unlock(&lock);
 }
 
-/* Gives a stream a copy of the task, with `more` bytes behind it; its number. */
-static int32_t
-give(const CiQueue *queue, const Task *what, size_t more, Task **made, long *number)
+/* Puts a task behind what the stream has; its number. */
+static long
+append(Stream *stream, Task *task)
 {
-    Stream *stream = stream_of(queue);
+    pthread_mutex_lock(&lock);
+    if (stream->last)
+        stream->last->next = task;
+    else
+        stream->first = task;
+    stream->last = task;
+    long number = ++stream->given;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+/* A copy of the task, with `more` bytes behind it; NULL without memory. */
+static Task *
+new_task(const Task *what, size_t more)
+{
     Task *task = malloc(sizeof *task + more);
-    if (!stream || !task) {
-        free(task);
-        return CI_ERR_MEMORY;
-    }
+    if (!task)
+        return NULL;
     *task = *what;
     if (task->event)
         hold(task->event, 1);
-    if (made)
-        *made = task;
-    else {
-        pthread_mutex_lock(&lock);
-        if (stream->last)
-            stream->last->next = task;
-        else
-            stream->first = task;
-        stream->last = task;
-        *number = ++stream->given;
-        pthread_cond_broadcast(&changed);
-        pthread_mutex_unlock(&lock);
-    }
+    return task;
+}
+
+/* Gives the queue's stream a copy of the task. */
+static int32_t
+give(const CiQueue *queue, const Task *what)
+{
+    Stream *stream = stream_of(queue);
+    Task *task = stream ? new_task(what, 0) : NULL;
+    if (!task)
+        return CI_ERR_MEMORY;
+    (void)append(stream, task);
     return CI_OK;
 }
 
 static int32_t
 give_and_wait(const CiQueue *queue, const Task *what)
 {
-    long number = 0;
-    int32_t status = give(queue, what, 0, NULL, &number);
-    if (!status)
-        wait_for(stream_of(queue), number);
-    return status;
+    Stream *stream = stream_of(queue);
+    Task *task = stream ? new_task(what, 0) : NULL;
+    if (!task)
+        return CI_ERR_MEMORY;
+    wait_for(stream, append(stream, task));
+    return CI_OK;
 }
 
 /* ---- the device's functions ---- */
@@ -341,10 +356,9 @@ allocate(const CiQueue *queue, size_t size, void **out)
 static void
 release(const CiQueue *queue, void *block, size_t size)
 {
-    long number;
     (void)size;
     (void)enter(CALL_release);
-    (void)give(queue, &(Task){.kind = KIND_free, .to = block}, 0, NULL, &number);
+    (void)give(queue, &(Task){.kind = KIND_free, .to = block});
 }
 
 static int32_t
@@ -370,6 +384,57 @@ copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
 {
     Task task = {.kind = KIND_copy, .to = host, .from = device, .size = size};
     return copy(queue, CALL_copy_out, &task, device);
+}
+
+/* The host's memory is reached by copies as it is. */
+static int32_t
+host_allocate(const CiQueue *queue, size_t size, void **block)
+{
+    (void)queue;
+    *block = malloc(size ? size : 1);
+    pthread_mutex_lock(&lock);
+    live += *block != NULL;
+    pthread_mutex_unlock(&lock);
+    return *block ? CI_OK : CI_ERR_MEMORY;
+}
+
+static void
+host_release(const CiQueue *queue, void *block, size_t size)
+{
+    (void)queue;
+    memset(block, 0xd7, size);
+    free(block);
+    pthread_mutex_lock(&lock);
+    live--;
+    pthread_mutex_unlock(&lock);
+}
+
+/* What a stream does later, with memory of these cards. */
+static int32_t
+copy_later(const CiQueue *queue, int call, const Task *task, const void *here, int card)
+{
+    int32_t status = enter(call);
+    if (!status && task->size && card_of(here) != card) {
+        snprintf(error, sizeof error, "a copy with memory of another card");
+        status = CI_ERR_DEVICE;
+    }
+    return status || !task->size ? status : give(queue, task);
+}
+
+static int32_t
+copy_out_start(const CiQueue *queue, void *host, const void *device, size_t size)
+{
+    Task task = {.kind = KIND_copy, .to = host, .from = device, .size = size};
+    return copy_later(queue, CALL_copy_out_start, &task, device, queue->index);
+}
+
+static int32_t
+copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here, size_t size)
+{
+    Task task = {.kind = KIND_copy, .to = there, .from = here, .size = size};
+    if (size && card_of(there) != to->index)
+        return copy_later(to, CALL_copy_across, &task, there, to->index);
+    return copy_later(to, CALL_copy_across, &task, here, from->index);
 }
 
 static int32_t
@@ -405,8 +470,7 @@ stream_close(const CiQueue *queue, void *what)
 {
     Stream *stream = what;
     CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
-    long number;
-    (void)give(&of, &(Task){.kind = KIND_end}, 0, NULL, &number);
+    (void)give(&of, &(Task){.kind = KIND_end});
     pthread_join(stream->thread, NULL);
     pthread_mutex_lock(&lock);
     for (Stream **s = &all[queue->index]; *s; s = &(*s)->next)
@@ -438,25 +502,22 @@ static int32_t
 event_record(const CiQueue *queue, void *what)
 {
     Event *event = what;
-    long number;
     int32_t status = enter(CALL_event_record);
     if (status)
         return status;
     pthread_mutex_lock(&lock);
     long record = ++event->recorded;
     pthread_mutex_unlock(&lock);
-    return give(queue, &(Task){.kind = KIND_record, .event = event, .number = record}, 0, NULL,
-                &number);
+    return give(queue, &(Task){.kind = KIND_record, .event = event, .number = record});
 }
 
 static int32_t
 event_wait(const CiQueue *queue, void *what)
 {
     Event *event = what;
-    long number;
     int32_t status = enter(CALL_event_wait);
     Task task = {.kind = KIND_wait, .event = event, .number = event->recorded};
-    return status ? status : give(queue, &task, 0, NULL, &number);
+    return status ? status : give(queue, &task);
 }
 
 static int32_t
@@ -503,24 +564,16 @@ launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *asked, Ci
     size_t more = sizeof(void *) * (size_t)asked->nbuffers +
                   sizeof(int64_t) * (size_t)asked->nsizes +
                   sizeof(CiSlot) * (size_t)(asked->nscalars + 1);
-    Task what = {.kind = KIND_launch, .executable = executable, .launch = *asked}, *task;
+    Task what = {.kind = KIND_launch, .executable = executable, .launch = *asked};
     if (asked->may_fail) {
         what.status = &answer;
         what.fault = fault;
     }
-    status = give(&on, &what, more, &task, NULL);
-    if (status)
-        return status;
+    Task *task = stream ? new_task(&what, more) : NULL;
+    if (!task)
+        return CI_ERR_MEMORY;
     copy_arrays(task, asked);
-    pthread_mutex_lock(&lock);
-    if (stream->last)
-        stream->last->next = task;
-    else
-        stream->first = task;
-    stream->last = task;
-    long number = ++stream->given;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
+    long number = append(stream, task);
     if (asked->may_fail)
         wait_for(stream, number);
     return answer;
@@ -544,6 +597,10 @@ static const CiDevice device = {
     .release = release,
     .copy_in = copy_in,
     .copy_out = copy_out,
+    .host_allocate = host_allocate,
+    .host_release = host_release,
+    .copy_out_start = copy_out_start,
+    .copy_across = copy_across,
     .synchronize = synchronize,
     .stream_open = stream_open,
     .stream_close = stream_close,

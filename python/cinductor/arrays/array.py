@@ -31,7 +31,7 @@ UNARY = "neg pos abs invert".split()
 COMPARISONS = "eq ne lt le gt ge".split()
 
 
-class Array:
+class Array(_core.DeviceArray):
     """An array in a device's memory, freed with the object; made by `to_device`, by compiled functions
     and by NumPy's functions on such arrays.
 
@@ -41,12 +41,7 @@ class Array:
     Read without a copy by whoever knows `__dlpack__` or `__cuda_array_interface__`.
     """
 
-    __slots__ = ("_handle", "__weakref__")
-
-    def __init__(self, handle: np.ndarray) -> None:
-        if not _core.is_device_array(handle):
-            raise TypeError("an Array is made by cinductor.to_device")
-        self._handle = handle
+    __slots__ = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -90,6 +85,12 @@ class Array:
     def numpy(self) -> np.ndarray:
         """A copy in host memory; waits for what computes it."""
         return _core.device_numpy(self._handle)
+
+    def start_copy(self) -> HostCopy:
+        """Begins a copy to host memory without waiting for it, behind what computes the array; its `numpy()`
+        waits. Raises MemoryError where there is no host memory that the device reaches by itself.
+        """
+        return HostCopy(self)
 
     def item(self, *where: int) -> Any:
         """One element as a Python number. Raises ValueError where there are others."""
@@ -205,6 +206,27 @@ class Array:
         return _core.dlpack_give(array._handle, stream, is_versioned)
 
 
+class HostCopy:
+    """A copy on its way to the host; made by `Array.start_copy`. Of a device without such copies it is there
+    at once.
+    """
+
+    __slots__ = ("_array", "_started")
+
+    def __init__(self, array: Array) -> None:
+        self._started = _core.device_start_copy(array._handle)
+        self._array = array if self._started else array.numpy()
+
+    def numpy(self) -> np.ndarray:
+        """The array, when it is there; the same one each time. Raises DeviceError for what went wrong."""
+        if self._started is not None:
+            (data, offset, event), like = self._started, self._array._handle
+            event.synchronize()
+            self._array = np.ndarray(like.shape, like.dtype, data, offset, like.strides)
+            self._started = None
+        return self._array
+
+
 def identity(item: Any) -> Any:
     """What stands for an item of an index when it is looked for: arrays compare element by element."""
     return item if item is Ellipsis else None
@@ -269,15 +291,32 @@ def define(name: str, call: Callable[..., Any]) -> None:
 
 
 def of_two(function: Any) -> Callable[..., Any]:
-    return lambda self, other: run(function, self, other)
+    return lambda self, other: function(self, other)
 
 
 def reflected(function: Any) -> Callable[..., Any]:
-    return lambda self, other: run(function, other, self)
+    return lambda self, other: function(other, self)
 
 
 def of_one(function: Any) -> Callable[..., Any]:
-    return lambda self: run(function, self)
+    return lambda self: function(self)
+
+
+def define_operator(name: str, call: Callable[..., Any]) -> None:
+    """The method of an operator: where it is first used the compiled function takes its place, and answers
+    without Python from then on.
+    """
+
+    def first(*args: Any) -> Any:
+        from ..compile import compile
+
+        made = compile(call)
+        setattr(Array, name, made)
+        return made(*args)
+
+    define(name, first)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = first.__doc__
 
 
 def in_place(function: Any) -> Callable[..., Any]:
@@ -295,19 +334,36 @@ def of_name(name: str) -> Callable[..., Any]:
 def define_all() -> None:
     for name in BINARY:
         function = divmod if name == "divmod" else getattr(operator, f"__{name}__")
-        define(f"__{name}__", of_two(function))
-        define(f"__r{name}__", reflected(function))
+        define_operator(f"__{name}__", of_two(function))
+        define_operator(f"__r{name}__", reflected(function))
         if name != "divmod":
             define(f"__i{name}__", in_place(getattr(operator, f"__i{name}__")))
     for name in COMPARISONS:
-        define(f"__{name}__", of_two(getattr(operator, name)))
+        define_operator(f"__{name}__", of_two(getattr(operator, name)))
     for name in UNARY:
-        define(f"__{name}__", of_one(getattr(operator, name)))
+        define_operator(f"__{name}__", of_one(getattr(operator, name)))
     for name in (*READS, *WRITES):
         define(name, of_name(name))
 
 
 define_all()
+
+
+def leave(result: Any, args: tuple[Any, ...]) -> Any:
+    """A result with Arrays, those of the arguments themselves, in place of handles."""
+    from .calls import rebuild
+
+    known = {id(x._handle): x for x in args if type(x) is Array}
+
+    def back(value: Any) -> Any:
+        if type(value) is not np.ndarray or not _core.is_device_array(value):
+            return value
+        return known[id(value)] if id(value) in known else Array(value)
+
+    return rebuild(result, back)
+
+
+_core.set_array_type(Array, leave)
 Array.__hash__ = None  # type: ignore[assignment]
 
 

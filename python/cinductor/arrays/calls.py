@@ -20,6 +20,8 @@ from .libraries import prepare
 from .packages import back_of
 
 INDEX = "an index is out of bounds"  # what such a check says
+SEVERAL = -1  # the option device_index of programs whose arrays live on several devices
+MOST_DEVICES = 16  # that one program may be for: CI_MAX_DEVICES
 
 
 def holds(value: Any) -> bool:
@@ -65,25 +67,27 @@ class DeviceJob(Job):
             raise instead.error from None
 
 
-def twin_of(job: Job, device: tuple[str, int], name: str = "device_twin") -> Any:
-    """The compiled function that answers for this one where arguments are arrays of a device;
+def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> Any:
+    """The compiled function that answers for this one where arguments are arrays of devices (`devices_of`);
     "device_twin_always": also where the CPU is quicker; "host_twin": with copies in host memory.
     """
     twins = job.__dict__.setdefault("twins", {})
-    twin = twins.get((name, device))
+    twin = twins.get((name, devices))
     if twin is None:
         prepare()
-        options = {**job.settings["options"], "device_index": device[1]}
-        settings = {**job.settings, "device": device[0], "backend": None, "fullgraph": True, "options": options}
+        kind, *indices = devices
+        options = {**job.settings["options"], "device_index": indices[0] if len(indices) == 1 else SEVERAL}
+        settings = {**job.settings, "device": kind, "backend": None, "fullgraph": True, "options": options}
         if name == "device_twin_always":
             settings["options"] = {**settings["options"], "offload": "always"}
         if name == "host_twin":
             settings |= {key: job.settings[key] for key in ("fullgraph", "options")} | {"device": None}
-        own = (Job if name == "host_twin" else DeviceJob)(job.fn, settings)
+        own: Job = (Job if name == "host_twin" else DeviceJob)(job.fn, settings)
+        own.is_for_show = job.is_for_show
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
         twin._cinductor_job = own  # type: ignore[attr-defined]
-        twins[name, device] = twin
+        twins[name, devices] = twin
     return twin
 
 
@@ -104,18 +108,19 @@ def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     return any(a[1] > b[0] for a, b in itertools.pairwise(ends))
 
 
-def device_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, int]:
-    """The one that all arrays among the arguments live on."""
-    found: dict[tuple[str, int], None] = {}
-    rebuild((args, kwargs), lambda x: found.setdefault(_core.device_of(x._handle)) if type(x) is Array else None)
-    if len(found) > 1:
-        names = " and ".join(f"{name}:{index}" for name, index in found)
+def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Their kind, then the index of the one that all arrays among the arguments live on, or of each array's."""
+    found: list[tuple[str, int]] = []
+    rebuild((args, kwargs), lambda x: found.append(_core.device_of(x._handle)) if type(x) is Array else None)
+    kinds = dict.fromkeys(kind for kind, _ in found)
+    if len(kinds) > 1 or (len(set(found)) > 1 and max(index for _, index in found) >= MOST_DEVICES):
+        names = " and ".join(dict.fromkeys(f"{kind}:{index}" for kind, index in found))
         raise TypeError(f"{job.name}: arrays of {names} together; use to_device")
-    return next(iter(found))
+    return found[0] if len(set(found)) == 1 else (*kinds, *(index for _, index in found))
 
 
 def call_on_host(
-    job: Job, device: tuple[str, int], args: tuple[Any, ...], kwargs: dict[str, Any]
+    job: Job, devices: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at."""
     copies: dict[int, tuple[Array, np.ndarray]] = {}
@@ -132,7 +137,7 @@ def call_on_host(
         if id(value) in owners:
             return owners[id(value)]
         return (
-            to_device(value, text(*device))
+            to_device(value, text(*devices[:2]))
             if type(value) is np.ndarray or is_a(value, np.generic)
             else value
         )
@@ -141,14 +146,14 @@ def call_on_host(
     kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     owners |= {id(copy): array for array, copy in copies.values()}
     try:
-        result = twin_of(job, device, "host_twin")(*args, **kwargs)
+        result = twin_of(job, devices, "host_twin")(*args, **kwargs)
     finally:
         for array, copy in copies.values():
             _core.device_update(array._handle, copy)
     return rebuild(result, leave)
 
 
-def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with arrays of a device among its arguments, ours or those of other packages: results are of
     the kind of the first of these.
     """
@@ -171,18 +176,18 @@ def call(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return given[0] if given else backs[0](value)
 
     args, kwargs = rebuild(args, enter), rebuild(kwargs, enter)
-    result = call_ours(job, args, kwargs)
+    result = call_ours(job, compiled, args, kwargs)
     return rebuild(result, leave) if backs else result
 
 
-def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with Arrays among its arguments."""
-    device = device_of(job, args, kwargs)
+def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call with Arrays among its arguments. Calls like it are then answered without coming here."""
+    devices = devices_of(job, args, kwargs)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
     name = "device_twin"
     if quicker and likeness_of(args, kwargs) in quicker:
         if not share_memory(args, kwargs):
-            return call_on_host(job, device, args, kwargs)
+            return call_on_host(job, devices, args, kwargs)
         name = "device_twin_always"
     known: dict[int, Array] = {}
 
@@ -193,7 +198,7 @@ def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_a(value, np.ndarray):
             raise TypeError(f"{job.name}: arrays of host and device together; use to_device")
         if is_a(value, np.generic):  # as strong as an array without axes
-            return to_device(value, text(*device))._handle
+            return to_device(value, text(*devices[:2]))._handle
         return value
 
     def leave(value: Any) -> Any:
@@ -205,14 +210,18 @@ def call_ours(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
     before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
-        result = twin_of(job, device, name)(*inner, **inner_kwargs)
+        twin = twin_of(job, devices, name)
+        result = twin(*inner, **inner_kwargs)
     except _core.CheckFailed as failure:
         if INDEX in str(failure):
             raise IndexError(f"{job.name}: {failure}") from None
         raise
     except _core.QuickerOnHost:
         quicker.add(likeness_of(args, kwargs))
-        return call_ours(job, args, kwargs)
+        compiled.note_twin(None, ())
+        return call_ours(job, compiled, args, kwargs)
     finally:
         _core.set_stance(before)
+    if not (quicker or kwargs):
+        compiled.note_twin(twin, args)
     return rebuild(result, leave)

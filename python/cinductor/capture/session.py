@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings
+from .. import _core, float_warnings, heuristics
 from ..budget import Race, is_little, is_worth_pieces, likeness
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
@@ -326,11 +326,12 @@ def text_of(failure: BaseException) -> str:
     return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
 
 
-def begin(job: Job, way: Assumptions) -> Stage:
+def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     """The stage of a call."""
     options = job.options()
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
+    options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
     tracer = _core.Tracer(
         job.name,
         options=options,
@@ -358,7 +359,7 @@ def capture(
     job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
 ) -> tuple[Any, Outcome]:
     """One capture: the call's result, and what it came to. Nothing of its stage is left."""
-    stage = begin(job, way)
+    stage = begin(job, bound, way)
     try:
         return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:

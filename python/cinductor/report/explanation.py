@@ -60,7 +60,7 @@ class Explanation:
     externs_count. why_host: why the CPU runs it, though a device was asked for; approximate: its functions
     that are within 4 ULP of NumPy's, as "sin of float64".
     costs: of each kernel and library call of it the lines, bytes, operations and measured seconds; apart:
-    why loops were not fused; memory: what is allocated over a call's time; stats: the sums.
+    why loops were not fused; copies: between devices; memory: what is allocated over a call's time; stats: the sums.
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
     became of loops and branches on traced values, as lines "file:line: for captured". replans: what
     captures of the call before this one had assumed and was given up, with the reasons.
@@ -182,6 +182,11 @@ class Explanation:
         return [why for part in self.parts for why in part.counted[1]]
 
     @property
+    def copies(self) -> list[str]:
+        """Of a program for several devices the copies that it makes between them and with the host, in order."""
+        return [copy for part in self.parts for copy in part.copies]
+
+    @property
     def memory(self) -> timeline.Footprint:
         """What the program allocates over the time of one call, of several the one that allocates most: a
         static estimate.
@@ -244,7 +249,7 @@ class Explanation:
             for b in self.breaks
         ]
         names = "name place error plain later programs why_host approximate guards regions replans pieces"
-        names += " specializations recompiles apart stats timings why_not_measured rewritten"
+        names += " specializations recompiles apart copies stats timings why_not_measured rewritten"
         return {
             **{name: getattr(self, name) for name in names.split()},
             "breaks": broken,
@@ -380,6 +385,7 @@ def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
     except Exception as raised:
         error = raised
     seconds = time.perf_counter() - began
+    job = answerer_of(job)
     report = Explanation(job, result)
     if error is not None:
         report.error = said_of(error)
@@ -393,6 +399,12 @@ def called(compiled: Any, job: Any, args: Any, kwargs: Any) -> Explanation:
     if report.why_not_measured is None:
         report._measure(lambda: compiled(*args, **kwargs))
     return report
+
+
+def answerer_of(job: Any) -> Any:
+    """The job of what answered a function's only call: another where arrays of a device were given."""
+    twins = list(getattr(job, "twins", {}).values())
+    return twins[-1]._cinductor_job if twins else job
 
 
 def said_of(error: Exception) -> str:

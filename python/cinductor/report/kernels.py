@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 PLACE = re.compile(r' @("[^"]*"|\S+?):(\d+)')
-KERNEL = re.compile(r"(k\d+): (.*)")
+KERNEL = re.compile(r"(k\d+): (?:on \d+ )?(.*)")
 NEST = re.compile(r"(\w+)(?: (?:memory|local|row|register|scalar))?\[(.*?)\] = (.*)\{$")
 OPERATION = re.compile(r"%\d+: \w+ = (\w+) ?(.*)")
 CALL = re.compile(r"extern (\w+)\((.*?)\)(?: key .*?)? -> (\w+)(?:$| @)")
@@ -199,7 +199,7 @@ def read(text: str) -> tuple[list[Kernel], list[str]]:
 
 
 def calls_in(text: str) -> Iterator[str]:
-    return (line.strip() for line in text.splitlines() if re.match(r"\s*k\d+: extern ", line))
+    return (line.strip() for line in text.splitlines() if re.match(r"\s*k\d+: (?:on \d+ )?extern ", line))
 
 
 def undented(lines: list[str]) -> str:

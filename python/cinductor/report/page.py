@@ -33,6 +33,7 @@ def page(report: Explanation) -> str:
     parts += section(FITTED_NONE, shortened(recompiles(report)))
     parts += section("kernels", shortened(table(report)))
     parts += section("apart", shortened(report.apart))
+    parts += section("copies between devices", shortened(report.copies))
     parts += section("timings", timings(report))
     more = "more: .full(), .save('report.html'), and .graph .loops .kernels .procs .source .wrapper .guards .memory"
     return "\n".join([*parts, more if report.parts else "more: .full()", ""])

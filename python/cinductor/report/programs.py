@@ -39,6 +39,16 @@ class ProgramTexts:
         apart = [re.sub(r"\bk\d+\b", lambda match: self.named(match[0]), why) for why in apart]
         return made, apart, timeline.walk(program, counter.names)
 
+    @property
+    def copies(self) -> list[str]:
+        """Copies between devices, and between them and the host, in the order in which they are made."""
+        program = json.loads(self.text("json"))
+        sides = {b["name"]: f"device {b['device']}" if "device" in b else "host" for b in program["buffers"]}
+        if not any("device" in b for b in program["buffers"]):
+            return []
+        made = [line for line in program["lines"] if line["line"].startswith("copy_")]
+        return [f"{c['from']} from {sides[c['from']]} to {sides[c['buffer']]}, {c['bytes']} bytes" for c in made]
+
     def named(self, kernel: str) -> str:
         return f"{self.letter}.{kernel}" if self.letter else kernel
 

@@ -1,0 +1,44 @@
+/* What the core lends to compilers from outside: an extension cannot link with it, so functions come
+ * in a table (the capsule cinductor.CiToolkit that `cinductor.toolkit()` gives). All of it works in
+ * the context of a compilation, and fails through it (`fail` does not return); the headers of what is
+ * named here say the rest. */
+#ifndef CI_DEVICE_TOOLKIT_H
+#define CI_DEVICE_TOOLKIT_H
+
+#include "codegen/codegen.h"
+#include "device/device.h"
+#include "target/c/c.h"
+
+typedef struct CiToolkit {
+    int abi; /* CI_DEVICE_ABI */
+    void (*fail)(CiContext *ctx, CiStatus status, const char *format, ...) CI_PRINTF(3, 4);
+    char *(*format)(CiContext *ctx, const char *format, ...) CI_PRINTF(2, 3);
+    CiText (*text_new)(CiContext *ctx);
+    void (*text_add)(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+    void (*text_line)(CiText *text, const char *format, ...) CI_PRINTF(2, 3);
+    /* Kernels as statements, by the passes of the family's name: of "interp" plain loops, in vectors
+     * where it has more lanes than one. */
+    CiProcs *(*codegen)(const CiKernels *kernels, const CiFamily *family, bool verify);
+    /* A printer of statements in a C-like language. What the dialect leaves NULL is as C has it, for
+     * one lane. `argument` and `statement` must be there. */
+    CiCPrinter *(*printer)(const CiKernels *kernels, const CiSpelling *spelling,
+                           const CiCDialect *dialect);
+    /* The statements of one proc; then what all that were printed call, and types: stands before. */
+    CiText (*body)(CiCPrinter *printer, const CiProc *proc);
+    void (*support)(CiCPrinter *printer, CiText *out);
+    /* Names: of memory and an element of it, of an index expression, of types in memory and as they
+     * are computed in, of a size or an argument of the kernel that is being printed. */
+    const char *(*memory)(CiCPrinter *printer, const CiMemory *memory);
+    const char *(*element)(CiCPrinter *printer, const CiMemory *memory, const CiExpr *index);
+    const char *(*index)(CiCPrinter *printer, const CiExpr *index);
+    const char *(*storage)(CiDtype dtype);
+    const char *(*buffer)(CiCPrinter *printer, const CiBuffer *buffer);
+    /* The value of a scalar input, out of `scalars`. */
+    const char *(*scalar)(CiCPrinter *printer, const CiBuffer *buffer);
+    const char *(*conditions)(CiCPrinter *printer, const CiStmt *stmt); /* of a statement's tests */
+    void (*print_alloc)(CiCPrinter *printer, const CiMemory *memory);
+} CiToolkit;
+
+extern const CiToolkit ci_toolkit;
+
+#endif

@@ -1,0 +1,111 @@
+/* Which device each nest runs on, where the program's arrays live on several: the one that has most
+ * of the bytes it touches, so that what is copied is least; of two alike the one of what it reads
+ * first. What touches nothing that exists runs where the first of the inputs lives. A region is one such
+ * thing with all that is in it, for its trips have to find memory where the trips before left it.
+ *
+ * What a nest makes first lives where it is made. */
+#include "schedule/plan.h"
+
+typedef struct Assign {
+    CiLoops *loops;
+    int *seen;      /* by buffer: the last thing that counted it */
+    bool *is_made;  /* by buffer: it has a device */
+    int counting;   /* the thing that is counted now */
+    int first;      /* device of the first buffer that it touches, or -1 */
+    int64_t bytes[CI_MAX_DEVICES];
+} Assign;
+
+static void
+count_buffer(Assign *a, const CiBuffer *buffer)
+{
+    if (buffer->kind == CI_BUFFER_scalar || !a->is_made[buffer->id] ||
+        a->seen[buffer->id] == a->counting)
+        return;
+    a->seen[buffer->id] = a->counting;
+    int64_t bytes = ci_amount_likely(ci_cost_of_buffer(buffer));
+    int64_t room = CI_INFINITY - a->bytes[buffer->device];
+    a->bytes[buffer->device] += bytes < room ? bytes : room;
+    if (a->first < 0)
+        a->first = buffer->device;
+}
+
+static void
+count_items(Assign *a, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        for (int n = 0; item->nest && n < item->nest->body.nops; n++)
+            if (item->nest->body.ops[n].op == CI_OP_load)
+                count_buffer(a, item->nest->body.ops[n].buffer);
+        if (item->nest)
+            count_buffer(a, item->nest->target);
+        for (int n = 0; item->ext && n < item->ext->noperands; n++)
+            count_buffer(a, item->ext->operands[n]);
+        if (item->region) {
+            count_items(a, &item->region->condition_items);
+            count_items(a, &item->region->body);
+            count_items(a, &item->region->other);
+        }
+    }
+}
+
+static int
+best_device(const Assign *a)
+{
+    int best = a->first;
+    for (int d = 0; d < CI_MAX_DEVICES && best >= 0; d++)
+        best = a->bytes[d] > a->bytes[best] ? d : best;
+    for (int k = 0; k < a->loops->ninputs && best < 0; k++)
+        if (a->loops->buffers[k]->kind == CI_BUFFER_input)
+            best = a->loops->buffers[k]->device;
+    return best < 0 ? 0 : best;
+}
+
+static void
+make(Assign *a, CiBuffer *buffer, int device)
+{
+    if (!a->is_made[buffer->id])
+        buffer->device = device;
+    a->is_made[buffer->id] = true;
+}
+
+static void
+set_items(Assign *a, const CiItems *items, int device)
+{
+    for (int k = 0; k < items->count; k++) {
+        CiItem *item = &items->items[k];
+        if (item->nest) {
+            item->nest->device = device;
+            make(a, item->nest->target, device);
+        } else if (item->ext) {
+            item->ext->device = device;
+            make(a, item->ext->result, device);
+        } else if (item->region) {
+            item->region->device = device;
+            set_items(a, &item->region->condition_items, device);
+            set_items(a, &item->region->body, device);
+            set_items(a, &item->region->other, device);
+        }
+    }
+}
+
+void
+ci_assign_devices(CiLoops *loops)
+{
+    Assign a = {.loops = loops};
+    if (ci_loops_device_count(loops) < 2)
+        return;
+    a.seen = CI_NEW_ARRAY(loops->ctx, int, loops->nbuffers + 1);
+    a.is_made = CI_NEW_ARRAY(loops->ctx, bool, loops->nbuffers + 1);
+    for (int k = 0; k < loops->ninputs; k++)
+        a.is_made[k] = true;
+    for (int k = 0; k < loops->items.count; k++) {
+        CiItems one = {&loops->items.items[k], 1, 1};
+        for (int d = 0; d < CI_MAX_DEVICES; d++)
+            a.bytes[d] = 0;
+        a.first = -1;
+        a.counting = k + 1;
+        count_items(&a, &one);
+        set_items(&a, &one, best_device(&a));
+    }
+}

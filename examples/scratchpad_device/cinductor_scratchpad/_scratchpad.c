@@ -1,0 +1,328 @@
+/* A simulated accelerator, from outside cinductor: one core without vectors or threads, with a
+ * scratchpad of 16 KiB beside its memory. What it can do is a CiTarget; its compiler takes procs,
+ * prints C for the core, in which rows lie in the scratchpad, and has the system's compiler build
+ * that. Where a vendor has a compiler of his own, `build_library` calls it.
+ *
+ * Everything of cinductor's that is called here comes from the toolkit. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "device/toolkit.h"
+
+#include <dlfcn.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAD_BYTES 16384
+
+static const CiToolkit *kit;
+static char pad[PAD_BYTES] __attribute__((aligned(64)));
+static int64_t most_used; /* bytes of the scratchpad, by any launch */
+
+/* ---- the target: data ---- */
+
+static void
+fill_target(CiTarget *target, const CiOptions *options)
+{
+    (void)options;
+    *target = (CiTarget){.row_bytes = PAD_BYTES,
+                         .chunk_elements = INT64_MAX / 2, /* one core: nothing is shared out */
+                         .max_buffers = 16,
+                         .max_fused_nests = 16,
+                         .unroll_limit = 8};
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128;
+}
+
+static CiProcs *
+lower(const CiKernels *kernels, const CiOptions *options)
+{
+    static const CiFamily family = {
+        .name = "interp", .lanes = 1, .tiled_lanes = 1, .chains = 1, .has_own_order = true};
+    return kit->codegen(kernels, &family, options->verify);
+}
+
+/* ---- the printer ---- */
+
+static const char *
+argument(CiCPrinter *p, const CiMemory *memory)
+{
+    return kit->scalar(p, memory->buffer);
+}
+
+/* A check that does not hold ends the kernel with its number. */
+static const CiStmt *
+statement(CiCPrinter *p, const CiStmt *stmt)
+{
+    if (stmt->kind == CI_STMT_stop) {
+        kit->text_line(p->out, "if (%s)", kit->conditions(p, stmt));
+        kit->text_line(p->out, "    return %d;", stmt->number + 1);
+        return stmt;
+    }
+    if (stmt->kind == CI_STMT_apply || stmt->kind == CI_STMT_swap)
+        kit->fail(p->ctx, CI_ERR_UNSUPPORTED, "the scratchpad core has no such statement");
+    return NULL;
+}
+
+/* Rows have their place in the scratchpad from the scheduler; all else is a variable. */
+static void
+alloc(CiCPrinter *p, const CiMemory *memory)
+{
+    if (memory->space == CI_SPACE_scratch)
+        kit->text_line(p->out, "%s *const %s = (%s *)(pad + %s);", kit->storage(memory->dtype),
+                       memory->name, kit->storage(memory->dtype), kit->index(p, memory->offset));
+    else
+        kit->print_alloc(p, memory);
+}
+
+static void
+print_function(CiCPrinter *p, CiText *out, const CiProc *proc)
+{
+    CiText body = kit->body(p, proc);
+    kit->text_add(out, "int %s(void *const *memory, const int64_t *sizes, const void *scalars, "
+                       "char *pad)\n{\n",
+                  proc->name);
+    for (int k = 0; k < proc->kernel->nbuffers; k++) {
+        const CiBuffer *buffer = proc->kernel->buffers[k];
+        kit->text_add(out, "    %s *const %s = memory[%d];\n", kit->storage(buffer->dtype),
+                      kit->buffer(p, buffer), k);
+    }
+    for (int k = 0; k < proc->kernel->nsize_args; k++)
+        kit->text_add(out, "    const int64_t size%d = sizes[%d];\n", k, k);
+    kit->text_add(out, "%s    return 0;\n}\n\n", body.data);
+}
+
+static void
+emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
+{
+    static const CiSpelling spelling = {
+        .function = "static inline", .builtin = "__builtin_", .style = CI_STYLE_c};
+    static const CiCDialect dialect = {
+        .statement = statement, .argument = argument, .alloc = alloc};
+    const CiProcs *procs = lower(kernels, options);
+    CiCPrinter *p = kit->printer(kernels, &spelling, &dialect);
+    CiText functions = kit->text_new(kernels->loops->ctx);
+    for (int k = 0; k < procs->nprocs; k++)
+        print_function(p, &functions, procs->procs[k]);
+    kit->support(p, out);
+    kit->text_add(out, "%s", functions.data);
+}
+
+/* ---- the library ---- */
+
+typedef int (*CoreFunction)(void *const *memory, const int64_t *sizes, const void *scalars,
+                            char *scratchpad);
+
+typedef struct Executable {
+    CiExecutable base;
+    void *library;
+    int count;
+    CoreFunction functions[]; /* by kernel number */
+} Executable;
+
+/* Runs the system's compiler on a file; false where it fails. */
+static bool
+run_compiler(const char *source, const char *library)
+{
+    const char *cc = "cc";
+    char *const words[] = {(char *)cc, "-O2", "-w", "-fwrapv", "-fno-strict-aliasing",
+                           "-ffp-contract=off", "-shared", "-fPIC", (char *)source, "-o",
+                           (char *)library, "-lm", NULL};
+    extern char **environ;
+    pid_t child;
+    int result = -1;
+    if (posix_spawnp(&child, cc, NULL, NULL, words, environ))
+        return false;
+    while (waitpid(child, &result, 0) < 0 && errno == EINTR)
+        ;
+    return result == 0;
+}
+
+/* The text as a loaded library, or NULL; no file is left. */
+static void *
+build_library(const CiText *text)
+{
+    char folder[] = "/tmp/scratchpad-XXXXXX", source[64], library[64];
+    void *loaded = NULL;
+    if (!mkdtemp(folder))
+        return NULL;
+    snprintf(source, sizeof source, "%s/core.c", folder);
+    snprintf(library, sizeof library, "%s/core.so", folder);
+    FILE *file = fopen(source, "w");
+    bool is_written = file && fwrite(text->data, 1, text->length, file) == text->length;
+    if (file && fclose(file))
+        is_written = false;
+    if (is_written && run_compiler(source, library))
+        loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    unlink(source);
+    unlink(library);
+    rmdir(folder);
+    return loaded;
+}
+
+static void
+close_executable(CiExecutable *base)
+{
+    dlclose(((Executable *)base)->library);
+    free(base);
+}
+
+static int32_t
+launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+{
+    const Executable *executable = (Executable *)base;
+    if (asked->scratch_bytes > PAD_BYTES)
+        return CI_ERR_DEVICE;
+    if (asked->scratch_bytes > most_used)
+        most_used = asked->scratch_bytes;
+    int failed =
+        executable->functions[asked->kernel](asked->buffers, asked->sizes, asked->scalars, pad);
+    if (fault)
+        *fault = (CiFault){.kind = failed ? CI_ERR_CHECK : 0, .node = failed - 1};
+    return failed ? CI_ERR_CHECK : CI_OK;
+}
+
+/* Of kernels with loops, those of regions among them; one more than the highest number. */
+static int
+count_kernels(const CiKernels *kernels)
+{
+    int count = 0;
+    for (int k = 0; kernels && k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        count = kernel->id >= count ? kernel->id + 1 : count;
+        for (int n = 0; n < 2; n++) {
+            int inner = count_kernels(kernel->inner[n]);
+            count = inner > count ? inner : count;
+        }
+    }
+    return count;
+}
+
+static CiExecutable *
+build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOptions *options,
+      CiBuildInfo *info)
+{
+    CiText source = kit->text_new(ctx);
+    int count = count_kernels(kernels);
+    if (info)
+        *info = (CiBuildInfo){.children = 1};
+    emit(&source, kernels, options);
+    Executable *executable = calloc(1, sizeof *executable + sizeof(CoreFunction) * (size_t)count);
+    if (!executable)
+        kit->fail(ctx, CI_ERR_MEMORY, "no memory for an executable");
+    executable->base = (CiExecutable){*queue, close_executable, launch};
+    executable->count = count;
+    executable->library = build_library(&source);
+    if (!executable->library) {
+        free(executable);
+        kit->fail(ctx, CI_ERR_COMPILE, "cc does not take what was printed for the scratchpad core");
+    }
+    for (int k = 0; k < count; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", k);
+        void *found = dlsym(executable->library, name);
+        memcpy(&executable->functions[k], &found, sizeof found);
+    }
+    return &executable->base;
+}
+
+static const CiCompiler compiler = {.abi = CI_DEVICE_ABI,
+                                    .name = "core",
+                                    .doc = "C for a core with a scratchpad",
+                                    .fill_target = fill_target,
+                                    .has_own_order = true,
+                                    .lower = lower,
+                                    .emit = emit,
+                                    .build = build};
+
+/* ---- the device: memory of the host's, everything done at once ---- */
+
+static int32_t
+allocate(const CiQueue *queue, size_t size, void **block)
+{
+    (void)queue;
+    *block = aligned_alloc(64, (size + 64) / 64 * 64);
+    return *block ? CI_OK : CI_ERR_MEMORY;
+}
+
+static void
+release(const CiQueue *queue, void *block, size_t size)
+{
+    (void)queue, (void)size;
+    free(block);
+}
+
+static int32_t
+copy_in(const CiQueue *queue, void *there, const void *host, size_t size)
+{
+    (void)queue;
+    memcpy(there, host, size);
+    return CI_OK;
+}
+
+static int32_t
+copy_out(const CiQueue *queue, void *host, const void *here, size_t size)
+{
+    (void)queue;
+    memcpy(host, here, size);
+    return CI_OK;
+}
+
+static int32_t
+synchronize(const CiQueue *queue)
+{
+    (void)queue;
+    return CI_OK;
+}
+
+static const CiDevice device = {.abi = CI_DEVICE_ABI,
+                                .name = "scratchpad",
+                                .doc = "one simulated core with 16 KiB of scratchpad",
+                                .allocate = allocate,
+                                .release = release,
+                                .copy_in = copy_in,
+                                .copy_out = copy_out,
+                                .synchronize = synchronize};
+
+/* ---- for Python ---- */
+
+static PyObject *
+connect_to(PyObject *module, PyObject *toolkit)
+{
+    (void)module;
+    kit = PyCapsule_GetPointer(toolkit, "cinductor.CiToolkit");
+    if (!kit)
+        return NULL;
+    if (kit->abi != CI_DEVICE_ABI) {
+        PyErr_SetString(PyExc_ImportError, "built for another version of cinductor");
+        return NULL;
+    }
+    return Py_BuildValue("NN", PyCapsule_New((void *)&device, "cinductor.CiDevice", NULL),
+                         PyCapsule_New((void *)&compiler, "cinductor.CiCompiler", NULL));
+}
+
+static PyObject *
+get_most_used(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return PyLong_FromLongLong(most_used);
+}
+
+static PyMethodDef methods[] = {
+    {"connect", connect_to, METH_O, "The device and its compiler, as capsules."},
+    {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch had in the scratchpad."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_scratchpad",
+                                        "A core with a scratchpad.", -1, methods,
+                                        NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC
+PyInit__scratchpad(void)
+{
+    return PyModule_Create(&definition);
+}

@@ -1,0 +1,14 @@
+from setuptools import Extension, setup
+
+import cinductor
+
+setup(
+    ext_modules=[
+        Extension(
+            "cinductor_scratchpad._scratchpad",
+            ["cinductor_scratchpad/_scratchpad.c"],
+            include_dirs=[cinductor.get_include()],
+            extra_compile_args=["-std=gnu11"],
+        )
+    ]
+)

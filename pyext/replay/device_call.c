@@ -1,0 +1,195 @@
+/* A function that has been called with arrays of a device has a twin, which takes and gives their
+ * handles (python/cinductor/arrays/calls.py). Here calls like one that was answered before go to it:
+ * arrays become handles, and handles in the result arrays. */
+#include "replay/device_call.h"
+
+/* How the arguments live; false where that is not for here. */
+static bool
+describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *out)
+{
+    out->device = NULL;
+    out->count = (int)count;
+    if (count > CX_MOST_DEVICE_ARGUMENTS)
+        return false;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyTypeObject *type = Py_TYPE(args[k]);
+        out->where[k] = -1;
+        if ((PyObject *)type == state->array_type) {
+            const CxDeviceMemory *memory =
+                cx_device_memory_of(state, ((CxDeviceArray *)args[k])->handle);
+            if (memory == NULL || memory->queue.index >= CI_MAX_DEVICES ||
+                (out->device != NULL && out->device != memory->queue.backend->device))
+                return false;
+            out->device = memory->queue.backend->device;
+            out->where[k] = (int8_t)memory->queue.index;
+        } else if (type != &PyFloat_Type && type != &PyLong_Type && type != &PyBool_Type &&
+                   type != &PyComplex_Type && type != &PyUnicode_Type && args[k] != Py_None)
+            return false;
+    }
+    return out->device != NULL;
+}
+
+static const CxTwin *
+find(const CxTwins *twins, const CxTwin *like)
+{
+    for (int k = 0; k < twins->count; k++) {
+        const CxTwin *twin = &twins->twins[k];
+        if (twin->device == like->device && twin->count == like->count &&
+            memcmp(twin->where, like->where, (size_t)like->count) == 0)
+            return twin;
+    }
+    return NULL;
+}
+
+int
+cx_twins_note(const CxState *state, CxTwins *twins, PyObject *args)
+{
+    PyObject *function = NULL, *call = NULL;
+    CxTwin made;
+
+    if (!PyArg_ParseTuple(args, "OO!:note_twin", &function, &PyTuple_Type, &call))
+        return -1;
+    if (function == Py_None)
+        cx_twins_clear(twins);
+    if (!describe(state, PySequence_Fast_ITEMS(call), PyTuple_GET_SIZE(call), &made) ||
+        find(twins, &made) != NULL)
+        return 0;
+    made.function = Py_NewRef(function);
+    PyObject *last = NULL;
+    if (twins->count == CX_MOST_TWINS)
+        last = twins->twins[--twins->count].function;
+    memmove(twins->twins + 1, twins->twins, sizeof made * (size_t)twins->count);
+    twins->twins[0] = made;
+    twins->count++;
+    Py_XDECREF(last);
+    return 0;
+}
+
+void
+cx_twins_clear(CxTwins *twins)
+{
+    while (twins->count > 0)
+        Py_DECREF(twins->twins[--twins->count].function);
+}
+
+int
+cx_twins_visit(const CxTwins *twins, visitproc visit, void *arg)
+{
+    for (int k = 0; k < twins->count; k++)
+        Py_VISIT(twins->twins[k].function);
+    return 0;
+}
+
+/* It is no array, and holds none. */
+static bool
+is_plain(PyObject *value)
+{
+    return value == Py_None || PyFloat_CheckExact(value) || PyLong_CheckExact(value) ||
+           PyBool_Check(value) || PyUnicode_CheckExact(value);
+}
+
+/* One value of a result: the argument that the handle is of, or a new array; NULL without an
+ * exception where it is Python's to find out. */
+static PyObject *
+array_of(CxState *state, PyObject *value, PyObject *const *args, Py_ssize_t count)
+{
+    if (is_plain(value))
+        return Py_NewRef(value);
+    if (!PyArray_CheckExact(value) || !cx_is_device_array(state, value))
+        return NULL;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if ((PyObject *)Py_TYPE(args[k]) == state->array_type &&
+            ((CxDeviceArray *)args[k])->handle == value)
+            return Py_NewRef(args[k]);
+    return cx_device_array_object(state, Py_NewRef(value));
+}
+
+static PyObject *
+tuple_of(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t length = PyTuple_GET_SIZE(result);
+    PyObject *made = PyTuple_New(length);
+    for (Py_ssize_t k = 0; made != NULL && k < length; k++) {
+        PyObject *item = array_of(state, PyTuple_GET_ITEM(result, k), args, count);
+        if (item == NULL)
+            Py_CLEAR(made);
+        else
+            PyTuple_SET_ITEM(made, k, item);
+    }
+    return made;
+}
+
+/* The result with arrays for handles: an array or a tuple of them here, all else by Python. */
+static PyObject *
+leave(CxState *state, PyObject *result, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *made = PyTuple_CheckExact(result) ? tuple_of(state, result, args, count)
+                                                : array_of(state, result, args, count);
+    if (made != NULL || PyErr_Occurred())
+        return made;
+    PyObject *given = PyTuple_New(count);
+    for (Py_ssize_t k = 0; given != NULL && k < count; k++)
+        PyTuple_SET_ITEM(given, k, Py_NewRef(args[k]));
+    if (given != NULL)
+        made = PyObject_CallFunctionObjArgs(state->array_leave, result, given, NULL);
+    Py_XDECREF(given);
+    return made;
+}
+
+/* Exceptions that Python makes others of, or answers instead; no argument has been changed. */
+static bool
+is_for_python(CxState *state)
+{
+    return PyErr_ExceptionMatches(cx_exception(state, "CheckFailed")) ||
+           PyErr_ExceptionMatches(cx_exception(state, "QuickerOnHost"));
+}
+
+/* The exception that is set goes to the caller as one of the function's own does. */
+static void
+say_more(PyObject *miss, PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *job = PyMethod_Check(miss) ? PyMethod_GET_SELF(miss) : NULL, *said = NULL;
+    PyObject *error = cx_take_exception(), *bound = PyTuple_New(count);
+
+    for (Py_ssize_t k = 0; bound != NULL && k < count; k++)
+        PyTuple_SET_ITEM(bound, k, Py_NewRef(args[k]));
+    if (job != NULL && bound != NULL)
+        said = PyObject_CallMethod(job, "leave", "OO", error, bound);
+    PyErr_Clear();
+    Py_XDECREF(said);
+    Py_XDECREF(bound);
+    cx_restore_exception(error);
+}
+
+int
+cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *const *args,
+              Py_ssize_t count, PyObject **result)
+{
+    PyObject *handles[CX_MOST_DEVICE_ARGUMENTS];
+    CxTwin like;
+
+    if (twins->count == 0 || !describe(state, args, count, &like))
+        return 0;
+    const CxTwin *found = find(twins, &like);
+    if (found == NULL)
+        return 0;
+    PyObject *function = Py_NewRef(found->function);
+    for (Py_ssize_t k = 0; k < count; k++)
+        handles[k] = like.where[k] >= 0 ? ((CxDeviceArray *)args[k])->handle : args[k];
+    int stance = state->stance; /* no stance may run NumPy on them */
+    state->stance = 0;
+    PyObject *value = PyObject_Vectorcall(function, handles, (size_t)count, NULL);
+    state->stance = stance;
+    Py_DECREF(function);
+    *result = NULL;
+    if (value == NULL && is_for_python(state)) {
+        PyErr_Clear();
+        return 0;
+    }
+    if (value != NULL)
+        *result = leave(state, value, args, count);
+    else
+        say_more(miss, args, count);
+    Py_XDECREF(value);
+    return 1;
+}

@@ -1,0 +1,72 @@
+"""Thresholds of the compiler as functions that a user or a vendor registers, by device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from .config import LARGEST, list_choices
+from .machine import Device
+
+
+class Facts(NamedTuple):
+    """What a heuristic is told of the program that is being compiled: the device it is for (a `Device`), the
+    backend's name ("" for the device's first), the name of the function, (shape, dtype) of the arrays among
+    its arguments, in order, in the call that is captured.
+    """
+
+    device: Device
+    backend: str
+    function: str
+    arrays: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]
+
+
+Heuristic = Callable[[str, Facts], "int | None"]
+registered: dict[str, Heuristic] = {}
+
+
+def register_heuristics(device: str, function: Heuristic | None) -> None:
+    """Has a function decide the thresholds of `list_choices()` for programs of one kind of device.
+
+    device: its name, "cuda". function: called with a threshold's name and the `Facts` as a program is captured;
+    gives its value, an int of at least 1, or None for the one it has. In place of one that was registered before;
+    None: nobody. What is named by the option `choices` goes first. The values are part of the options that a program is
+    found by; programs that there are already stay. They change how fast kernels are, never a bit of a result.
+
+    Raises ValueError for a device that there is not, TypeError for what cannot be called. What the function raises,
+    the call that is captured raises, and so ValueError for a value that is none.
+    """
+    names = dict.fromkeys(row[0] for row in _core.backends())
+    if device not in names:
+        raise ValueError(f"there is no device {device!r}; there are: {', '.join(names)}")
+    if function is None:
+        registered.pop(device, None)
+    elif callable(function):
+        registered[device] = function
+    else:
+        raise TypeError(f"heuristics are a function of a name and facts, not {function!r}")
+
+
+def decided(job: Any, backend: str, bound: Any, chosen: str) -> str:
+    """The option `choices` of a program: what heuristics decide, then `chosen` by the user, which counts."""
+    name = job.settings["device"] or "cpu"
+    function = registered.get(name)
+    if function is None:
+        return chosen
+    device = Device(name, max(0, job.options()["device_index"]))
+    arrays = tuple((x.shape, x.dtype) for x in bound if type(x) is np.ndarray)
+    facts = Facts(device, backend or "", job.name, arrays)
+    parts = []
+    for row in list_choices():
+        answer = function(row.name, facts)
+        if answer is None:
+            continue
+        if type(answer) not in (int, np.int64) or not 0 < answer < LARGEST:
+            raise ValueError(
+                f"the heuristics of device {name!r} give {answer!r} for {row.name!r}; allowed: None, or an int of at least 1"
+            )
+        parts.append(f"{row.name}={answer}")
+    return ", ".join([*parts, chosen] if chosen else parts)

@@ -1,0 +1,63 @@
+"""A compiler from outside the tree: run by test_devices.py in a process of its own."""
+
+import cinductor_scratchpad as scratchpad
+import numpy as np
+import programs as all_programs
+import pytest
+import test_programs as of_programs
+
+import cinductor
+
+DEVICE = scratchpad.register()
+ALWAYS = {"offload": "always"}
+X = np.random.default_rng(0).standard_normal((6, 40))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1)[:, None])
+    return e / e.sum(axis=1)[:, None]
+
+
+def rolled(x, k):
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        y[i] = x[i] * k[i] + (y[i - 1] if i else 0)
+    return y, np.cumsum(x, axis=1), np.where(x > 0, x, -x).astype("f2"), (x * 9).astype("i4") // 7
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_arrays(dynamic):
+    compiled = [cinductor.compile(f, dynamic=dynamic) for f in (softmax, rolled)]
+    for n in (6, 3):
+        x, k = cinductor.to_device(X[:n], DEVICE), cinductor.to_device(np.arange(float(n)), DEVICE)
+        np.testing.assert_allclose(compiled[0](x).numpy(), softmax(X[:n]), rtol=1e-14)
+        for got, want in zip(compiled[1](x, k), rolled(X[:n], np.arange(float(n))), strict=True):
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-14)
+            assert got.dtype == want.dtype
+
+
+def test_rows_lie_in_the_scratchpad():
+    source = cinductor.explain(cinductor.compile(softmax, device=DEVICE, options=ALWAYS), X)
+    assert "(pad + 0)" in source.source and "memory[0]" in source.source and "proc k0" in source.procs
+    np.testing.assert_allclose(source.result, softmax(X), rtol=1e-14)
+    assert 0 < scratchpad.most_used() <= 16384
+    wide = np.ones((2, 5000))  # a row that has no place there is memory
+    np.testing.assert_allclose(cinductor.compile(softmax, device=DEVICE, options=ALWAYS)(wide), softmax(wide))
+    assert scratchpad.most_used() <= 16384
+
+
+def test_an_index_out_of_range():
+    compiled = cinductor.compile(lambda x, k: x[k] * 2)
+    x, k = cinductor.to_device(X[0], DEVICE), cinductor.to_device(np.array([1, 99]), DEVICE)
+    with pytest.raises(IndexError, match="an index is out of bounds"):
+        compiled(x, k)
+
+
+def test_programs():
+    """Some of tests/programs; what the core cannot do runs on the host and says why."""
+    refused = []
+    for program in list(all_programs.load().values())[::25]:
+        compiled = cinductor.compile(program.function, device=DEVICE, options=ALWAYS)
+        of_programs.check(program, compiled, program.sizes[:1])
+        refused += [s.program.why_host for s in compiled.specializations if s.program.why_host]
+    assert len(refused) <= 2, refused
