@@ -20,6 +20,7 @@ typedef struct CiOptions {
 #define CI_OPTION_int int64_t
 #define CI_OPTION_text const char *
 #define CI_OPTION_levels const char *
+#define CI_OPTION_passes const char *
 #define CI_OPTION_choices const char *
 #define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
 #include "base/options.def"
@@ -279,5 +280,10 @@ int32_t ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep);
 
 /* launch of the device or the executable. */
 int32_t ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
+
+/* mixed.c: takes `compiled` over, closing it where it fails; the first options->interpreted_kernels
+ * kernels run by the interpreter. `compiled` itself where the device has none. */
+CiExecutable *ci_executable_mixed(CiContext *ctx, CiExecutable *compiled, const CiKernels *kernels,
+                                  const CiOptions *options);
 
 #endif

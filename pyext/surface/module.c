@@ -2,6 +2,7 @@
 #define CX_IMPORTS_ARRAY
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/passes.h"
 #include "region/region.h"
 #include "replay/specialization.h"
 #include "state/array.h"
@@ -316,6 +317,12 @@ static PyMethodDef module_methods[] = {
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
     {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
+    {"set_passes", cx_set_passes, METH_VARARGS, NULL},
+    {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},
+    {"passes", cx_list_passes, METH_NOARGS, NULL},
+    {"check_pattern", cx_check_pattern, METH_VARARGS, NULL},
+    {"run_program", cx_run_program, METH_VARARGS, NULL},
+    {"recompile", cx_recompile, METH_VARARGS, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
