@@ -33,6 +33,28 @@ ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacit
     return -1;
 }
 
+/* With the lock: library calls that a pass has put in, which add_extern knows. Others are looked for
+ * among those of the graph before. */
+static void
+bind_externs(CxPass *pass, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            bind_externs(pass, node->blocks[b]);
+        if (node->ext == NULL || node->ext->call != NULL)
+            continue;
+        PyObject *pair = Py_BuildValue("(ss)", node->ext->name, node->ext->key);
+        int failed = 0;
+        PyObject *capsule =
+            pair ? cx_dict_find(pass->all->state->externs, pair, &failed) : NULL;
+        if (capsule != NULL)
+            node->ext = PyCapsule_GetPointer(capsule, NULL);
+        PyErr_Clear();
+        Py_XDECREF(pair);
+    }
+}
+
 static CiGraph *
 run_function(void *data, CiGraph *g)
 {
@@ -47,7 +69,13 @@ run_function(void *data, CiGraph *g)
     CX_CALLBACK_END();
     if (status < 0)
         ci_fail(g->ctx, CI_ERR_PASS, "the pass '%s' raised %s", pass->name, why);
-    return made ? ci_graph_parse(g->ctx, made) : g;
+    if (made != NULL) {
+        g = ci_graph_parse(g->ctx, made);
+        CX_CALLBACK_BEGIN();
+        bind_externs(pass, g->body);
+        CX_CALLBACK_END();
+    }
+    return g;
 }
 
 static CiGraph *
@@ -63,11 +91,11 @@ run_pattern(void *data, CiGraph *g)
 /* ---- those of a compile ---- */
 
 int
-cx_passes_open(CxPasses *all, PyObject *rows)
+cx_passes_open(CxState *state, CxPasses *all, PyObject *rows)
 {
     Py_ssize_t count = rows != NULL ? PyTuple_GET_SIZE(rows) : 0;
 
-    *all = (CxPasses){.rows = Py_XNewRef(rows), .texts = PyList_New(0)};
+    *all = (CxPasses){.state = state, .rows = Py_XNewRef(rows), .texts = PyList_New(0)};
     all->passes = PyMem_Calloc((size_t)count + 1, sizeof *all->passes);
     all->extras = PyMem_Calloc((size_t)count + 1, sizeof *all->extras);
     if (all->texts == NULL || all->passes == NULL || all->extras == NULL) {

@@ -14,6 +14,7 @@ typedef struct CxPass {
 
 /* Those of one compile. */
 struct CxPasses {
+    CxState *state;
     PyObject *rows, *texts; /* keep what names and graphs are read from */
     PyObject *error;        /* what a pass has raised, or NULL */
     CxPass *passes;
@@ -22,7 +23,7 @@ struct CxPasses {
 };
 
 /* rows may be NULL. To be closed, whatever comes of it. */
-int cx_passes_open(CxPasses *all, PyObject *rows);
+int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows);
 void cx_passes_close(CxPasses *all);
 void cx_passes_explain(CxPasses *all);
 void cx_pass_observed(void *arg, const char *pass, const char *text, double seconds);

@@ -131,4 +131,6 @@ const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
 
+PyObject *cx_add_extern(PyObject *module, PyObject *args);
+
 #endif

@@ -56,8 +56,11 @@ if TYPE_CHECKING:
     )
     from .bisecting import Finding as Finding
     from .covered import Coverage as Coverage
+    from .custom_ops import CustomOp as CustomOp
     from .exporting import Program as Program
     from .graphs import Graph as Graph
+    from .graphs import Node as Node
+    from .kernels import UserKernel as UserKernel
     from .machine import Device, device, devices, register_device
     from .passes import Pass, PassEvent
     from .profiling import KernelProfile as KernelProfile
@@ -97,6 +100,7 @@ __all__ = [
     "config",
     "configure_memory",
     "coverage",
+    "custom_op",
     "devices",
     "device",
     "disable",
@@ -107,6 +111,7 @@ __all__ = [
     "from_dlpack",
     "get_include",
     "is_compiling",
+    "kernel",
     "list_backends",
     "list_choices",
     "list_mode_options",
@@ -124,6 +129,7 @@ __all__ = [
     "register_lowering",
     "register_pass",
     "register_pattern",
+    "register_template",
     "register_wrapper_backend",
     "reset",
     "reset_peak",
@@ -309,6 +315,75 @@ def register_lowering(
     from .registering import register_lowering as register
 
     return register(function, fn, name=name, version=version)
+
+
+def register_template(
+    name: str,
+    op: str,
+    fn: Callable[[Node], UserKernel | None],
+    *,
+    after: str = "simplify",
+    version: str | None = None,
+) -> Registration:
+    """Has a kernel of one's own compute an operation of the graph, where fn gives one for it.
+
+    op: a word of `docs/ir.md`, "matmul", "sum", "exp"; fn: is given each `cinductor.graphs.Node` of it, with dtypes, sizes
+    and attributes, and returns a `cinductor.kernel` that reads the node's operands in their order and writes one array of its dtype and sizes,
+    or None, which leaves it as it is. The rest, errors too, is as of `register_pass`.
+    """
+    from .registering import register_template as register
+
+    return register(name, op, fn, after=after, version=version)
+
+
+def kernel(
+    source: str, *, reads: str, writes: str, grid: str, preamble: str = "", name: str = "kernel"
+) -> UserKernel:
+    """A kernel of one's own, in C, to be called with arrays, in compiled functions and outside of them.
+
+        rows = cinductor.kernel(
+            "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
+            reads="x: f64[n, m], w: f64[m]", writes="out: f64[n]", grid="i: n")
+        y = rows(x, w)               # or rows(x, w, out)
+
+    source: statements of C for one point of the grid; arrays are pointers in C order, sizes and indices are int64_t, by
+    their names. reads, writes: arrays with dtype (bool, i8 to u64, f32, f64, c64, c128) and sizes, names or numbers.
+    grid: indices with how far they go, sizes or + - * // %, min and max of them; points may run in any order and on several
+    threads. preamble: declarations and functions in front. name: what reports call it.
+
+    The call takes arrays in the order of reads and writes, or by name; those of writes may be left out where their
+    sizes are those of others, and are new then, of zeros before. It returns what is written, one array or a tuple. What is
+    read never shares memory with what is written: it is copied where it would. Inside of a compiled function it
+    is a library call that the program goes around. Nobody checks where the source reads and writes.
+
+    Raises TypeError and ValueError for declarations that cannot be read and for arrays that are others than
+    declared, `CompileError`, with the compiler's words, when it is first called and does not compile.
+    """
+    from .kernels import UserKernel as make
+
+    return make(source, reads, writes, grid, preamble, name)
+
+
+def custom_op(
+    fn: Any = None, *, shape: Callable[..., Any], dtype: Any = None, name: str | None = None
+) -> Any:
+    """A function that the compiler does not look into, and calls as it is from inside of compiled functions;
+    also a decorator.
+
+    fn: a Python function of arrays, numbers and constants that only computes: it may be called less or more often than the
+    code says. Or one in C, as a ctypes function or an address, `int32_t fn(void *const *operands, const int64_t
+    *const *sizes, void *const *results)`: operands and results are in C order, sizes has those of the operands, then of the results;
+    an answer other than 0 is an error. shape: a function of the same arguments that gives the result's shape, or a list of
+    shapes for several results; it should only use shapes and numbers. dtype: the result's, or a list; None: the first operand's.
+
+    The operation raises ValueError where fn gives another shape or dtype; what fn raises goes to the caller.
+    Raises TypeError for what is not callable.
+    """
+    from .custom_ops import CustomOp as make
+
+    if fn is None:
+        return lambda decorated: make(decorated, shape, dtype, name)
+    return make(fn, shape, dtype, name)
 
 
 def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Finding:

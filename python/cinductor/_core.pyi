@@ -591,6 +591,21 @@ def ufuncs() -> list[np.ufunc]: ...  # those that are ops
 def sha256(data: bytes) -> str: ...  # in hexadecimal
 def cache_directory() -> str: ...  # "" without a cache
 def set_cache_directory(path: str | None) -> None: ...
+@final
+class UserCode:
+    """A function that the user has written in C."""
+
+    def run(
+        self, arrays: tuple[Any, ...], sizes: tuple[int, ...], units: int, threads: int, /
+    ) -> int:
+        """Runs that many units of its grid; what the function answers."""
+
+def user_code(source: str, options: dict[str, Any], /) -> UserCode:
+    """Its function `cinductor_kernel`, compiled and kept as kernels are."""
+
+def add_extern(name: str, key: str, call: Callable[..., None], /) -> None:
+    """A library call that passes may put in by its name and key."""
+
 def set_passes(rows: tuple[tuple[Any, ...], ...], key: str, /) -> None:
     """Passes of compiles from now on: (name, after, function of text) or (name, after, pattern, replacement);
     the key tells them from others."""

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import _core
+from .kernels import DTYPES, KernelCall, UserKernel
+
 REFERENCE = re.compile(r"%\d+|in\d+")
 TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:order|strides) \[[^\]]*\])*)")
 PLACE = re.compile(r' +@((?:"(?:[^"\\]|\\.)*"|[^\s"]+):\d+)((?: quiet \d+)?)$')
@@ -30,7 +33,7 @@ class Node:
     kind: str = "array"
     attributes: dict[str, str] = field(default_factory=dict)
     place: str = ""
-    blocks: list[Block] = field(default_factory=list)  # of a for, while or if
+    blocks: list[NodeBlock] = field(default_factory=list)  # of a for, while or if
     users: list[Node] = field(default_factory=list, repr=False)  # one entry for each operand
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
     id: int = -1
@@ -55,7 +58,7 @@ class Node:
 
 
 @dataclass(eq=False)
-class Block:
+class NodeBlock:
     """What a region does: the body of a loop, an arm. params: what it is given; results: what it hands on."""
 
     params: list[Node] = field(default_factory=list)
@@ -72,10 +75,10 @@ class Graph:
     def __init__(self, text: str) -> None:
         self.inputs: list[Node] = []
         self.writes: dict[Node, Node] = {}
-        self.body = Block()
+        self.body = NodeBlock()
         self.head = ""
         self.next_id = 0
-        Reader(self, text).read()
+        GraphReader(self, text).read()
 
     @property
     def nodes(self) -> list[Node]:
@@ -114,6 +117,21 @@ class Graph:
         text = {True: "true", False: "false"}.get(value, repr(value)) if dtype == "bool" else repr(value)
         return self.add("const", before=before, dtype=dtype, sizes=[], attributes={"value": text})
 
+    def call(self, kernel: UserKernel, *args: Node, before: Node | None = None) -> Node:
+        """A call of a `cinductor.kernel` that writes one array, a new one; args: what it reads, in its order.
+        Raises TypeError and ValueError for operands that are others than it declares.
+        """
+        if len(kernel.writes) != 1 or len(args) != len(kernel.reads):
+            raise TypeError(f"{kernel!r} has {len(kernel.reads)} operands and {len(kernel.writes)} results")
+        sizes = kernel.sizes_of([Like(arg) for arg in args])
+        kernel.build()
+        call = KernelCall(kernel, [False], [0], False)
+        _core.add_extern(call.name, call.key, call)
+        (written,) = kernel.writes
+        node = self.add("extern", *args, before=before, dtype=written.dtype, sizes=list(kernel.shape_of(written, sizes)))
+        node.name, node.tail = call.name, f' key "{call.key}"'
+        return node
+
     def set_args(self, node: Node, *args: Node) -> None:
         """Gives a node other operands."""
         for arg in node.args:
@@ -141,7 +159,7 @@ class Graph:
         self.set_args(node)
         self.block_of(node).nodes.remove(node)
 
-    def block_of(self, node: Node) -> Block:
+    def block_of(self, node: Node) -> NodeBlock:
         """The block that a node stands in. Raises ValueError for one of another graph."""
         for block in blocks_of(self.body):
             if node in block.nodes:
@@ -160,7 +178,14 @@ class Graph:
         yield "  " + last_of(self.body)
 
 
-def walk(block: Block) -> Iterator[Node]:
+class Like:
+    """A node as a kernel sees an array."""
+
+    def __init__(self, node: Node) -> None:
+        self.dtype, self.shape, self.ndim = DTYPES.get(node.dtype), tuple(node.sizes), len(node.sizes)
+
+
+def walk(block: NodeBlock) -> Iterator[Node]:
     """Nodes of a block, with those inside of them."""
     for node in block.nodes:
         yield node
@@ -168,7 +193,7 @@ def walk(block: Block) -> Iterator[Node]:
             yield from walk(inner)
 
 
-def blocks_of(block: Block) -> Iterator[Block]:
+def blocks_of(block: NodeBlock) -> Iterator[NodeBlock]:
     """A block and those inside of it."""
     yield block
     for node in block.nodes:
@@ -210,7 +235,7 @@ def call_of(node: Node) -> str:
     return f"{name}({', '.join(words)}){node.tail}"
 
 
-def last_of(block: Block) -> str:
+def last_of(block: NodeBlock) -> str:
     """The line that ends a block."""
     return " ".join([block.last, ", ".join(r.reference for r in block.results)]).rstrip()
 
@@ -286,7 +311,7 @@ def typed(node: Node, text: str) -> Node:
     return node
 
 
-class Reader:
+class GraphReader:
     """Reads the text of a graph, as the compiler prints it."""
 
     def __init__(self, graph: Graph, text: str) -> None:
@@ -314,9 +339,9 @@ class Reader:
         self.known[name] = node
         return node
 
-    def block(self, params: tuple[Node, ...] = ()) -> Block:
+    def block(self, params: tuple[Node, ...] = ()) -> NodeBlock:
         """The lines of a block, and the one that ends it."""
-        block = Block(list(params))
+        block = NodeBlock(list(params))
         while True:
             line = self.lines[self.at].strip()
             self.at += 1
@@ -341,7 +366,7 @@ class Reader:
         node.place, node.quiet = found.groups()
         return line[: found.start()]
 
-    def node(self, block: Block, line: str) -> None:
+    def node(self, block: NodeBlock, line: str) -> None:
         """One line."""
         node = Node("")
         line = self.placed(node, line)
@@ -364,7 +389,7 @@ class Reader:
             node.attributes[key] = value
         self.graph.set_args(node, *(self.known[n] for n in names))
 
-    def region(self, block: Block, line: str) -> None:
+    def region(self, block: NodeBlock, line: str) -> None:
         """A for, while or if with its blocks, and its results behind it."""
         node = Node("")
         line = self.placed(node, line)

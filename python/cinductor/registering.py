@@ -13,7 +13,8 @@ from typing import Any
 from . import _core
 from .capture.calls import lowered
 from .compile import reset
-from .graphs import Graph, on_text
+from .graphs import Graph, Node, on_text
+from .kernels import UserKernel
 from .user import wrong
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -128,6 +129,31 @@ def register_pattern(
         raise ValueError(f"the pattern {name!r} cannot be read: {error}") from None
     version = hashlib.sha256(f"{pattern}\n{replacement}".encode()).hexdigest()[:16]
     return enter(Registration("pattern", name, version, after, (pattern, replacement)))
+
+
+def register_template(
+    name: str,
+    op: str,
+    fn: Callable[[Node], UserKernel | None],
+    *,
+    after: str = "simplify",
+    version: str | None = None,
+) -> Registration:
+    """See `cinductor.register_template`."""
+    if op not in {row[0] for row in _core.ops()}:
+        raise ValueError(f"there is no operation {op!r}")
+    if not callable(fn):
+        raise TypeError(wrong("register_template", "fn", fn, "a function of a node"))
+
+    def run(graph: Graph) -> None:
+        for node in graph.nodes:
+            kernel = fn(node) if node.op == op else None
+            if kernel is not None and not isinstance(kernel, UserKernel):
+                raise TypeError(f"a template gives a kernel or None, not {type(kernel).__name__}")
+            if kernel is not None:
+                graph.replace(node, graph.call(kernel, *node.args, before=node))
+
+    return enter(Registration("template", name, f"{op} {version_of(fn, version)}", after, (on_text(run),)))
 
 
 def register_lowering(

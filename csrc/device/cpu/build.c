@@ -421,3 +421,57 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
         b.executable->libraries[b.executable->nlibraries++] = b.units[u].library;
     return &b.executable->base;
 }
+
+/* ---- source of the user's ---- */
+
+typedef struct TextBuild {
+    Build build;
+    const char *source, *function;
+    CiUserCode *code;
+} TextBuild;
+
+static void
+text_body(CiContext *ctx, void *arg)
+{
+    TextBuild *t = arg;
+    Build *b = &t->build;
+    Unit *unit = &b->units[0];
+    unit->build = b;
+    unit->source = ci_text_new(ctx);
+    ci_text_add_chars(&unit->source, t->source, strlen(t->source));
+    for (int k = 0; k < CI_LIBRARY_COUNT; k++)
+        unit->is_linked[k] = true;
+    find_compiler(ctx, b);
+    find_key(ctx, b, unit);
+    compile_missing(ctx, b);
+    load_unit(ctx, unit);
+    void *symbol = dlsym(unit->library, t->function);
+    if (!symbol)
+        ci_fail(ctx, CI_ERR_LOAD, "%s has no %s", unit->path, t->function);
+    memcpy(&t->code->run, &symbol, sizeof t->code->run);
+    t->code->library = unit->library;
+}
+
+void
+ci_cpu_build_text(CiContext *ctx, CiRuntime *runtime, const CiOptions *options, const char *source,
+                  const char *function, CiUserCode *code)
+{
+    CiBuildInfo info = {0};
+    TextBuild *t = CI_NEW(ctx, TextBuild);
+    *t = (TextBuild){.build = {.options = options, .runtime = runtime, .info = &info, .nunits = 1},
+                     .source = source,
+                     .function = function,
+                     .code = code};
+    t->build.units[0].file = t->build.units[0].lock = -1;
+    CiStatus status = ci_protect(ctx, text_body, t);
+    char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;
+    close_unit(&t->build.units[0], status != CI_OK);
+    if (status)
+        ci_fail(ctx, status, "%s", message);
+}
+
+void
+ci_cpu_close_text(CiUserCode *code)
+{
+    dlclose(code->library);
+}

@@ -24,6 +24,17 @@ typedef struct CiCpuExecutable {
 /* build.c: see CiCompiler. */
 CiExecutable *ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info);
+/* A function of source that somebody else has written: units [begin, end) of its grid; 0, or not. */
+typedef struct CiUserCode {
+    int32_t (*run)(void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
+    void *library;
+} CiUserCode;
+
+/* build.c: compiled, kept and loaded as kernels are; fails through ctx as they do. */
+void ci_cpu_build_text(CiContext *ctx, CiRuntime *runtime, const CiOptions *options,
+                       const char *source, const char *function, CiUserCode *code);
+void ci_cpu_close_text(CiUserCode *code);
+
 /* unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
  * returns the number of units. */
 int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);
