@@ -55,6 +55,14 @@ bind_externs(CxPass *pass, const CiBlock *block)
     }
 }
 
+static void
+bind_all(CxPass *pass, const CiGraph *g)
+{
+    CX_CALLBACK_BEGIN();
+    bind_externs(pass, g->body);
+    CX_CALLBACK_END();
+}
+
 static CiGraph *
 run_function(void *data, CiGraph *g)
 {
@@ -69,12 +77,10 @@ run_function(void *data, CiGraph *g)
     CX_CALLBACK_END();
     if (status < 0)
         ci_fail(g->ctx, CI_ERR_PASS, "the pass '%s' raised %s", pass->name, why);
-    if (made != NULL) {
-        g = ci_graph_parse(g->ctx, made);
-        CX_CALLBACK_BEGIN();
-        bind_externs(pass, g->body);
-        CX_CALLBACK_END();
-    }
+    if (made == NULL)
+        return g;
+    g = ci_graph_parse(g->ctx, made);
+    bind_all(pass, g);
     return g;
 }
 

@@ -1,27 +1,33 @@
-/* Kernels that the user has written in C: source -> an object that runs units of their grid on arrays.
- * Who calls has compared dtypes, sizes and layouts with what the source was made for. */
+/* Kernels that the user has written: source -> an object that runs the units of their grid on arrays,
+ * those of the device that it was made for. Who calls has compared dtypes, sizes and layouts with what
+ * the source says. */
 #include "program/user_code.h"
 #include "state/array.h"
-
-#include "device/cpu/cpu.h"
+#include "state/stream.h"
 
 typedef struct UserCode {
     PyObject_HEAD CxState *state;
-    CiUserCode code;
+    CiQueue queue; /* without a stream */
+    CiUserCode *code;
 } UserCode;
 
 typedef struct Build {
-    CiRuntime *runtime;
+    const CiQueue *queue;
     const CiOptions *options;
     const char *source;
-    CiUserCode code;
+    CiUserCode *code;
 } Build;
 
 static void
 body_build(CiContext *ctx, void *arg)
 {
     Build *b = arg;
-    ci_cpu_build_text(ctx, b->runtime, b->options, b->source, "cinductor_kernel", &b->code);
+    const CiBackend *backend = b->queue->backend;
+
+    if (backend->compiler->build_text == NULL)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "device '%s' takes no kernels of the user's",
+                backend->device->name);
+    b->code = backend->compiler->build_text(ctx, b->queue, b->source, b->options);
 }
 
 /* Without the lock, for a compiler runs. */
@@ -44,67 +50,67 @@ build(CxState *state, Build *b)
     return status == CI_OK ? 0 : -1;
 }
 
-/* user_code(source, options): its function cinductor_kernel. */
+/* user_code(source, options, device): its function cinductor_kernel. */
 PyObject *
 cx_user_code(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
     PyTypeObject *type = (PyTypeObject *)state->user_code_type;
     PyObject *values = NULL;
+    const char *device = NULL;
     CiOptions options;
-    Build b = {.runtime = &state->runtime, .options = &options};
+    CiQueue queue;
+    Build b = {.queue = &queue, .options = &options};
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "sO!:user_code", &b.source, &PyDict_Type, &values) ||
-        cx_options_fill(values, &options) < 0 || build(state, &b) < 0)
+    if (!PyArg_ParseTuple(args, "sO!s:user_code", &b.source, &PyDict_Type, &values, &device) ||
+        cx_options_fill(values, &options) < 0 || cx_find_device(state, device, &queue) < 0 ||
+        build(state, &b) < 0)
         return NULL;
     UserCode *made = (UserCode *)type->tp_alloc(type, 0);
     if (made == NULL) {
-        ci_cpu_close_text(&b.code);
+        b.code->close(b.code);
         return NULL;
     }
     made->state = state;
+    made->queue = queue;
     made->code = b.code;
     return (PyObject *)made;
 }
 
 /* ---- running ---- */
 
-enum { MOST = CX_MOST_OPERANDS + 1, MOST_SIZES = 64, UNITS_OF_A_CHUNK = 256 };
+enum { MOST = CX_MOST_OPERANDS + 1, MOST_SIZES = 64 };
 
 typedef struct Launch {
-    const CiUserCode *code;
+    int nbuffers, nsizes, threads;
+    PyObject *objects[MOST]; /* borrowed */
     void *buffers[MOST];
     int64_t sizes[MOST_SIZES];
-    int64_t units;
+    long long units;
 } Launch;
 
-static int32_t
-run_chunk(void *arg, int64_t chunk)
-{
-    const Launch *l = arg;
-    int64_t begin = chunk * UNITS_OF_A_CHUNK, end = begin + UNITS_OF_A_CHUNK;
-    return l->code->run(l->buffers, l->sizes, begin, end < l->units ? end : l->units);
-}
-
 static int
-fill_launch(Launch *l, PyObject *arrays, PyObject *sizes)
+fill_launch(const UserCode *u, Launch *l, PyObject *arrays, PyObject *sizes)
 {
-    Py_ssize_t count = PyTuple_GET_SIZE(arrays);
+    bool is_on_device = ci_backend_has_memory(u->queue.backend);
 
-    if (count > MOST) {
+    l->nbuffers = (int)PyTuple_GET_SIZE(arrays);
+    if (l->nbuffers > MOST) {
         PyErr_Format(PyExc_ValueError, "at most %d arrays", (int)MOST);
         return -1;
     }
-    for (Py_ssize_t k = 0; k < count; k++) {
-        PyObject *array = PyTuple_GET_ITEM(arrays, k);
-        if (!PyArray_Check(array)) {
-            PyErr_Format(PyExc_TypeError, "operand %zd is no array", k);
+    for (int k = 0; k < l->nbuffers; k++) {
+        l->objects[k] = PyTuple_GET_ITEM(arrays, k);
+        if (!PyArray_Check(l->objects[k]) ||
+            cx_is_device_array(u->state, l->objects[k]) != is_on_device) {
+            PyErr_Format(PyExc_TypeError, "operand %d is no array of the kernel's device", k);
             return -1;
         }
-        l->buffers[k] = PyArray_DATA((PyArrayObject *)array);
+        l->buffers[k] = PyArray_DATA((PyArrayObject *)l->objects[k]);
     }
-    return cx_sizes_from(sizes, l->sizes, MOST_SIZES) < 0 ? -1 : 0;
+    l->nsizes = cx_sizes_from(sizes, l->sizes, MOST_SIZES);
+    return l->nsizes < 0 ? -1 : 0;
 }
 
 /* run(arrays, sizes, units, threads) */
@@ -112,36 +118,43 @@ static PyObject *
 user_code_run(PyObject *self, PyObject *args)
 {
     UserCode *u = (UserCode *)self;
-    PyObject *arrays = NULL, *sizes = NULL;
-    Launch l = {.code = &u->code};
+    PyObject *arrays = NULL, *sizes = NULL, *stream = NULL;
+    CiQueue queue = u->queue;
+    Launch l = {0};
     PyThreadState *saved = NULL;
-    int threads = 0;
 
     CX_ENTRY();
     if (!PyArg_ParseTuple(args, "O!O!Li:run", &PyTuple_Type, &arrays, &PyTuple_Type, &sizes,
-                          (long long *)&l.units, &threads) ||
-        fill_launch(&l, arrays, sizes) < 0)
+                          &l.units, &l.threads) ||
+        fill_launch(u, &l, arrays, sizes) < 0)
+        return NULL;
+    if (ci_backend_has_memory(queue.backend) &&
+        cx_device_enter(u->state, &queue, &stream, l.objects, l.nbuffers) < 0)
         return NULL;
     CX_RELEASE(saved);
-    int32_t status = ci_pool_run(u->state->runtime.pool,
-                                 (l.units + UNITS_OF_A_CHUNK - 1) / UNITS_OF_A_CHUNK, threads,
-                                 run_chunk, &l);
+    int32_t status = u->code->run(u->code, &queue, l.nbuffers, l.buffers, l.nsizes, l.sizes,
+                                  l.units, l.threads);
     CX_TAKE(saved);
-    return PyLong_FromLong(status);
+    if (status != 0) {
+        cx_raise_device(u->state, &queue, status);
+        return NULL;
+    }
+    Py_RETURN_NONE;
 }
 
 static void
 user_code_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    ci_cpu_close_text(&((UserCode *)self)->code);
+    CiUserCode *code = ((UserCode *)self)->code;
+
+    code->close(code);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
 static PyMethodDef user_code_methods[] = {
-    {"run", user_code_run, METH_VARARGS,
-     "run(arrays, sizes, units, threads): runs that many units; what the function answers."},
+    {"run", user_code_run, METH_VARARGS, "run(arrays, sizes, units, threads): runs that many units."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -339,7 +339,7 @@ def register_template(
 def kernel(
     source: str, *, reads: str, writes: str, grid: str, preamble: str = "", name: str = "kernel"
 ) -> UserKernel:
-    """A kernel of one's own, in C, to be called with arrays, in compiled functions and outside of them.
+    """A kernel of one's own, in C or CUDA C++, to be called with arrays, in compiled functions and outside of them.
 
         rows = cinductor.kernel(
             "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
@@ -354,7 +354,9 @@ def kernel(
     The call takes arrays in the order of reads and writes, or by name; those of writes may be left out where their
     sizes are those of others, and are new then, of zeros before. It returns what is written, one array or a tuple. What is
     read never shares memory with what is written: it is copied where it would. Inside of a compiled function it
-    is a library call that the program goes around. Nobody checks where the source reads and writes.
+    is a library call that the program goes around. With arrays of a card (`Array`) it is compiled as CUDA C++ by
+    NVRTC and runs there: these must be contiguous, not complex, and what is written apart. Nobody checks
+    where the source reads and writes.
 
     Raises TypeError and ValueError for declarations that cannot be read and for arrays that are others than
     declared, `CompileError`, with the compiler's words, when it is first called and does not compile.

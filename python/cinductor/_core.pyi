@@ -597,10 +597,10 @@ class UserCode:
 
     def run(
         self, arrays: tuple[Any, ...], sizes: tuple[int, ...], units: int, threads: int, /
-    ) -> int:
-        """Runs that many units of its grid; what the function answers."""
+    ) -> None:
+        """Runs that many units of its grid."""
 
-def user_code(source: str, options: dict[str, Any], /) -> UserCode:
+def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
     """Its function `cinductor_kernel`, compiled and kept as kernels are."""
 
 def add_extern(name: str, key: str, call: Callable[..., None], /) -> None:

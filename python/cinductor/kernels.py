@@ -12,6 +12,7 @@ import hashlib
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -115,6 +116,18 @@ def value_of(tree: ast.expr, sizes: Mapping[str, int]) -> int:
     return OPERATORS[type(tree.op)](value_of(tree.left, sizes), value_of(tree.right, sizes))  # type: ignore[no-any-return]
 
 
+# NVRTC has no headers.
+CUDA_WORDS = """typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+"""
+
+
 class KernelCall:
     """What a library call of a kernel does: some of the arrays that it writes, one behind the other."""
 
@@ -169,7 +182,7 @@ class UserKernel:
         self.check_names([o.name for o in operands])
         self.source = self.text()
         self.key = hashlib.sha256(f"{grid}\n{self.source}".encode()).hexdigest()
-        self.code: Any = None
+        self.codes: dict[str, _core.UserCode] = {}  # by device
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}>"
@@ -212,6 +225,23 @@ class UserKernel:
         lines += ["        {", '#line 1 "kernel"', self.body, "", "        }", "    }", "    return 0;", "}", ""]
         return "\n".join(lines)
 
+    def cuda_text(self) -> str:
+        """The same for a card: a thread for each unit. Raises TypeError for what is not there."""
+        operands = [(o, "const ") for o in self.reads] + [(o, "") for o in self.writes]
+        for operand, _ in operands:
+            if operand.dtype[0] == "c":
+                raise TypeError(f"{self.__name__}: {operand.name} is complex, which kernels for a card are not")
+        given = [f"{const}{C_TYPES[o.dtype]} *__restrict__ {o.name}" for o, const in operands]
+        given += [f"const int64_t {name}" for name in self.size_names]
+        given += [f"const int64_t extent_{number}" for number in range(len(self.grid))]
+        lines = [CUDA_WORDS, self.preamble, 'extern "C" __global__ void __launch_bounds__(256)']
+        lines += [f"cinductor_kernel({', '.join([*given, 'const int64_t end'])})", "{"]
+        lines += ["    int64_t left = (int64_t)blockIdx.x * 256 + threadIdx.x;", "    if (left >= end) return;"]
+        for number, (name, _) in reversed(list(enumerate(self.grid))):
+            lines.append(f"    const int64_t {name} = left % extent_{number}; left /= extent_{number};")
+        lines += ["    {", '#line 1 "kernel"', self.body, "", "    }", "}", ""]
+        return "\n".join(lines)
+
     def sizes_of(self, arrays: Sequence[Any]) -> dict[str, Any]:
         """The sizes that these arrays have: None where nothing says one. Raises TypeError, ValueError."""
         sizes: dict[str, Any] = {}
@@ -243,25 +273,50 @@ class UserKernel:
             raise TypeError(f"{self.__name__}: {missing[0]} is missing")
         return [given.get(name) for name in names]
 
-    def build(self) -> None:
-        """Compiles it, once. Raises CompileError."""
-        if self.code is None:
-            self.code = _core.user_code(self.source, core_options())
+    def build(self, device: str = "cpu") -> _core.UserCode:
+        """Compiles it for a device, once. Raises CompileError."""
+        if device not in self.codes:
+            source = self.source if device == "cpu" else self.cuda_text()
+            self.codes[device] = _core.user_code(source, core_options(), device)
+        return self.codes[device]
 
-    def run(self, arrays: Sequence[np.ndarray]) -> None:
-        """Runs it on contiguous arrays, those that it writes last, which share no memory with the others."""
+    def run(self, arrays: Sequence[np.ndarray], device: str = "cpu") -> None:
+        """Runs it on contiguous arrays of a device, those that it writes last, which share no memory with the others."""
         sizes = self.sizes_of(arrays)
-        extents = [value_of(tree, sizes) for _, tree in self.grid]
-        self.build()
-        units = math.prod(max(extent, 0) for extent in extents)
+        extents = [max(value_of(tree, sizes), 0) for _, tree in self.grid]
         values = (*(int(sizes[name]) for name in self.size_names), *map(int, extents))
-        self.code.run(tuple(arrays), values, units, config.threads)
+        self.build(device).run(tuple(arrays), values, math.prod(extents), config.threads)
+
+    def run_on_device(self, given: list[Any], arrays: Any) -> Any:
+        """The call with arrays of a device; arrays: their module."""
+        reads, writes = given[: len(self.reads)], given[len(self.reads) :]
+        known = [a for a in given if a is not None]
+        if not all(isinstance(a, arrays.Array) for a in known):
+            raise TypeError(f"{self.__name__}: arrays of the host beside those of a device")
+        device = known[0].device
+        sizes = self.sizes_of(given)
+        shapes = [self.shape_of(operand, sizes) for operand in self.writes]
+        writes = [
+            arrays.to_device(np.zeros(shape, DTYPES[operand.dtype]), device) if value is None else value
+            for operand, value, shape in zip(self.writes, writes, shapes, strict=True)
+        ]
+        handles = [a._handle for a in (*reads, *writes)]
+        for k, handle in enumerate(handles):
+            if not handle.flags.c_contiguous or any(
+                np.may_share_memory(handle, other) for other in handles[max(k + 1, len(reads)) :]
+            ):
+                raise ValueError(f"{self.__name__}: on a device arrays are contiguous, and what is written is apart")
+        self.run(handles, device)
+        return writes[0] if len(writes) == 1 else tuple(writes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs it. Arrays that are written may be left out where their sizes are those of others: then they are
         new ones, of zeros before. Returns the written array, or a tuple of them.
         """
         given = self.arranged(args, kwargs)
+        arrays = sys.modules.get("cinductor.arrays.array")  # who has an Array has imported it
+        if arrays is not None and any(isinstance(value, arrays.Array) for value in given):
+            return self.run_on_device(given, arrays)
         count = len(self.reads)
         reads = [np.asarray(value) for value in given[:count]]
         for operand, value in zip(self.writes, given[count:], strict=True):

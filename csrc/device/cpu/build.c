@@ -426,8 +426,8 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
 
 typedef struct TextBuild {
     Build build;
-    const char *source, *function;
-    CiUserCode *code;
+    const char *source;
+    CiCpuUserCode *code;
 } TextBuild;
 
 static void
@@ -445,33 +445,33 @@ text_body(CiContext *ctx, void *arg)
     find_key(ctx, b, unit);
     compile_missing(ctx, b);
     load_unit(ctx, unit);
-    void *symbol = dlsym(unit->library, t->function);
+    void *symbol = dlsym(unit->library, "cinductor_kernel");
     if (!symbol)
-        ci_fail(ctx, CI_ERR_LOAD, "%s has no %s", unit->path, t->function);
-    memcpy(&t->code->run, &symbol, sizeof t->code->run);
+        ci_fail(ctx, CI_ERR_LOAD, "%s has no cinductor_kernel", unit->path);
+    memcpy(&t->code->function, &symbol, sizeof t->code->function);
     t->code->library = unit->library;
 }
 
-void
-ci_cpu_build_text(CiContext *ctx, CiRuntime *runtime, const CiOptions *options, const char *source,
-                  const char *function, CiUserCode *code)
+CiUserCode *
+ci_cpu_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
+                  const CiOptions *options)
 {
     CiBuildInfo info = {0};
     TextBuild *t = CI_NEW(ctx, TextBuild);
-    *t = (TextBuild){.build = {.options = options, .runtime = runtime, .info = &info, .nunits = 1},
-                     .source = source,
-                     .function = function,
-                     .code = code};
+    CiCpuUserCode *code = calloc(1, sizeof *code);
+    if (!code)
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for a kernel");
+    code->base = (CiUserCode){.run = ci_cpu_run_text, .close = ci_cpu_close_text};
+    *t = (TextBuild){
+        .build = {.options = options, .runtime = queue->runtime, .info = &info, .nunits = 1},
+        .source = source,
+        .code = code};
     t->build.units[0].file = t->build.units[0].lock = -1;
     CiStatus status = ci_protect(ctx, text_body, t);
-    char *message = status ? ci_format(ctx, "%s", ci_context_message(ctx)) : NULL;
     close_unit(&t->build.units[0], status != CI_OK);
-    if (status)
-        ci_fail(ctx, status, "%s", message);
-}
-
-void
-ci_cpu_close_text(CiUserCode *code)
-{
-    dlclose(code->library);
+    if (status) {
+        free(code);
+        ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(ctx)));
+    }
+    return &code->base;
 }
