@@ -202,6 +202,10 @@ run_passes(Job *job)
                        .after = show_pass,
                        .arg = job};
     graph = request->graph = ci_passes_run(graph, &plan);
+    if (request->options->index_asserts)
+        ci_graph_assert_indices(graph);
+    if (request->options->index_asserts && verify)
+        ci_graph_verify(graph);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
     SHOW(job, "ranges", ci_ranges_print(&text, graph));

@@ -45,6 +45,10 @@ CiGraph *ci_passes_run(CiGraph *g, const CiPassPlan *plan);
 /* Runs one by name; false when there is none of that name. */
 bool ci_passes_run_one(CiGraph *g, const char *name);
 
+/* index_asserts.c: checks whose text begins so. */
+#define CI_INDEX_ASSERT "index_asserts: "
+void ci_graph_assert_indices(CiGraph *g);
+
 /* extra.c: runs it, and holds what it has made against what it was given. */
 CiGraph *ci_pass_run_extra(CiGraph *g, const CiExtraPass *pass);
 

@@ -278,8 +278,10 @@ cx_program_run(CxRun *run)
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
-    if (status == CI_ERR_CHECK || status == CI_ERR_ASSERT)
-        return cx_raise_status(p->state, status, status == CI_ERR_CHECK ? call.reason : message);
+    if (status == CI_ERR_CHECK)
+        return cx_raise_check(p->state, call.reason);
+    if (status == CI_ERR_ASSERT)
+        return cx_raise_status(p->state, status, message);
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queue, status);
     return 0;

@@ -76,7 +76,7 @@ ERRORS: dict[str, ErrorRow] = {
         "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
     ),
     "PromiseBroken": ErrorRow(
-        "An option that checks programs while they run (`track_memory`, `nan_asserts`, `size_asserts`, `alignment_asserts`) has found what does not hold: the buffer, the step of the program and the user's line.",
+        "An option that checks programs while they run (`track_memory`, `nan_asserts`, `size_asserts`, `alignment_asserts`, `index_asserts`) has found what does not hold: the buffer, the step of the program and the user's line.",
         "cinductor.explain shows the program's steps and its memory",
     ),
     "PassFailed": ErrorRow(
