@@ -204,12 +204,12 @@ typedef struct CiBuildInfo {
     int children; /* processes started */
 } CiBuildInfo;
 
-/* A function of source that the user has written, over the units of a grid. Who builds it allocates it and
- * embeds this first. */
+/* A function of source that the user has written, over the units of a grid. Who builds it allocates
+ * it and embeds this first. */
 typedef struct CiUserCode CiUserCode;
 struct CiUserCode {
-    /* Runs all units, threads 0: by as many threads as there are; 0, or a CiStatus. The queue is of the
-     * device that it was built for, and may have a stream. */
+    /* Runs all units, threads 0: by as many threads as there are; 0, or a CiStatus. The queue is of
+     * the device that it was built for, and may have a stream. */
     int32_t (*run)(CiUserCode *code, const CiQueue *queue, int nbuffers, void *const *buffers,
                    int nsizes, const int64_t *sizes, int64_t units, int threads);
     void (*close)(CiUserCode *code);
@@ -239,7 +239,8 @@ typedef struct CiCompiler {
     /* Why the host is quicker at these kernels, with arrays of its own or with copies of the
      * device's, or NULL; text lives in the context of the loops. NULL: it never is. */
     const char *(*why_slower)(const CiKernels *kernels, bool host_arrays);
-    /* The function `cinductor_kernel` of a source; fails through ctx as build does. NULL: there is none. */
+    /* The function `cinductor_kernel` of a source; fails through ctx as build does. NULL: there is
+     * none. */
     CiUserCode *(*build_text)(CiContext *ctx, const CiQueue *queue, const char *source,
                               const CiOptions *options);
 } CiCompiler;

@@ -1,5 +1,5 @@
 /* Two executables of one program's kernels: the first so many kernels run by the interpreter, the
- * others by the compiler that was asked for. So whoever looks for a wrong result finds the kernel. */
+ * others by the compiler that was asked for. So a wrong result is followed to its kernel. */
 #include <stdlib.h>
 
 #include "device/registry.h"

@@ -1,6 +1,6 @@
-/* Passes from outside of the tree: nothing they make is believed. What comes back is verified, and must
- * take and give what the graph before took and gave, for guards and recipes of results were made of
- * that one. Library calls are found again by name and key, which mean the same call. */
+/* Passes from outside of the tree: nothing they make is believed. What comes back is verified, and
+ * must take and give what the graph before took and gave, for guards and recipes of results were
+ * made of that one. Library calls are found again by name and key, which mean the same call. */
 #include <string.h>
 
 #include "passes/pass.h"
@@ -14,7 +14,8 @@ typedef struct Extra {
 /* ---- library calls ---- */
 
 static void
-collect_externs(CiContext *ctx, const CiBlock *block, const CiNode ***found, int *count, int *capacity)
+collect_externs(CiContext *ctx, const CiBlock *block, const CiNode ***found, int *count,
+                int *capacity)
 {
     for (int k = 0; k < block->nnodes; k++) {
         if (block->nodes[k]->ext)

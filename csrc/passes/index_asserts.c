@@ -1,7 +1,7 @@
-/* The option index_asserts: in front of each node that takes or stores elements at indices, a check that
- * these are in range. Who made the node has proved that, or has checked it; here nothing is believed, and
- * what fails is no call that Python answers but a promise that is broken (CI_INDEX_ASSERT).
- *
+/* The option index_asserts: in front of each node that takes or stores elements at indices, a check
+ * that these are in range. Who made the node has proved that, or has checked it; here nothing is
+ * believed, and what fails is no call that Python answers but a promise that is broken
+ * (CI_INDEX_ASSERT).
  * needs: runs last, for `decide` would believe the same proofs. keeps: values. */
 #include "passes/pass.h"
 

@@ -1,5 +1,5 @@
-/* The pipeline of graph passes is the order of passes.def, with those from outside between. Invariant:
- * between passes nodes are numbered in program order and the graph is valid. */
+/* The pipeline of graph passes is the order of passes.def, with those from outside between.
+ * Invariant: between passes nodes are numbered in program order and the graph is valid. */
 #include "passes/pass.h"
 
 #include <string.h>

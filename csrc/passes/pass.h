@@ -18,11 +18,11 @@ typedef struct CiPassRow {
 int ci_pass_count(void);
 const CiPassRow *ci_pass_at(int position);
 
-/* A pass from outside of the tree: it runs behind `after`, which is a row's name or that of one that
- * stands before it; "": in front of all. What it makes is verified, always. */
+/* A pass from outside of the tree: it runs behind `after`, which is a row's name or that of one
+ * that stands before it; "": in front of all. What it makes is verified, always. */
 typedef struct CiExtraPass {
     const char *name, *after;
-    /* The graph that goes on, in the same context, which it fails through. It may be another one. */
+    /* The graph that goes on, perhaps another one, in the same context, which it fails through. */
     CiGraph *(*run)(void *data, CiGraph *g);
     void *data;
 } CiExtraPass;

@@ -78,7 +78,9 @@ compile_call(Compiler *c, Term *term)
             ci_lexer_fail(&c->lex, "more than %d operands", MAX_OPERANDS);
         term->args[term->nargs++] = compile_term(c);
     }
-    int wanted = term->kind == TERM_let ? 2 : term->kind == TERM_inverse ? 1 : ci_op_arity(term->op);
+    int wanted = term->kind == TERM_let       ? 2
+                 : term->kind == TERM_inverse ? 1
+                                              : ci_op_arity(term->op);
     if (wanted >= 0 && term->nargs != wanted)
         ci_lexer_fail(&c->lex, "%s takes %d operands, not %d", name, wanted, term->nargs);
 }

@@ -70,7 +70,7 @@ compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options, PyOb
                               passes, t->info);
 }
 
-/* A pass from Python that fails behind steps of Python's is left out, with the others, and told of. */
+/* Passes from Python, one of which fails behind steps of Python's, are left out and told of. */
 static CxProgram *
 leave_out_passes(CxTracer *t, const CiBackend *backend)
 {

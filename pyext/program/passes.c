@@ -1,16 +1,16 @@
 /* Graph passes from Python: of a compile its rows as CiExtraPasses, and who observes passes.
  *
  * A row is (name, after, function) or (name, after, pattern, replacement). A function is given the
- * graph as text and gives text back, or None where nothing has changed. What it raises is kept until
- * the lock is held again. */
+ * graph as text and gives text back, or None where nothing has changed. What it raises is kept
+ * until the lock is held again. */
 #include "program/passes.h"
 
 #include "passes/rewrite.h"
 
 /* ---- one pass ---- */
 
-/* With the lock: the text that the function gives for this one, which the compile keeps, and NULL for
- * None; -1 where it raises, with the words in out. */
+/* With the lock: the text that the function gives for this one, which the compile keeps, and NULL
+ * for None; -1 where it raises, with the words in out. */
 static int
 ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacity)
 {
@@ -26,15 +26,16 @@ ask(CxPass *pass, const char *text, const char **made, char *out, size_t capacit
         return 0;
     PyObject *error = cx_take_exception(), *words = error ? PyObject_Str(error) : NULL;
     const char *why = words != NULL ? PyUnicode_AsUTF8(words) : NULL;
-    snprintf(out, capacity, "%s: %s", error ? Py_TYPE(error)->tp_name : "Exception", why ? why : "");
+    snprintf(out, capacity, "%s: %s", error ? Py_TYPE(error)->tp_name : "Exception",
+             why ? why : "");
     PyErr_Clear();
     Py_XDECREF(words);
     Py_XSETREF(pass->all->error, error);
     return -1;
 }
 
-/* With the lock: library calls that a pass has put in, which add_extern knows. Others are looked for
- * among those of the graph before. */
+/* With the lock: library calls that a pass has put in, which add_extern knows. Others are looked
+ * for among those of the graph before. */
 static void
 bind_externs(CxPass *pass, const CiBlock *block)
 {

@@ -1,6 +1,6 @@
-/* Kernels that the user has written: source -> an object that runs the units of their grid on arrays,
- * those of the device that it was made for. Who calls has compared dtypes, sizes and layouts with what
- * the source says. */
+/* Kernels that the user has written: source -> an object that runs the units of their grid on
+ * arrays, those of the device that it was made for. Who calls has compared dtypes, sizes and
+ * layouts with what the source says. */
 #include "program/user_code.h"
 #include "state/array.h"
 #include "state/stream.h"
@@ -154,7 +154,8 @@ user_code_dealloc(PyObject *self)
 }
 
 static PyMethodDef user_code_methods[] = {
-    {"run", user_code_run, METH_VARARGS, "run(arrays, sizes, units, threads): runs that many units."},
+    {"run", user_code_run, METH_VARARGS,
+     "run(arrays, sizes, units, threads): runs that many units."},
     {NULL, NULL, 0, NULL},
 };
 

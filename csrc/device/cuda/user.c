@@ -1,5 +1,5 @@
-/* Kernels that the user has written: a thread for each unit. Parameters are the arrays, the sizes, then
- * how many units there are. */
+/* Kernels that the user has written: a thread for each unit. Parameters are the arrays, the sizes,
+ * then how many units there are. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/driver.h"
 
