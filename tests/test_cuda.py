@@ -312,6 +312,11 @@ def test_sizes_that_vary(card):
     assert lines and not failed, "\n".join(failed)
 
 
+def test_kernels_of_ones_own(card):
+    lines = card("own_kernels.py")
+    assert len(lines) == 11 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
 OFFLOAD = """
 import numpy as np, cinductor
 

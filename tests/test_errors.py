@@ -126,7 +126,7 @@ RAISED = {
     "AccuracyError": accuracy,
 }
 # A folder that takes nothing (test_cache.py); a graph that no front end makes; test_watch.py.
-ELSEWHERE = {"Error", "CinductorError", "NoFolder", "LoweringError", "PromiseBroken"}
+ELSEWHERE = {"Error", "CinductorError", "NoFolder", "LoweringError", "PromiseBroken", "PassFailed"}
 BEFORE = {  # what such things have always raised
     "RecompileError": RuntimeError,
     "RecompileLimitExceeded": RuntimeError,

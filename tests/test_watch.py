@@ -106,3 +106,47 @@ def test_random_programs_hold_no_more_in_another_order(capfd):
         assert most[0] <= most[1], seed
         better += most[0] < most[1]
     assert better > 5
+
+
+INDICES = {"index_asserts": True, "verify": True}
+
+
+def taken(a, i, j):
+    b = a[i, j] * 2
+    a[i] += 1
+    for k in range(a.shape[0] - 1):
+        b[k % 2] = a[i[k], j[k % 2]]
+    return b, np.take(a, j, axis=1), np.bincount(i + 5, minlength=12)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_indices_in_range_are_as_before(backend, dynamic):
+    a, i, j = np.arange(20.0).reshape(5, 4), np.array([4, -5, 2, 0]), np.array([3, 0, -1, 1])
+    compiled = compile(taken, options=INDICES, backend=backend, dynamic=dynamic, fullgraph=True)
+    ours, theirs = a.copy(), a.copy()
+    for got, expected in zip(compiled(ours, i, j), taken(theirs, i, j)):
+        np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        compiled(ours, np.array([9, 0, 0, 0]), j)  # which the program checks: it is Python's own
+
+
+def no_checks(graph):
+    for node in graph.nodes:
+        if node.op == "check":
+            graph.set_args(node, graph.constant(True, "bool", before=node))
+
+
+@pytest.mark.parametrize("wrapper", ["c", "python"])
+def test_an_index_that_nobody_checked(wrapper):
+    """Planted: the checks of the program are gone, as if they had been proved wrongly."""
+
+    def f(a, i):
+        return a[i] * 2
+
+    with cinductor.register_pass("no_checks", no_checks, after="wrap"):
+        compiled = compile(f, options={"index_asserts": True, "wrapper": wrapper})
+        with pytest.raises(cinductor.PromiseBroken, match=r"gather at .*test_watch.py:\d+: an index along axis 0 is not in \[0, 4\)"):
+            compiled(np.ones(4), np.array([1, 7]))
+        assert compile(f)(np.ones(4), np.array([1, 7]))[0] == 2  # without the option nobody knows

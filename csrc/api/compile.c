@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/os.h"
+#include "base/text.h"
 #include "device/cpu/compiler.h"
 #include "ir/choices.h"
 #include "ir/range.h"
@@ -20,6 +21,7 @@ typedef struct Job {
     CiProgramDevice devices[CI_MAX_DEVICES]; /* what is built for each */
     int ndevices;
     int64_t lap; /* when the level being timed began */
+    int64_t pass_began;
 } Job;
 
 static double
@@ -30,19 +32,12 @@ lap_ms(Job *job)
     return (double)(now - since) * 1e-6;
 }
 
-/* Is `level` among the words of a comma-separated list, or does it ask for all? */
+/* Does the option name a level, or ask for all? What was before a pass is no level of its own. */
 static bool
 is_listed(const char *list, const char *level)
 {
-    for (const char *at = list; *at;) {
-        size_t length = strcspn(at, ", ");
-        if (length == strlen(level) && !strncmp(at, level, length))
-            return true;
-        if (length == 3 && !strncmp(at, "all", 3))
-            return true;
-        at += length + strspn(at + length, ", ");
-    }
-    return false;
+    bool is_before = !strncmp(level, CI_BEFORE, strlen(CI_BEFORE));
+    return ci_text_lists(list, level) || (!is_before && ci_text_lists(list, "all"));
 }
 
 static bool
@@ -72,20 +67,50 @@ show(Job *job, const char *level, const CiText *text)
     } while (0)
 
 static void
+show_before(void *arg, const char *pass, CiGraph *graph)
+{
+    Job *job = arg;
+    const char *level = ci_format(job->ctx, CI_BEFORE "%s", pass);
+    if (is_listed(job->request->options->dump, level))
+        SHOW(job, level, ci_graph_print(&text, graph));
+    job->pass_began = ci_os_time_ns();
+}
+
+static void
 show_pass(void *arg, const char *pass, CiGraph *graph)
 {
     Job *job = arg;
+    const CiRequest *request = job->request;
+    double seconds = (double)(ci_os_time_ns() - job->pass_began) * 1e-9;
     SHOW(job, pass, ci_graph_print(&text, graph));
+    if (!request->observe)
+        return;
+    CiText text = ci_text_new(job->ctx);
+    ci_graph_print(&text, graph);
+    request->observe(request->observe_arg, pass, text.data, seconds);
 }
 
 const char *
 ci_compile_levels(void)
 {
     return
-#define PASS(name, doc) #name "|"
+#define PASS(name, is_needed, doc) #name "|" CI_BEFORE #name "|"
 #include "passes/passes.def"
 #undef PASS
-        "graph|ranges|loops|kernels|wrapper|json|c|procs|source|all";
+        "graph|ranges|loops|kernels|joins|wrapper|json|c|procs|source|all";
+}
+
+static bool
+is_extra(const CiRequest *request, const char *name, size_t length)
+{
+    size_t before = strlen(CI_BEFORE);
+    if (length > before && !strncmp(name, CI_BEFORE, before))
+        name += before, length -= before;
+    for (int k = 0; k < request->nextras; k++)
+        if (strlen(request->extras[k].name) == length &&
+            !strncmp(request->extras[k].name, name, length))
+            return true;
+    return false;
 }
 
 static bool
@@ -106,7 +131,7 @@ check_dump_option(Job *job)
 {
     for (const char *at = job->request->options->dump; *at;) {
         size_t length = strcspn(at, ", ");
-        if (length != 0 && !is_level(at, length))
+        if (length != 0 && !is_level(at, length) && !is_extra(job->request, at, length))
             ci_fail(job->ctx, CI_ERR_VALUE, "option dump: there is no level or pass '%.*s'",
                     (int)length, at);
         at += length + strspn(at + length, ", ");
@@ -164,8 +189,24 @@ run_passes(Job *job)
     if (request->queue.runtime && !request->queue.runtime->ufuncs)
         check_ufuncs(job, graph->body);
     SHOW(job, "graph", ci_graph_print(&text, graph));
+    if (request->observe) {
+        CiText text = ci_text_new(job->ctx);
+        ci_graph_print(&text, graph);
+        request->observe(request->observe_arg, "", text.data, 0.0);
+    }
     lap_ms(job);
-    ci_passes_run(graph, verify, show_pass, job);
+    CiPassPlan plan = {.verify = verify,
+                       .skip = request->options->skip_passes,
+                       .extras = request->extras,
+                       .nextras = request->nextras,
+                       .before = show_before,
+                       .after = show_pass,
+                       .arg = job};
+    graph = request->graph = ci_passes_run(graph, &plan);
+    if (request->options->index_asserts)
+        ci_graph_assert_indices(graph);
+    if (request->options->index_asserts && verify)
+        ci_graph_verify(graph);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
@@ -190,11 +231,25 @@ lower(Job *job)
     return loops;
 }
 
+/* What the scheduler has put together, in the order in which it has. */
+static void
+print_joins(CiText *text, const CiKernels *kernels)
+{
+    for (int k = 0; k < kernels->njoins; k++) {
+        const CiJoin *join = &kernels->joins[k];
+        ci_text_add(text, "%d: %s and %s", k + 1, join->first, join->second);
+        if (join->loc.line > 0)
+            ci_text_add(text, "  @%s:%d", join->loc.file, join->loc.line);
+        ci_text_add(text, "\n");
+    }
+}
+
 static CiKernels *
 schedule(Job *job, CiLoops *loops)
 {
     CiRequest *request = job->request;
-    CiScheduleOptions options = {.fusion = request->options->fusion};
+    CiScheduleOptions options = {.fusion = request->options->fusion,
+                                 .fusion_limit = request->options->fusion_limit};
     CiTarget *target = CI_NEW(job->ctx, CiTarget);
     const CiBackend *backend = request->queue.backend;
     backend->compiler->fill_target(target, request->options);
@@ -210,6 +265,7 @@ schedule(Job *job, CiLoops *loops)
         ci_kernels_verify_text(kernels);
     }
     SHOW(job, "kernels", ci_kernels_print(&text, kernels));
+    SHOW(job, "joins", print_joins(&text, kernels));
     return kernels;
 }
 
@@ -320,10 +376,15 @@ build(Job *job, CiKernels *kernels)
         SHOW(job, "procs", ci_procs_print(&text, compiler->lower(kernels, request->options)));
     if (compiler->emit)
         SHOW(job, "source", compiler->emit(&text, kernels, request->options));
-    for (int k = 0; k < job->ndevices; k++)
-        if (runs_on(kernels, k))
-            job->devices[k].executable = compiler->build(job->ctx, &job->devices[k].queue, kernels,
-                                                         request->options, &request->info.build);
+    for (int k = 0; k < job->ndevices; k++) {
+        if (!runs_on(kernels, k))
+            continue;
+        CiExecutable *made = compiler->build(job->ctx, &job->devices[k].queue, kernels,
+                                             request->options, &request->info.build);
+        if (request->options->interpreted_kernels > 0)
+            made = ci_executable_mixed(job->ctx, made, kernels, request->options);
+        job->devices[k].executable = made;
+    }
 }
 
 static void

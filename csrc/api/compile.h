@@ -2,7 +2,10 @@
 #ifndef CI_API_COMPILE_H
 #define CI_API_COMPILE_H
 
+#include "passes/pass.h"
 #include "runtime/program.h"
+
+#define CI_BEFORE "before_" /* and a pass: the level that it is given */
 
 typedef struct CiCompileInfo {
     double passes_ms, lower_ms, schedule_ms, wrap_ms, total_ms;
@@ -21,6 +24,12 @@ typedef struct CiRequest {
      * not fail through ctx. */
     void (*dump)(void *arg, const char *level, const char *text);
     void *dump_arg;
+    const CiExtraPass *extras; /* passes from outside of the tree, each behind those it names */
+    int nextras;
+    /* Called behind each pass with its name and the graph's text, and once before with "", when not
+     * NULL; seconds: what the pass has taken. Must not fail through ctx. */
+    void (*observe)(void *arg, const char *pass, const char *text, double seconds);
+    void *observe_arg;
     CiCompileInfo info; /* out */
     CiProgram *program; /* out: one reference, the caller's */
 } CiRequest;

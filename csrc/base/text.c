@@ -185,3 +185,15 @@ ci_text_add_hex_double(CiText *text, double value, const char *suffix)
     else
         ci_text_add(text, "%s%s%s%s", open, digits, suffix, close);
 }
+
+bool
+ci_text_lists(const char *list, const char *word)
+{
+    for (const char *at = list; *at;) {
+        size_t length = strcspn(at, ", ");
+        if (length == strlen(word) && !strncmp(at, word, length))
+            return true;
+        at += length + strspn(at + length, ", ");
+    }
+    return false;
+}

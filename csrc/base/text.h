@@ -30,6 +30,8 @@ void ci_text_add_double(CiText *text, double value);
 /* C hexadecimal float constant; infinities and NaN as __builtin_ calls. suffix "" or
  * "f". Negative ones stand in parentheses, so the text can follow any operator. */
 void ci_text_add_hex_double(CiText *text, double value, const char *suffix);
+/* Is the word one of a list with commas or blanks between? */
+bool ci_text_lists(const char *list, const char *word);
 bool ci_name_is_safe(const char *name); /* [A-Za-z_][A-Za-z0-9_]* */
 
 #endif

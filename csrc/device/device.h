@@ -20,6 +20,7 @@ typedef struct CiOptions {
 #define CI_OPTION_int int64_t
 #define CI_OPTION_text const char *
 #define CI_OPTION_levels const char *
+#define CI_OPTION_passes const char *
 #define CI_OPTION_choices const char *
 #define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
 #include "base/options.def"
@@ -213,6 +214,17 @@ typedef struct CiBuildInfo {
     int children; /* processes started */
 } CiBuildInfo;
 
+/* A function of source that the user has written, over the units of a grid. Who builds it allocates
+ * it and embeds this first. */
+typedef struct CiUserCode CiUserCode;
+struct CiUserCode {
+    /* Runs all units, threads 0: by as many threads as there are; 0, or a CiStatus. The queue is of
+     * the device that it was built for, and may have a stream. */
+    int32_t (*run)(CiUserCode *code, const CiQueue *queue, int nbuffers, void *const *buffers,
+                   int nsizes, const int64_t *sizes, int64_t units, int threads);
+    void (*close)(CiUserCode *code);
+};
+
 /* Kernels for one family of machines. A function that may be NULL says so. */
 typedef struct CiCompiler {
     int abi;          /* CI_DEVICE_ABI */
@@ -237,6 +249,10 @@ typedef struct CiCompiler {
     /* Why the host is quicker at these kernels, with arrays of its own or with copies of the
      * device's, or NULL; text lives in the context of the loops. NULL: it never is. */
     const char *(*why_slower)(const CiKernels *kernels, bool host_arrays);
+    /* The function `cinductor_kernel` of a source; fails through ctx as build does. NULL: there is
+     * none. */
+    CiUserCode *(*build_text)(CiContext *ctx, const CiQueue *queue, const char *source,
+                              const CiOptions *options);
 } CiCompiler;
 
 /* ---- backends ---- */
@@ -298,5 +314,10 @@ int32_t ci_device_copy_across(const CiQueue *from, const CiQueue *to, void *ther
 
 /* launch of the device or the executable. */
 int32_t ci_executable_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault);
+
+/* mixed.c: takes `compiled` over, closing it where it fails; the first options->interpreted_kernels
+ * kernels run by the interpreter. `compiled` itself where the device has none. */
+CiExecutable *ci_executable_mixed(CiContext *ctx, CiExecutable *compiled, const CiKernels *kernels,
+                                  const CiOptions *options);
 
 #endif

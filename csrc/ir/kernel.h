@@ -183,6 +183,12 @@ struct CiKernel {
     int nlocs, caplocs;
 };
 
+/* Two groups that the scheduler has put together, by what the last nest of each makes. */
+typedef struct CiJoin {
+    const char *first, *second;
+    CiLoc loc; /* of the second */
+} CiJoin;
+
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
     const CiTarget *target;
@@ -190,6 +196,8 @@ typedef struct CiKernels {
     int nkernels, capkernels;
     const char **refusals; /* "k0 and k1 stay apart: …" */
     int nrefusals, caprefusals;
+    CiJoin *joins; /* of the whole program, on its outermost kernels */
+    int njoins, capjoins;
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);

@@ -1,51 +1,127 @@
-/* The pipeline of graph passes is the order of passes.def. Invariant: between passes nodes are
- * numbered in program order and the graph is valid. */
+/* The pipeline of graph passes is the order of passes.def, with those from outside between.
+ * Invariant: between passes nodes are numbered in program order and the graph is valid. */
 #include "passes/pass.h"
 
 #include <string.h>
 
-typedef struct PassRow {
-    const char *name;
-    void (*run)(CiGraph *g);
-} PassRow;
+#include "base/text.h"
 
-static const PassRow rows[] = {
-#define PASS(name, doc) {#name, ci_pass_##name},
+static const CiPassRow rows[] = {
+#define PASS(name, is_needed, doc) {#name, doc, is_needed, ci_pass_##name},
 #include "passes/passes.def"
 #undef PASS
 };
 
+int
+ci_pass_count(void)
+{
+    return (int)(sizeof rows / sizeof rows[0]);
+}
+
+const CiPassRow *
+ci_pass_at(int position)
+{
+    return &rows[position];
+}
+
+static const CiPassRow *
+find_row(const char *name, size_t length)
+{
+    for (int k = 0; k < ci_pass_count(); k++)
+        if (strlen(rows[k].name) == length && !strncmp(rows[k].name, name, length))
+            return &rows[k];
+    return NULL;
+}
+
 static void
-run_row(const PassRow *row, CiGraph *g)
+run_row(const CiPassRow *row, CiGraph *g)
 {
     row->run(g);
     g->at = g->body;
     ci_graph_number(g);
 }
 
-void
-ci_passes_run(CiGraph *g, bool verify, CiPassHook hook, void *arg)
+static bool
+is_extra(const CiPassPlan *plan, const char *name, size_t length)
 {
-    ci_graph_number(g);
-    if (verify)
-        ci_graph_verify(g);
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-        run_row(&rows[k], g);
-        if (verify)
-            ci_graph_verify(g);
-        if (hook)
-            hook(arg, rows[k].name, g);
+    for (int k = 0; k < plan->nextras; k++)
+        if (strlen(plan->extras[k].name) == length && !strncmp(plan->extras[k].name, name, length))
+            return true;
+    return false;
+}
+
+/* A misspelt name would leave nothing out, so it is refused. */
+static void
+check_skip(CiContext *ctx, const CiPassPlan *plan)
+{
+    for (const char *at = plan->skip ? plan->skip : ""; *at;) {
+        size_t length = strcspn(at, ", ");
+        const CiPassRow *row = find_row(at, length);
+        if (row && row->is_needed)
+            ci_fail(ctx, CI_ERR_VALUE, "option skip_passes: %s cannot be left out", row->name);
+        if (length && !row && !is_extra(plan, at, length))
+            ci_fail(ctx, CI_ERR_VALUE, "option skip_passes: there is no pass '%.*s'", (int)length,
+                    at);
+        at += length + strspn(at + length, ", ");
     }
+}
+
+static bool
+is_skipped(const CiPassPlan *plan, const char *name)
+{
+    return plan->skip && ci_text_lists(plan->skip, name);
+}
+
+/* Those that run behind a pass, in their order, each with those behind itself. */
+static CiGraph *
+run_extras(CiGraph *g, const CiPassPlan *plan, const char *after)
+{
+    for (int k = 0; k < plan->nextras; k++) {
+        const CiExtraPass *pass = &plan->extras[k];
+        if (strcmp(pass->after, after) != 0)
+            continue;
+        if (!is_skipped(plan, pass->name)) {
+            if (plan->before)
+                plan->before(plan->arg, pass->name, g);
+            g = ci_pass_run_extra(g, pass);
+            if (plan->after)
+                plan->after(plan->arg, pass->name, g);
+        }
+        g = run_extras(g, plan, pass->name);
+    }
+    return g;
+}
+
+CiGraph *
+ci_passes_run(CiGraph *g, const CiPassPlan *plan)
+{
+    check_skip(g->ctx, plan);
+    ci_graph_number(g);
+    if (plan->verify)
+        ci_graph_verify(g);
+    g = run_extras(g, plan, "");
+    for (int k = 0; k < ci_pass_count(); k++) {
+        if (!is_skipped(plan, rows[k].name)) {
+            if (plan->before)
+                plan->before(plan->arg, rows[k].name, g);
+            run_row(&rows[k], g);
+            if (plan->verify)
+                ci_graph_verify(g);
+            if (plan->after)
+                plan->after(plan->arg, rows[k].name, g);
+        }
+        g = run_extras(g, plan, rows[k].name);
+    }
+    return g;
 }
 
 bool
 ci_passes_run_one(CiGraph *g, const char *name)
 {
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
-        if (strcmp(rows[k].name, name) == 0) {
-            ci_graph_number(g);
-            run_row(&rows[k], g);
-            return true;
-        }
-    return false;
+    const CiPassRow *row = find_row(name, strlen(name));
+    if (!row)
+        return false;
+    ci_graph_number(g);
+    run_row(row, g);
+    return true;
 }

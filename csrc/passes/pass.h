@@ -4,14 +4,52 @@
 
 #include "ir/graph.h"
 
-#define PASS(name, doc) void ci_pass_##name(CiGraph *g);
+#define PASS(name, is_needed, doc) void ci_pass_##name(CiGraph *g);
 #include "passes/passes.def"
 #undef PASS
 
-/* Called after each pass with its name, for dumps (may be NULL). */
+typedef struct CiPassRow {
+    const char *name, *doc;
+    bool is_needed; /* cannot be left out */
+    void (*run)(CiGraph *g);
+} CiPassRow;
+
+/* In their order. */
+int ci_pass_count(void);
+const CiPassRow *ci_pass_at(int position);
+
+/* A pass from outside of the tree: it runs behind `after`, which is a row's name or that of one
+ * that stands before it; "": in front of all. What it makes is verified, always. */
+typedef struct CiExtraPass {
+    const char *name, *after;
+    /* The graph that goes on, perhaps another one, in the same context, which it fails through. */
+    CiGraph *(*run)(void *data, CiGraph *g);
+    void *data;
+} CiExtraPass;
+
+/* Called with a pass's name and the graph. */
 typedef void (*CiPassHook)(void *arg, const char *pass, CiGraph *g);
-void ci_passes_run(CiGraph *g, bool verify, CiPassHook hook, void *arg);
+
+typedef struct CiPassPlan {
+    bool verify;
+    const char *skip; /* names of passes that do not run, with commas between; NULL: none */
+    const CiExtraPass *extras;
+    int nextras;
+    CiPassHook before, after; /* for dumps and observers; NULL: nobody looks */
+    void *arg;
+} CiPassPlan;
+
+/* The graph that goes on. Fails with CI_ERR_VALUE for names in skip that may not be there, with
+ * CI_ERR_PASS where an extra one breaks the graph. */
+CiGraph *ci_passes_run(CiGraph *g, const CiPassPlan *plan);
 /* Runs one by name; false when there is none of that name. */
 bool ci_passes_run_one(CiGraph *g, const char *name);
+
+/* index_asserts.c: checks whose text begins so. */
+#define CI_INDEX_ASSERT "index_asserts: "
+void ci_graph_assert_indices(CiGraph *g);
+
+/* extra.c: runs it, and holds what it has made against what it was given. */
+CiGraph *ci_pass_run_extra(CiGraph *g, const CiExtraPass *pass);
 
 #endif

@@ -30,6 +30,7 @@ typedef struct Compiler {
     CiLexer lex;
     const char *names[MAX_VARIABLES];
     int nnames;
+    bool may_bind; /* a name that is new stands for something here */
 } Compiler;
 
 /* ---- compiling ---- */
@@ -40,6 +41,8 @@ find_variable(Compiler *c, const char *name)
     for (int k = 0; k < c->nnames; k++)
         if (c->names[k] == name)
             return k;
+    if (!c->may_bind)
+        ci_lexer_fail(&c->lex, "%s stands for nothing", name);
     if (c->nnames == MAX_VARIABLES)
         ci_lexer_fail(&c->lex, "more than %d variables", MAX_VARIABLES);
     c->names[c->nnames] = name;
@@ -62,8 +65,12 @@ compile_call(Compiler *c, Term *term)
                  : strcmp(name, "inverse") == 0 ? TERM_inverse
                                                 : TERM_call;
     term->type = compile_type(c);
-    if (term->kind == TERM_let)
+    if (term->kind == TERM_let) {
+        bool may_bind = c->may_bind;
+        c->may_bind = true;
         term->variable = find_variable(c, ci_lexer_expect_name(&c->lex));
+        c->may_bind = may_bind;
+    }
     if (term->kind == TERM_call && (term->op = ci_op_find(name)) == CI_OP_none)
         ci_lexer_fail(&c->lex, "no operation is called %s", name);
     while (!ci_lexer_accept(&c->lex, ")")) {
@@ -71,6 +78,11 @@ compile_call(Compiler *c, Term *term)
             ci_lexer_fail(&c->lex, "more than %d operands", MAX_OPERANDS);
         term->args[term->nargs++] = compile_term(c);
     }
+    int wanted = term->kind == TERM_let       ? 2
+                 : term->kind == TERM_inverse ? 1
+                                              : ci_op_arity(term->op);
+    if (wanted >= 0 && term->nargs != wanted)
+        ci_lexer_fail(&c->lex, "%s takes %d operands, not %d", name, wanted, term->nargs);
 }
 
 static Term *
@@ -98,16 +110,26 @@ compile_term(Compiler *c)
     return term;
 }
 
+static Term *
+compile_text(Compiler *c, CiContext *ctx, const char *text)
+{
+    ci_lexer_init(&c->lex, ctx, text);
+    Term *term = compile_term(c);
+    if (c->lex.kind != CI_TOKEN_end)
+        ci_lexer_fail(&c->lex, "text behind it");
+    return term;
+}
+
 CiPattern *
 ci_pattern_compile(CiContext *ctx, const CiRule *rule)
 {
     CiPattern *pattern = CI_NEW(ctx, CiPattern);
-    Compiler c = {.nnames = 0};
-    ci_lexer_init(&c.lex, ctx, rule->pattern);
-    pattern->pattern = compile_term(&c);
-    ci_lexer_init(&c.lex, ctx, rule->replacement);
-    pattern->replacement = compile_term(&c);
-    CI_REQUIRE(ctx, pattern->pattern->kind == TERM_call);
+    Compiler c = {.may_bind = true};
+    pattern->pattern = compile_text(&c, ctx, rule->pattern);
+    if (pattern->pattern->kind != TERM_call)
+        ci_lexer_fail(&c.lex, "a pattern is an operation");
+    c.may_bind = false;
+    pattern->replacement = compile_text(&c, ctx, rule->replacement);
     return pattern;
 }
 

@@ -2,7 +2,7 @@
  *
  * Small: points alone, with so little to do that no other thread would get any of it. So nothing
  * is lost, and launches are saved. A kernel of a card has threads for all of them, and is left. */
-#include "schedule/plan.h"
+#include "schedule/group.h"
 
 /* Kernels that one moves past, at most. */
 #define FARTHEST 64
@@ -78,7 +78,9 @@ ci_combine(CiScheduler *s)
     for (int d = 0; d < s->ndrafts; d++) {
         CiDraft draft = s->drafts[d];
         bool is_candidate = is_small(s, &draft);
-        if (is_candidate && to >= 0 && may_join(s, s->drafts, to, kept, &draft)) {
+        if (is_candidate && to >= 0 && ci_may_join(s) &&
+            may_join(s, s->drafts, to, kept, &draft)) {
+            ci_note_join(s, &s->drafts[to], &draft);
             append(s, &s->drafts[to], &draft, ++nparts);
             continue;
         }

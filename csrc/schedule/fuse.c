@@ -260,11 +260,14 @@ try_pair(Fuser *f, const Pair *pair, int a, int b)
 {
     CiScheduler *s = f->s;
     CiDraft both;
+    if (!ci_may_join(s))
+        return;
     bool is_up = may_move_up(f, a, b);
     if (!is_up && !may_move_down(f, a, b))
         return;
     const char *why = why_not_joined(s, &s->drafts[a], &s->drafts[b], &both);
     if (!why) {
+        ci_note_join(s, &s->drafts[a], &s->drafts[b]);
         join(f, a, b, &both, is_up);
         return;
     }

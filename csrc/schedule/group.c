@@ -88,3 +88,20 @@ ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool mo
     int64_t likely = ci_amount_likely(saved), held = moves ? bytes_held(b) : 0;
     return likely > held ? likely - held : 0;
 }
+
+bool
+ci_may_join(const CiScheduler *s)
+{
+    return s->totals->njoins < s->options->fusion_limit;
+}
+
+void
+ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b)
+{
+    const CiNest *first = a->nests[a->nnests - 1].nest, *second = b->nests[b->nnests - 1].nest;
+    CiJoin join = {.first = first->target->name,
+                   .second = second->target->name,
+                   .loc = second->nlocs ? second->locs[0] : (CiLoc){"", 0, 0}};
+    CiSchedulerTotals *totals = s->totals;
+    CI_PUSH(s->ctx, totals->joins, totals->njoins, totals->capjoins, join);
+}

@@ -21,5 +21,8 @@ CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
 /* Bytes of memory traffic that go when both run as one, a launch counted as some; less the bytes
  * held longer where one has to move past others to get there. 0 or less: it does not gain. */
 int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
+/* Whether one more pair of groups may be put together, and that one has been. */
+bool ci_may_join(const CiScheduler *s);
+void ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b);
 
 #endif

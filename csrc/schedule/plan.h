@@ -40,6 +40,8 @@ typedef struct CiSchedulerTotals {
     int *nwriters; /* by buffer id: nests, calls and swaps that write it */
     int ndrafts, nkernels;
     int nfactors; /* axes made of others */
+    CiJoin *joins; /* groups put together, in the order in which they were */
+    int njoins, capjoins;
 } CiSchedulerTotals;
 
 /* Schedules one list of items: the program's, or a block of a region. */

@@ -55,5 +55,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
     ci_schedule_finish(&s);
     if (options->fusion)
         ci_order_kernels(&s);
+    s.kernels->joins = totals.joins;
+    s.kernels->njoins = totals.njoins;
     return s.kernels;
 }

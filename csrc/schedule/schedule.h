@@ -6,6 +6,7 @@
 
 typedef struct CiScheduleOptions {
     bool fusion;
+    int64_t fusion_limit; /* how often two groups of the program are put together, at most */
 } CiScheduleOptions;
 
 CiKernels *ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options);

@@ -241,6 +241,23 @@ done:
     return result;
 }
 
+/* The option check_passes: what each pass makes of these inputs, beside what was before it. */
+static int
+check_passes(Flush *f, CxProgram *program)
+{
+    PyObject *inputs = PyTuple_New(f->tracer->ninputs), *module = NULL, *done = NULL;
+
+    for (int k = 0; inputs != NULL && k < f->tracer->ninputs; k++)
+        PyTuple_SET_ITEM(inputs, k, Py_NewRef(f->objects[k]));
+    if (inputs != NULL && (module = PyImport_ImportModule("cinductor.passes")) != NULL)
+        done = PyObject_CallMethod(module, "check", "OOO", (PyObject *)program, inputs,
+                                   f->tracer->option_values);
+    Py_XDECREF(inputs);
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* Python may have to begin the call anew: what an array of before the call held is kept before the
  * first write to it, up to a limit. */
 int
@@ -313,6 +330,8 @@ cx_tracer_flush(CxTracer *t, CxStorage **wanted, int nwanted, bool everything)
     is_little = cx_call_makes_at_most(t, CX_LITTLE);
     program = cx_segment_find(t, f.form.data);
     if (program == NULL || (everything && f.has_writes && save_written(t) < 0))
+        goto done;
+    if (t->options.check_passes && check_passes(&f, program) < 0)
         goto done;
     result = run_program(&f, program);
     t->is_inexact |= !cx_block_is_exact(t->graph->body);

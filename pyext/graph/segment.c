@@ -64,10 +64,23 @@ is_first_meeting(CxTracer *t, PyObject *key)
 }
 
 static CxProgram *
-compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options)
+compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options, PyObject *passes)
 {
     return cx_program_compile(t->state, t->ctx, t->graph, options, t->option_values, backend,
-                              t->info);
+                              passes, t->info);
+}
+
+/* Passes from Python, one of which fails behind steps of Python's, are left out and told of. */
+static CxProgram *
+leave_out_passes(CxTracer *t, const CiBackend *backend)
+{
+    if (!PyErr_ExceptionMatches(cx_exception(t->state, "PassFailed")) || !t->needs_python ||
+        t->fullgraph)
+        return NULL;
+    PyObject *error = cx_take_exception();
+    int told = cx_warn("%U runs without registered passes: %S", t->name, error);
+    Py_XDECREF(error);
+    return told < 0 ? NULL : compile_by(t, backend, &t->options, NULL);
 }
 
 /* A compiler that fails behind steps of Python's, which cannot be taken back, is told of once; the
@@ -98,7 +111,7 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     state->told_of_compiler = true;
     Py_XDECREF(error);
     options.fusion = false;
-    return told < 0 ? NULL : compile_by(t, plain, &options);
+    return told < 0 ? NULL : compile_by(t, plain, &options, t->state->passes);
 }
 
 static CxProgram *
@@ -111,7 +124,11 @@ compile_segment(CxTracer *t, PyObject *key)
     const CiBackend *backend = is_first ? find_interpreter(t) : choose_backend(t);
     if (backend == NULL)
         return NULL;
-    CxProgram *program = compile_by(t, backend, &t->options);
+    PyObject *passes = Py_XNewRef(t->state->passes);
+    CxProgram *program = compile_by(t, backend, &t->options, passes);
+    Py_XDECREF(passes);
+    if (program == NULL)
+        program = leave_out_passes(t, backend);
     if (program == NULL)
         program = interpret_instead(t, backend);
     if (program == NULL)
@@ -142,8 +159,9 @@ CxProgram *
 cx_segment_find(CxTracer *t, const char *form)
 {
     int failed = 0;
-    PyObject *key = PyUnicode_FromFormat("%s:%s %R\n%s", t->backend->device->name,
-                                         t->backend->compiler->name, t->option_values, form);
+    PyObject *key = PyUnicode_FromFormat("%s:%s %R %V\n%s", t->backend->device->name,
+                                         t->backend->compiler->name, t->option_values,
+                                         t->state->passes_key, "", form);
     if (key == NULL)
         return NULL;
     CxProgram *program = cx_program_find(t->state, key, &failed);

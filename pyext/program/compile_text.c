@@ -203,7 +203,8 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
                      PySequence_Fast_GET_SIZE(inputs));
         goto done;
     }
-    program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend, NULL);
+    program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend,
+                                 state->passes, NULL);
     if (program == NULL)
         goto done;
     ctx = NULL;
@@ -223,4 +224,68 @@ done:
     Py_XDECREF(values);
     Py_XDECREF(program);
     return answer;
+}
+
+/* run_program(program, inputs): its results. Written inputs are written. */
+PyObject *
+cx_run_program(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyObject *program = NULL, *given = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O:run_program", (PyTypeObject *)state->program_type, &program,
+                          &given))
+        return NULL;
+    PyObject *inputs = PySequence_Fast(given, "inputs is a sequence"), *values = NULL;
+    int wanted = ((CxProgram *)program)->graph->ninputs;
+    if (inputs != NULL && PySequence_Fast_GET_SIZE(inputs) != wanted)
+        PyErr_Format(PyExc_ValueError, "the graph takes %d inputs", wanted);
+    else if (inputs != NULL)
+        values = run_program((CxProgram *)program, inputs);
+    Py_XDECREF(inputs);
+    return values;
+}
+
+static void
+body_copy(CiContext *ctx, void *arg)
+{
+    Parse *copy = arg;
+    copy->graph = ci_graph_copy_to(ctx, copy->graph);
+}
+
+/* recompile(program, options, backend, rows): the same graph as captured, by these options; rows of
+ * passes come before those of the program. */
+PyObject *
+cx_recompile(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyObject *given = NULL, *values = NULL, *rows = NULL, *made = NULL;
+    const char *name = NULL;
+    CiOptions options;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!sO!:recompile", (PyTypeObject *)state->program_type, &given,
+                          &PyDict_Type, &values, &name, &PyTuple_Type, &rows))
+        return NULL;
+    CxProgram *from = (CxProgram *)given;
+    const CiBackend *backend =
+        ci_backend_find(state->runtime.registry, from->backend->device->name, name);
+    if (backend == NULL)
+        return PyErr_Format(PyExc_ValueError, "no backend '%s'", name);
+    PyObject *copy = PyDict_Copy(values);
+    PyObject *passes = from->passes ? PySequence_Concat(rows, from->passes) : Py_NewRef(rows);
+    CiContext *ctx = ci_context_open();
+    Parse job = {NULL, from->graph};
+    if (ctx == NULL)
+        PyErr_NoMemory();
+    else if (copy != NULL && passes != NULL &&
+             cx_options_fill(copy, &options) == 0 && cx_protect(state, ctx, body_copy, &job) == 0)
+        made = (PyObject *)cx_program_compile(state, ctx, job.graph, &options, copy, backend,
+                                              passes, NULL);
+    if (made == NULL && ctx != NULL)
+        ci_context_close(ctx);
+    Py_XDECREF(passes);
+    Py_XDECREF(copy);
+    return made;
 }

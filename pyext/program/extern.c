@@ -158,3 +158,17 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
     Py_DECREF(pair);
     return ext;
 }
+
+/* add_extern(name, key, call): that library call is known by its name and key. */
+PyObject *
+cx_add_extern(PyObject *module, PyObject *args)
+{
+    const char *name = NULL, *key = NULL;
+    PyObject *call = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "ssO:add_extern", &name, &key, &call) ||
+        cx_extern_find(PyModule_GetState(module), name, key, call, 0, false, NULL) == NULL)
+        return NULL;
+    Py_RETURN_NONE;
+}

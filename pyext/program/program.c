@@ -84,19 +84,20 @@ take_message(void)
 
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
-                   PyObject *option_values, const CiBackend *backend, PyObject *info)
+                   PyObject *option_values, const CiBackend *backend, PyObject *passes,
+                   PyObject *info)
 {
     CiRequest request;
     CxProgram *p = NULL;
     PyObject *why_host = NULL;
 
-    int made = cx_program_make(state, graph, options, backend, NULL, NULL, &request);
+    int made = cx_program_make(state, graph, options, backend, passes, NULL, NULL, &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
         backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
         made = why_host == NULL
                    ? -1
-                   : cx_program_make(state, graph, options, backend, NULL, NULL, &request);
+                   : cx_program_make(state, graph, options, backend, passes, NULL, NULL, &request);
     }
     if (made < 0) {
         Py_XDECREF(why_host);
@@ -110,6 +111,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
         return NULL;
     }
     p->why_host = why_host;
+    p->passes = Py_XNewRef(passes);
     p->state = state;
     p->program = request.program;
     p->option_values = Py_NewRef(option_values);
@@ -294,8 +296,10 @@ cx_program_run(CxRun *run)
     cx_generators_close(&run->generators);
     bool is_on_device = cx_is_on_device(&p->options, p->backend); /* where no flags are raised */
     run->float_flags = call.float_flags && !is_on_device ? numpy_flags(call.float_flags) : 0;
-    if (status == CI_ERR_CHECK || status == CI_ERR_ASSERT)
-        return cx_raise_status(p->state, status, status == CI_ERR_CHECK ? call.reason : message);
+    if (status == CI_ERR_CHECK)
+        return cx_raise_check(p->state, call.reason);
+    if (status == CI_ERR_ASSERT)
+        return cx_raise_status(p->state, status, message);
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queues[0], status);
     return 0;
@@ -436,6 +440,7 @@ program_dealloc(PyObject *self)
     cx_program_take_out(p);
     Py_XDECREF(p->wrapper);
     Py_XDECREF(p->texts);
+    Py_XDECREF(p->passes);
     Py_XDECREF(p->option_values);
     Py_XDECREF(p->why_host);
     if (p->program != NULL)
@@ -455,6 +460,7 @@ program_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(p->wrapper);
     Py_VISIT(p->texts);
+    Py_VISIT(p->passes);
     return 0;
 }
 
@@ -464,6 +470,7 @@ program_clear(PyObject *self)
     CxProgram *p = (CxProgram *)self;
     Py_CLEAR(p->wrapper);
     Py_CLEAR(p->texts);
+    Py_CLEAR(p->passes);
     return 0;
 }
 

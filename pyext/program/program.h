@@ -19,6 +19,7 @@ struct CxProgram {
     PyObject *option_values; /* keeps the texts of options */
     const CiBackend *backend;
     CiQueue queue; /* of its first device, without a stream */
+    PyObject *passes; /* from Python, of its compile; or NULL */
     PyObject *texts;
     PyObject *wrapper; /* the printed Python wrapper, when that runs the program */
     int nbuffers, nreturns, nscalars;
@@ -82,12 +83,15 @@ typedef struct CxInput {
 
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                    const CiBackend *backend, void (*dump)(void *, const char *, const char *),
-                    void *dump_arg, CiRequest *request);
+                    const CiBackend *backend, PyObject *passes,
+                    void (*dump)(void *, const char *, const char *), void *dump_arg,
+                    CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
 PyObject *cx_program_approximate(PyObject *self, void *closure);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *cx_run_program(PyObject *module, PyObject *args);
+PyObject *cx_recompile(PyObject *module, PyObject *args);
 
 /* found.c: a new reference to the program that is found by this key, or NULL (with an exception if
  * *failed). One that is put there is taken out as it dies; an exception that is set stays so. */
@@ -107,10 +111,10 @@ PyObject *cx_program_observe(PyObject *self, PyObject *observer);
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* Takes ctx over when it succeeds. */
+/* Takes ctx over when it succeeds. passes: from Python, or NULL. */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
-                              const CiBackend *backend, PyObject *info);
+                              const CiBackend *backend, PyObject *passes, PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
 int cx_program_run(CxRun *run);
@@ -126,5 +130,7 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
+
+PyObject *cx_add_extern(PyObject *module, PyObject *args);
 
 #endif

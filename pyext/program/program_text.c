@@ -1,5 +1,6 @@
 /* A graph is compiled in a context of its own; and the texts of a program, which are made again
  * when someone asks. */
+#include "program/passes.h"
 #include "program/program.h"
 #include "state/device_array.h"
 
@@ -17,26 +18,35 @@ body_copy_graph(CiContext *ctx, void *arg)
 
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                const CiBackend *backend, void (*dump)(void *, const char *, const char *),
-                void *dump_arg, CiRequest *request)
+                const CiBackend *backend, PyObject *passes,
+                void (*dump)(void *, const char *, const char *), void *dump_arg,
+                CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
     CopyJob job = {graph, NULL};
     PyThreadState *saved = NULL;
+    CxPasses extras = {0};
+    PyObject *observer = dump == NULL ? Py_XNewRef(state->pass_observer) : NULL;
     int result = -1;
 
     if (ctx == NULL) {
+        Py_XDECREF(observer);
         PyErr_NoMemory();
         return -1;
     }
-    if (cx_protect(state, ctx, body_copy_graph, &job) < 0)
+    if (cx_passes_open(state, &extras, passes) < 0 ||
+        cx_protect(state, ctx, body_copy_graph, &job) < 0)
         goto done;
     *request = (CiRequest){.graph = job.to,
                            .options = options,
                            .queue = cx_queue(state, options, backend),
                            .host_arrays = !cx_is_on_device(options, backend),
                            .dump = dump,
-                           .dump_arg = dump_arg};
+                           .dump_arg = dump_arg,
+                           .extras = extras.extras,
+                           .nextras = extras.count,
+                           .observe = observer != NULL ? cx_pass_observed : NULL,
+                           .observe_arg = observer};
     CX_RELEASE(saved);
     CiStatus status = ci_compile(request);
     CX_TAKE(saved);
@@ -44,7 +54,11 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         cx_raise_status(state, status, ci_context_message(ctx));
     else
         result = 0;
+    cx_passes_explain(&extras);
 done:
+    request->extras = NULL; /* they end here */
+    cx_passes_close(&extras);
+    Py_XDECREF(observer);
     ci_context_close(ctx);
     return result;
 }
@@ -68,8 +82,8 @@ cx_program_text(CxProgram *p, const char *level)
     PyObject *text = cx_dict_named(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
-        if (cx_program_make(p->state, p->graph, &p->options, p->backend, keep_text, p->texts,
-                            &request) < 0)
+        if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, keep_text,
+                            p->texts, &request) < 0)
             return NULL;
         ci_program_release(request.program);
         text = cx_dict_named(p->texts, level);

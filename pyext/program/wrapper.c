@@ -226,7 +226,7 @@ wrapper_check(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "ps:check", &holds, &reason))
         return NULL;
     if (!holds) {
-        cx_raise_status(program_of(self)->state, CI_ERR_CHECK, reason);
+        cx_raise_check(program_of(self)->state, reason);
         return NULL;
     }
     Py_RETURN_NONE;

@@ -143,6 +143,14 @@ cx_raise_status(CxState *state, CiStatus status, const char *message)
     return -1;
 }
 
+int
+cx_raise_check(CxState *state, const char *reason)
+{
+    bool is_promise =
+        reason != NULL && strncmp(reason, CI_INDEX_ASSERT, strlen(CI_INDEX_ASSERT)) == 0;
+    return cx_raise_status(state, is_promise ? CI_ERR_ASSERT : CI_ERR_CHECK, reason);
+}
+
 PyObject *
 cx_misuse(CxState *state, const char *format, ...)
 {

@@ -70,6 +70,8 @@ CxState *cx_state_of_type(PyTypeObject *type); /* of the type or a subclass of i
 int cx_errors_init(CxState *state, PyObject *module);
 PyObject *cx_exception(CxState *state, const char *name); /* borrowed */
 int cx_raise_status(CxState *state, CiStatus status, const char *message);
+/* Of a check that has failed: CheckFailed, for which the function answers, or PromiseBroken. */
+int cx_raise_check(CxState *state, const char *reason);
 /* NULL, with an InternalError: a method of ours was given what it does not take. Code of the user's
  * that handles TypeErrors must not take it for one of its own. */
 PyObject *cx_misuse(CxState *state, const char *format, ...);

@@ -2,6 +2,8 @@
 #define CX_IMPORTS_ARRAY
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/passes.h"
+#include "program/user_code.h"
 #include "region/region.h"
 #include "replay/specialization.h"
 #include "state/array.h"
@@ -318,6 +320,14 @@ static PyMethodDef module_methods[] = {
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
     {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
+    {"add_extern", cx_add_extern, METH_VARARGS, NULL},
+    {"user_code", cx_user_code, METH_VARARGS, NULL},
+    {"set_passes", cx_set_passes, METH_VARARGS, NULL},
+    {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},
+    {"passes", cx_list_passes, METH_NOARGS, NULL},
+    {"check_pattern", cx_check_pattern, METH_VARARGS, NULL},
+    {"run_program", cx_run_program, METH_VARARGS, NULL},
+    {"recompile", cx_recompile, METH_VARARGS, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
@@ -393,6 +403,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
         add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||

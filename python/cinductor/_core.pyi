@@ -20,6 +20,7 @@ class RecompileError(Error, RuntimeError): ...
 # the compiler's own: the classes of errors.def that builtins lack derive from it
 class CinductorError(Error): ...
 class InternalError(CinductorError): ...
+class PassFailed(CinductorError): ...
 class Unsupported(CinductorError): ...
 class LoweringError(CinductorError): ...
 class CompilerNotFound(CinductorError): ...
@@ -591,6 +592,38 @@ def ufuncs() -> list[np.ufunc]: ...  # those that are ops
 def sha256(data: bytes) -> str: ...  # in hexadecimal
 def cache_directory() -> str: ...  # "" without a cache
 def set_cache_directory(path: str | None) -> None: ...
+@final
+class UserCode:
+    """A function that the user has written in C."""
+
+    def run(
+        self, arrays: tuple[Any, ...], sizes: tuple[int, ...], units: int, threads: int, /
+    ) -> None:
+        """Runs that many units of its grid."""
+
+def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
+    """Its function `cinductor_kernel`, compiled and kept as kernels are."""
+
+def add_extern(name: str, key: str, call: Callable[..., None], /) -> None:
+    """A library call that passes may put in by its name and key."""
+
+def set_passes(rows: tuple[tuple[Any, ...], ...], key: str, /) -> None:
+    """Passes of compiles from now on: (name, after, function of text) or (name, after, pattern, replacement);
+    the key tells them from others."""
+
+def set_pass_observer(
+    observer: Callable[[str, str, float], object] | None, /
+) -> None:
+    """Called behind each pass with its name, the graph's text and seconds; with "" before all of them."""
+
+def passes() -> list[tuple[str, bool, str]]: ...  # name, cannot be left out, doc
+def check_pattern(pattern: str, replacement: str, /) -> None: ...
+def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]: ...
+def recompile(
+    program: Program, options: dict[str, Any], backend: str, rows: tuple[tuple[Any, ...], ...], /
+) -> Program:
+    """The graph as captured by other options; rows of passes come before those of the program."""
+
 def compile_text(
     text: str,
     inputs: Sequence[Any],

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -28,7 +29,7 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(NamedTuple):
-    """One option: `type` is bool, int, float, text, levels (names with commas between) or choices
+    """One option: `type` is bool, int, float, text, levels or passes (names with commas between) or choices
     (`name=number` with commas between); `allowed` has
     the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
     its default.
@@ -116,13 +117,30 @@ def checked(name: Any, value: Any) -> Any:
         return int(value)
     if option.type == "choices":
         return checked_choices(what, value)
-    names = option.allowed.split("|")
+    names = names_of(option)
     if not isinstance(value, str):
         raise TypeError(refusal(what, value, names))
-    for part in value.replace(",", " ").split() if option.type == "levels" else [value]:
+    for part in value.replace(",", " ").split() if option.type in ("levels", "passes") else [value]:
         if part not in names:
             raise ValueError(refusal(what, part, names))
     return value
+
+
+def names_of(option: Option) -> list[str]:
+    """What a text may be, or the words of a list: of levels and passes also those that are registered."""
+    added = registered()
+    if option.type == "passes":
+        return [*(name for name, is_needed, _ in _core.passes() if not is_needed), *added]
+    names = option.allowed.split("|")
+    if option.type == "levels":
+        names += [*added, *(f"before_{name}" for name in added)]
+    return names
+
+
+def registered() -> list[str]:
+    """The names of passes that are not the compiler's own; none is there while their module is not."""
+    module = sys.modules.get("cinductor.registering")
+    return [] if module is None else module.names()
 
 
 def checked_choices(what: str, value: Any) -> str:

@@ -76,8 +76,12 @@ ERRORS: dict[str, ErrorRow] = {
         "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
     ),
     "PromiseBroken": ErrorRow(
-        "An option that checks programs while they run (`track_memory`, `nan_asserts`, `size_asserts`, `alignment_asserts`) has found what does not hold: the buffer, the step of the program and the user's line.",
+        "An option that checks programs while they run (`track_memory`, `nan_asserts`, `size_asserts`, `alignment_asserts`, `index_asserts`) has found what does not hold: the buffer, the step of the program and the user's line.",
         "cinductor.explain shows the program's steps and its memory",
+    ),
+    "PassFailed": ErrorRow(
+        "A pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph, or `check_passes` finds one that changes a bit (in a call NumPy answers, with a warning).",
+        "options={'skip_passes': its name} leaves it out",
     ),
     "NoFolder": ErrorRow(
         "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",

@@ -36,7 +36,7 @@ class Listener:
 
 listeners: list[Listener] = []
 # Asked for by the environment, and not yet there.
-_awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE") if os.environ.get(name)]
+_awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE", "CINDUCTOR_PROVENANCE") if os.environ.get(name)]
 
 
 def begin(job: Any) -> int:
@@ -82,6 +82,12 @@ def listen_for(variable: str) -> None:
         from .tracing import Trace
 
         listeners.append(Trace(value))
+    elif variable == "CINDUCTOR_PROVENANCE":
+        from .report.explanation import Explanation
+        from .report.provenance import Provenance
+
+        if value != "0":
+            listeners.append(Provenance(value, Explanation))
     else:
         from .logs import from_environment
 

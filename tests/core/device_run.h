@@ -144,7 +144,8 @@ test_job(CiContext *ctx, void *arg)
     CiTarget *target = CI_NEW(ctx, CiTarget);
     backend->compiler->fill_target(target, &options);
     CiKernels *kernels =
-        ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion});
+        ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion,
+                                                                  .fusion_limit = INT64_MAX});
     CiBuildInfo info = {0};
     CiQueue queue = {.backend = backend, .runtime = &job->runtime};
     job->exe = backend->compiler->build(ctx, &queue, kernels, &options, &info);

@@ -96,7 +96,7 @@ def main(source, library):
         text = re.sub(pattern, replacement, text)
     waits = "__sync" in text or "__shfl" in text
     runtime = RUNTIME.replace("WAITS", str(int(waits)))
-    for name, parameters in re.findall(r"^(k\w+)\(([^)]*)\)$", text, re.MULTILINE):
+    for name, parameters in re.findall(r"^(k\w+|cinductor_kernel)\(([^)]*)\)$", text, re.MULTILINE):
         text += start_of(name, parameters)
     flags = "-std=gnu++17 -O1 -w -shared -fPIC -ffp-contract=off -fwrapv -fno-strict-aliasing -fno-math-errno".split()
     compiler = os.environ.get("CXX", "g++").split()

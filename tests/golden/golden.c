@@ -99,7 +99,7 @@ static void
 run_passes(CiContext *ctx, Run *run)
 {
     if (strcmp(run->passes, "all") == 0) {
-        ci_passes_run(run->graph, true, NULL, NULL);
+        (void)ci_passes_run(run->graph, &(CiPassPlan){.verify = true});
         return;
     }
     for (const char *at = run->passes; *at;) {
@@ -197,7 +197,7 @@ static void
 make_kernels(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
-    CiScheduleOptions options = {.fusion = run->fusion};
+    CiScheduleOptions options = {.fusion = run->fusion, .fusion_limit = INT64_MAX};
     if (is_of_level(run->text, "kernels"))
         run->kernels = ci_kernels_parse(ctx, run->text, make_target(ctx, run));
     else

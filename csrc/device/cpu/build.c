@@ -421,3 +421,57 @@ ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
         b.executable->libraries[b.executable->nlibraries++] = b.units[u].library;
     return &b.executable->base;
 }
+
+/* ---- source of the user's ---- */
+
+typedef struct TextBuild {
+    Build build;
+    const char *source;
+    CiCpuUserCode *code;
+} TextBuild;
+
+static void
+text_body(CiContext *ctx, void *arg)
+{
+    TextBuild *t = arg;
+    Build *b = &t->build;
+    Unit *unit = &b->units[0];
+    unit->build = b;
+    unit->source = ci_text_new(ctx);
+    ci_text_add_chars(&unit->source, t->source, strlen(t->source));
+    for (int k = 0; k < CI_LIBRARY_COUNT; k++)
+        unit->is_linked[k] = true;
+    find_compiler(ctx, b);
+    find_key(ctx, b, unit);
+    compile_missing(ctx, b);
+    load_unit(ctx, unit);
+    void *symbol = dlsym(unit->library, "cinductor_kernel");
+    if (!symbol)
+        ci_fail(ctx, CI_ERR_LOAD, "%s has no cinductor_kernel", unit->path);
+    memcpy(&t->code->function, &symbol, sizeof t->code->function);
+    t->code->library = unit->library;
+}
+
+CiUserCode *
+ci_cpu_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
+                  const CiOptions *options)
+{
+    CiBuildInfo info = {0};
+    TextBuild *t = CI_NEW(ctx, TextBuild);
+    CiCpuUserCode *code = calloc(1, sizeof *code);
+    if (!code)
+        ci_fail(ctx, CI_ERR_MEMORY, "no memory for a kernel");
+    code->base = (CiUserCode){.run = ci_cpu_run_text, .close = ci_cpu_close_text};
+    *t = (TextBuild){
+        .build = {.options = options, .runtime = queue->runtime, .info = &info, .nunits = 1},
+        .source = source,
+        .code = code};
+    t->build.units[0].file = t->build.units[0].lock = -1;
+    CiStatus status = ci_protect(ctx, text_body, t);
+    close_unit(&t->build.units[0], status != CI_OK);
+    if (status) {
+        free(code);
+        ci_fail(ctx, status, "%s", ci_format(ctx, "%s", ci_context_message(ctx)));
+    }
+    return &code->base;
+}

@@ -58,4 +58,5 @@ const CiCompiler ci_compiler_c = {
     .lower = ci_cpu_lower,
     .emit = emit,
     .build = ci_cpu_build,
+    .build_text = ci_cpu_build_text,
 };

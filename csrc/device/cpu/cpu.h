@@ -24,6 +24,20 @@ typedef struct CiCpuExecutable {
 /* build.c: see CiCompiler. */
 CiExecutable *ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info);
+/* What the user has written: units [begin, end) of its grid. */
+typedef struct CiCpuUserCode {
+    CiUserCode base;
+    int32_t (*function)(void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);
+    void *library;
+} CiCpuUserCode;
+
+/* build.c: compiled, kept and loaded as kernels are: see CiCompiler. user.c: its functions. */
+CiUserCode *ci_cpu_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
+                              const CiOptions *options);
+int32_t ci_cpu_run_text(CiUserCode *code, const CiQueue *queue, int nbuffers, void *const *buffers,
+                        int nsizes, const int64_t *sizes, int64_t units, int threads);
+void ci_cpu_close_text(CiUserCode *code);
+
 /* unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
  * returns the number of units. */
 int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);

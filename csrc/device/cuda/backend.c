@@ -449,4 +449,5 @@ const CiCompiler ci_compiler_cuda = {
     .emit = emit,
     .build = build,
     .why_slower = ci_cuda_why_slower,
+    .build_text = ci_cuda_build_text,
 };

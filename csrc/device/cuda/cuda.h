@@ -16,6 +16,10 @@
 /* backend.c */
 void ci_cuda_fill_target(CiTarget *target, const CiOptions *options);
 
+/* user.c: the compiler's build_text. */
+CiUserCode *ci_cuda_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
+                               const CiOptions *options);
+
 /* offload.c: the compiler's why_slower. */
 const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
 

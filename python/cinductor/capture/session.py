@@ -86,7 +86,7 @@ def run(
     if device != "cpu" and is_a(error, _core.DeviceError | _core.CompilerNotFound):
         if os.environ.get("CINDUCTOR_DEVICE_FALLBACK") != "cpu":
             raise not_usable(job, error) from None
-    if device == "cpu" and backend != "interp":
+    if device == "cpu" and backend != "interp" and not is_a(error, _core.PassFailed):
         try:
             result = guarded(job, compiled, bound, args, kwargs, "interp")
         except Retry as failure:

@@ -114,6 +114,7 @@ class Stage:
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.state = State(self)
         self.regions = Regions(self)
+        self.lowering: set[int] = set()  # functions that others are called for just now
         self.handed = Handed(self)
         self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
         self.plain_hooks: Any = None

@@ -19,6 +19,7 @@ from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page
 from .programs import ProgramTexts, all_of
+from .provenance import of_report
 from .reasons import Reason, hint_for, reason_of
 
 OF_PROGRAM = ("kernels_count", "externs_count", "why_host", "approximate")
@@ -175,6 +176,13 @@ class Explanation:
         each, its kernels called a.k0, b.k0 and so on.
         """
         return [cost for part in self.parts for cost in part.counted[0]]
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """From each kernel and library call to the nodes of the graph and the lines of the function that it
+        comes from: `function`, `place`, `kernels` (`name`, `call`, `nodes`, `lines`), as CINDUCTOR_PROVENANCE writes it.
+        """
+        return of_report(self)
 
     @property
     def apart(self) -> list[str]:

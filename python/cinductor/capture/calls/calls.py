@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...custom_ops import CustomOp
 from ...instance import is_a
+from ...kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..value.handed import Called
 from ..value.objects import (
@@ -33,6 +35,7 @@ from ..value.objects import (
     is_standard,
     is_tuple,
 )
+from . import lowered
 from .follow import call_function, enter_items
 from .numpys import (
     call_array_method,
@@ -43,6 +46,7 @@ from .numpys import (
     call_vectorized,
     ufunc,
 )
+from .owned import call_owned
 from .unknown import BOUND_KINDS, call_pure, call_unknown
 
 if TYPE_CHECKING:
@@ -113,6 +117,8 @@ def enter_families() -> None:
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
+    if lowered.ROWS and (other := lowered.instead_of(scope, f)) is not None:
+        return lowered.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
     if LATE:
@@ -142,6 +148,8 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return dispatch(scope, f.__wrapped__, args, kwargs)
     if cls is np.vectorize:
         return call_vectorized(scope, f, args, kwargs)
+    if cls is UserKernel or cls is CustomOp:
+        return call_owned(scope, f, args, kwargs)
     method = scope.stage.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
         scope._guard_class(cls, "__call__", method)

@@ -1,0 +1,36 @@
+/* Graph passes from Python. */
+#ifndef CX_PASSES_H
+#define CX_PASSES_H
+
+#include "state/state.h"
+
+typedef struct CxPasses CxPasses;
+typedef struct CxPass {
+    CxPasses *all;
+    const char *name;
+    PyObject *function;                /* borrowed of the row; NULL: a pattern */
+    const char *pattern, *replacement; /* or NULL */
+} CxPass;
+
+/* Those of one compile. */
+struct CxPasses {
+    CxState *state;
+    PyObject *rows, *texts; /* keep what names and graphs are read from */
+    PyObject *error;        /* what a pass has raised, or NULL */
+    CxPass *passes;
+    CiExtraPass *extras;
+    int count;
+};
+
+/* rows may be NULL. To be closed, whatever comes of it. */
+int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows);
+void cx_passes_close(CxPasses *all);
+void cx_passes_explain(CxPasses *all);
+void cx_pass_observed(void *arg, const char *pass, const char *text, double seconds);
+
+PyObject *cx_set_passes(PyObject *module, PyObject *args);
+PyObject *cx_set_pass_observer(PyObject *module, PyObject *observer);
+PyObject *cx_list_passes(PyObject *module, PyObject *unused);
+PyObject *cx_check_pattern(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,175 @@
+/* Kernels that the user has written: source -> an object that runs the units of their grid on
+ * arrays, those of the device that it was made for. Who calls has compared dtypes, sizes and
+ * layouts with what the source says. */
+#include "program/user_code.h"
+#include "state/array.h"
+#include "state/stream.h"
+
+typedef struct UserCode {
+    PyObject_HEAD CxState *state;
+    CiQueue queue; /* without a stream */
+    CiUserCode *code;
+} UserCode;
+
+typedef struct Build {
+    const CiQueue *queue;
+    const CiOptions *options;
+    const char *source;
+    CiUserCode *code;
+} Build;
+
+static void
+body_build(CiContext *ctx, void *arg)
+{
+    Build *b = arg;
+    const CiBackend *backend = b->queue->backend;
+
+    if (backend->compiler->build_text == NULL)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "device '%s' takes no kernels of the user's",
+                backend->device->name);
+    b->code = backend->compiler->build_text(ctx, b->queue, b->source, b->options);
+}
+
+/* Without the lock, for a compiler runs. */
+static int
+build(CxState *state, Build *b)
+{
+    CiContext *ctx = ci_context_open();
+    PyThreadState *saved = NULL;
+
+    if (ctx == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    CX_RELEASE(saved);
+    CiStatus status = ci_protect(ctx, body_build, b);
+    CX_TAKE(saved);
+    if (status != CI_OK)
+        cx_raise_status(state, status, ci_context_message(ctx));
+    ci_context_close(ctx);
+    return status == CI_OK ? 0 : -1;
+}
+
+/* user_code(source, options, device): its function cinductor_kernel. */
+PyObject *
+cx_user_code(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyTypeObject *type = (PyTypeObject *)state->user_code_type;
+    PyObject *values = NULL;
+    const char *device = NULL;
+    CiOptions options;
+    CiQueue queue;
+    Build b = {.queue = &queue, .options = &options};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "sO!s:user_code", &b.source, &PyDict_Type, &values, &device) ||
+        cx_options_fill(values, &options) < 0 || cx_find_device(state, device, &queue) < 0 ||
+        build(state, &b) < 0)
+        return NULL;
+    UserCode *made = (UserCode *)type->tp_alloc(type, 0);
+    if (made == NULL) {
+        b.code->close(b.code);
+        return NULL;
+    }
+    made->state = state;
+    made->queue = queue;
+    made->code = b.code;
+    return (PyObject *)made;
+}
+
+/* ---- running ---- */
+
+enum { MOST = CX_MOST_OPERANDS + 1, MOST_SIZES = 64 };
+
+typedef struct Launch {
+    int nbuffers, nsizes, threads;
+    PyObject *objects[MOST]; /* borrowed */
+    void *buffers[MOST];
+    int64_t sizes[MOST_SIZES];
+    long long units;
+} Launch;
+
+static int
+fill_launch(const UserCode *u, Launch *l, PyObject *arrays, PyObject *sizes)
+{
+    bool is_on_device = ci_backend_has_memory(u->queue.backend);
+
+    l->nbuffers = (int)PyTuple_GET_SIZE(arrays);
+    if (l->nbuffers > MOST) {
+        PyErr_Format(PyExc_ValueError, "at most %d arrays", (int)MOST);
+        return -1;
+    }
+    for (int k = 0; k < l->nbuffers; k++) {
+        l->objects[k] = PyTuple_GET_ITEM(arrays, k);
+        if (!PyArray_Check(l->objects[k]) ||
+            cx_is_device_array(u->state, l->objects[k]) != is_on_device) {
+            PyErr_Format(PyExc_TypeError, "operand %d is no array of the kernel's device", k);
+            return -1;
+        }
+        l->buffers[k] = PyArray_DATA((PyArrayObject *)l->objects[k]);
+    }
+    l->nsizes = cx_sizes_from(sizes, l->sizes, MOST_SIZES);
+    return l->nsizes < 0 ? -1 : 0;
+}
+
+/* run(arrays, sizes, units, threads) */
+static PyObject *
+user_code_run(PyObject *self, PyObject *args)
+{
+    UserCode *u = (UserCode *)self;
+    PyObject *arrays = NULL, *sizes = NULL, *stream = NULL;
+    CiQueue queue = u->queue;
+    Launch l = {0};
+    PyThreadState *saved = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!Li:run", &PyTuple_Type, &arrays, &PyTuple_Type, &sizes,
+                          &l.units, &l.threads) ||
+        fill_launch(u, &l, arrays, sizes) < 0)
+        return NULL;
+    if (ci_backend_has_memory(queue.backend) &&
+        cx_device_enter(u->state, &queue, &stream, l.objects, l.nbuffers) < 0)
+        return NULL;
+    CX_RELEASE(saved);
+    int32_t status = u->code->run(u->code, &queue, l.nbuffers, l.buffers, l.nsizes, l.sizes,
+                                  l.units, l.threads);
+    CX_TAKE(saved);
+    if (status != 0) {
+        cx_raise_device(u->state, &queue, status);
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static void
+user_code_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    CiUserCode *code = ((UserCode *)self)->code;
+
+    code->close(code);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef user_code_methods[] = {
+    {"run", user_code_run, METH_VARARGS,
+     "run(arrays, sizes, units, threads): runs that many units."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot user_code_slots[] = {
+    CX_SLOT(Py_tp_dealloc, user_code_dealloc),
+    CX_SLOT(Py_tp_methods, user_code_methods),
+    {Py_tp_doc, "A function that the user has written in C."},
+    {0, NULL},
+};
+
+PyType_Spec cx_user_code_spec = {
+    "cinductor._core.UserCode",
+    sizeof(UserCode),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    user_code_slots,
+};

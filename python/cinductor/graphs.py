@@ -1,0 +1,455 @@
+"""The graph of a program as plain objects, for passes of one's own: read from its text (`docs/ir.md`), walked
+and changed, and written back. Nothing here is believed: what a pass makes is verified by the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core
+from .kernels import DTYPES, KernelCall, UserKernel
+
+REFERENCE = re.compile(r"%\d+|in\d+")
+TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:order|strides) \[[^\]]*\])*)")
+PLACE = re.compile(r' +@((?:"(?:[^"\\]|\\.)*"|[^\s"]+):\d+)((?: quiet \d+)?)$')
+LASTS = ("next", "yield", "test", "return")
+
+
+@dataclass(eq=False)
+class Node:
+    """One value, or an effect. op: a word of `docs/ir.md`; dtype: "f64", "i32", "bool", "" of an effect; sizes:
+    ints, or expressions as text; kind: "array", "scalar" (NumPy's) or "python" (a number); attributes: what else
+    it has, as text by name (`{"axes": "[1]"}`; of a constant `{"value": "0.5"}`); place: the user's line,
+    "net.py:7", or ""; meta: a pass's own notes, which end with it.
+    """
+
+    op: str
+    args: tuple[Node, ...] = ()
+    dtype: str = ""
+    sizes: list[int | str] = field(default_factory=list)
+    kind: str = "array"
+    attributes: dict[str, str] = field(default_factory=dict)
+    place: str = ""
+    blocks: list[NodeBlock] = field(default_factory=list)  # of a for, while or if
+    users: list[Node] = field(default_factory=list, repr=False)  # one entry for each operand
+    meta: dict[str, Any] = field(default_factory=dict, repr=False)
+    id: int = -1
+    name: str = ""  # of an input, and of a library call
+    layout: str = field(default="", repr=False)  # order or strides, as text
+    tail: str = field(default="", repr=False)  # behind the operands: a key, a range, a reason
+    quiet: str = field(default="", repr=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.reference} = {self.op}: {self.type}>"
+
+    @property
+    def reference(self) -> str:
+        """What its text calls it."""
+        return self.name if self.op == "input" else f"%{self.id}"
+
+    @property
+    def type(self) -> str:
+        """dtype and sizes, "f64[3,s0]"."""
+        kind = "" if self.kind == "array" else f"{self.kind} "
+        return f"{kind}{self.dtype}[{','.join(map(str, self.sizes))}]{self.layout}"
+
+
+@dataclass(eq=False)
+class NodeBlock:
+    """What a region does: the body of a loop, an arm. params: what it is given; results: what it hands on."""
+
+    params: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    results: list[Node] = field(default_factory=list)
+    last: str = field(default="return", repr=False)
+
+
+class Graph:
+    """A program's graph. inputs; body: its block, whose results are what it returns; writes: the value that an
+    input holds in the end. Change it by `add`, `replace`, `set_args` and `erase`, which keep users.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.inputs: list[Node] = []
+        self.writes: dict[Node, Node] = {}
+        self.body = NodeBlock()
+        self.head = ""
+        self.next_id = 0
+        GraphReader(self, text).read()
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes in their order, those inside of regions behind the region."""
+        return list(walk(self.body))
+
+    def add(
+        self,
+        op: str,
+        *args: Node,
+        before: Node | None = None,
+        dtype: str | None = None,
+        sizes: list[int | str] | None = None,
+        attributes: dict[str, str] | None = None,
+    ) -> Node:
+        """A new node in front of `before`, else behind all of the body.
+
+        dtype: the first operand's where None; sizes: those to which the operands broadcast where None.
+        """
+        made = Node(
+            op,
+            dtype=(args[0].dtype if args else "f64") if dtype is None else dtype,
+            sizes=broadcast(args) if sizes is None else list(sizes),
+            attributes=dict(attributes or {}),
+            place="" if before is None else before.place,
+            id=self.next_id,
+        )
+        self.next_id += 1
+        self.set_args(made, *args)
+        block = self.body if before is None else self.block_of(before)
+        block.nodes.insert(len(block.nodes) if before is None else block.nodes.index(before), made)
+        return made
+
+    def constant(self, value: Any, dtype: str, before: Node | None = None) -> Node:
+        """A number, which broadcasts."""
+        text = {True: "true", False: "false"}.get(value, repr(value)) if dtype == "bool" else repr(value)
+        return self.add("const", before=before, dtype=dtype, sizes=[], attributes={"value": text})
+
+    def call(self, kernel: UserKernel, *args: Node, before: Node | None = None) -> Node:
+        """A call of a `cinductor.kernel` that writes one array, a new one; args: what it reads, in its order.
+        Raises TypeError and ValueError for operands that are others than it declares.
+        """
+        if len(kernel.writes) != 1 or len(args) != len(kernel.reads):
+            raise TypeError(f"{kernel!r} has {len(kernel.reads)} operands and {len(kernel.writes)} results")
+        sizes = kernel.sizes_of([Like(arg) for arg in args])
+        kernel.build()
+        call = KernelCall(kernel, [False], [0], False)
+        _core.add_extern(call.name, call.key, call)
+        (written,) = kernel.writes
+        node = self.add("extern", *args, before=before, dtype=written.dtype, sizes=list(kernel.shape_of(written, sizes)))
+        node.name, node.tail = call.name, f' key "{call.key}"'
+        return node
+
+    def set_args(self, node: Node, *args: Node) -> None:
+        """Gives a node other operands."""
+        for arg in node.args:
+            arg.users.remove(node)
+        node.args = args
+        for arg in args:
+            arg.users.append(node)
+
+    def replace(self, node: Node, other: Node) -> None:
+        """Everybody who uses node uses the other one: users (but the other one itself), results, writes."""
+        for user in dict.fromkeys(node.users):
+            if user is not other:
+                self.set_args(user, *(other if arg is node else arg for arg in user.args))
+        for block in blocks_of(self.body):
+            block.results[:] = [other if result is node else result for result in block.results]
+        for written, value in self.writes.items():
+            if value is node:
+                self.writes[written] = other
+
+    def erase(self, node: Node) -> None:
+        """Takes a node out. Raises ValueError while it is used. What nobody uses goes by itself, too."""
+        given = any(node in block.results for block in blocks_of(self.body))
+        if node.users or given or node in self.writes.values():
+            raise ValueError(f"{node!r} is used")
+        self.set_args(node)
+        self.block_of(node).nodes.remove(node)
+
+    def block_of(self, node: Node) -> NodeBlock:
+        """The block that a node stands in. Raises ValueError for one of another graph."""
+        for block in blocks_of(self.body):
+            if node in block.nodes:
+                return block
+        raise ValueError(f"{node!r} stands in no block of this graph")
+
+    def text(self) -> str:
+        """As the compiler reads it."""
+        return "".join(f"{line}\n" for line in (self.head, *self.lines(), "}"))
+
+    def lines(self) -> Iterator[str]:
+        """The text between the head and the last bracket."""
+        yield from lines_of(self.body.nodes)
+        for written, value in self.writes.items():
+            yield f"  write {written.reference} = {value.reference}"
+        yield "  " + last_of(self.body)
+
+
+class Like:
+    """A node as a kernel sees an array."""
+
+    def __init__(self, node: Node) -> None:
+        self.dtype, self.shape, self.ndim = DTYPES.get(node.dtype), tuple(node.sizes), len(node.sizes)
+
+
+def walk(block: NodeBlock) -> Iterator[Node]:
+    """Nodes of a block, with those inside of them."""
+    for node in block.nodes:
+        yield node
+        for inner in node.blocks:
+            yield from walk(inner)
+
+
+def blocks_of(block: NodeBlock) -> Iterator[NodeBlock]:
+    """A block and those inside of it."""
+    yield block
+    for node in block.nodes:
+        for inner in node.blocks:
+            yield from blocks_of(inner)
+
+
+def broadcast(args: tuple[Node, ...]) -> list[int | str]:
+    """The sizes to which operands broadcast, as far as text tells."""
+    rank = max((len(arg.sizes) for arg in args), default=0)
+    sizes: list[int | str] = [1] * rank
+    for arg in args:
+        for axis, size in enumerate(arg.sizes, rank - len(arg.sizes)):
+            if size != 1:
+                sizes[axis] = size
+    return sizes
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def definition(node: Node) -> str:
+    """What stands in front of a node's `=`."""
+    return f"{node.reference}: {node.type}"
+
+
+def place_of(node: Node, gap: str) -> str:
+    """Its line, behind a node."""
+    return f"{gap}@{node.place}{node.quiet}" if node.place else ""
+
+
+def call_of(node: Node) -> str:
+    """What stands behind the `=`, for all but regions."""
+    if node.op == "const":
+        return f"const {node.attributes['value']}"
+    words = [arg.reference for arg in node.args]
+    words += [name if value == "" else f"{name}={value}" for name, value in node.attributes.items()]
+    name = f"extern {node.name}" if node.op == "extern" else node.op
+    return f"{name}({', '.join(words)}){node.tail}"
+
+
+def last_of(block: NodeBlock) -> str:
+    """The line that ends a block."""
+    return " ".join([block.last, ", ".join(r.reference for r in block.results)]).rstrip()
+
+
+def lines_of(nodes: list[Node]) -> Iterator[str]:
+    """The lines of a block's nodes; a region's results stand in its first line."""
+    results: dict[Node, list[Node]] = {}
+    for node in nodes:
+        if node.op == "result":
+            results.setdefault(node.args[0], []).append(node)
+    for node in nodes:
+        if node.op == "result":
+            continue
+        if not node.blocks:
+            made = f"{definition(node)} = " if node.dtype else ""
+            yield f"  {made}{call_of(node)}{place_of(node, '  ')}"
+            continue
+        made = ", ".join(map(definition, results.get(node, [])))
+        yield f"  {made + ' = ' if made else ''}{head_of(node)}{place_of(node, ' ')} {{"
+        for number, block in enumerate(node.blocks):
+            if number:
+                yield "  } else {" if node.op == "if" else "  } do {"
+            yield from lines_of(block.nodes)
+            yield "  " + last_of(block)
+        yield "  }"
+
+
+def head_of(node: Node) -> str:
+    """The first line of a region, up to its place."""
+    if node.op == "if":
+        return f"if {node.args[0].reference}"
+    params = node.blocks[0].params
+    skip = len(params) - len(node.args)
+    words = [definition(p) for p in params[:skip]]
+    words += [f"{definition(p)} = {a.reference}" for p, a in zip(params[skip:], node.args, strict=True)]
+    head = f" {node.attributes['head']}" if "head" in node.attributes else ""
+    return f"{node.op}{head} carry ({', '.join(words)})"
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def split(text: str) -> list[str]:
+    """At commas that stand in no bracket."""
+    parts, depth, at = [], 0, 0
+    for i, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(text[at:i].strip())
+            at = i + 1
+    rest = text[at:].strip()
+    return [*parts, rest] if rest else parts
+
+
+def closing(text: str, at: int) -> int:
+    """Where the bracket at `at` closes."""
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] in "([") - (text[i] in ")]")
+        if depth == 0:
+            return i
+    raise ValueError(f"a bracket is open: {text}")
+
+
+def typed(node: Node, text: str) -> Node:
+    """A node with the type that a text says."""
+    found = TYPE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"no type: {text}")
+    kind, node.dtype, sizes, node.layout = found.groups()
+    node.kind = kind.strip() or "array"
+    node.sizes = [int(size) if size.lstrip("-").isdecimal() else size for size in split(sizes)]
+    return node
+
+
+class GraphReader:
+    """Reads the text of a graph, as the compiler prints it."""
+
+    def __init__(self, graph: Graph, text: str) -> None:
+        self.graph = graph
+        self.lines = text.splitlines()
+        self.at = 0
+        self.known: dict[str, Node] = {}
+
+    def read(self) -> None:
+        """Fills the graph."""
+        head = next(k for k, line in enumerate(self.lines) if line.startswith("graph "))
+        self.graph.head = "\n".join(self.lines[: head + 1])
+        line = self.lines[head]
+        begin = line.index("(", closing_name(line))
+        for part in split(line[begin + 1 : closing(line, begin)]):
+            name, _, kind = part.partition(": ")
+            self.graph.inputs.append(self.define(name, typed(Node("input", name=name), kind)))
+        self.at = head + 1
+        self.graph.body = self.block()
+        self.graph.next_id = max((node.id for node in self.known.values()), default=-1) + 1
+
+    def define(self, name: str, node: Node) -> Node:
+        """A node that later lines may name."""
+        node.id = int(name[1:]) if name.startswith("%") else -1
+        self.known[name] = node
+        return node
+
+    def block(self, params: tuple[Node, ...] = ()) -> NodeBlock:
+        """The lines of a block, and the one that ends it."""
+        block = NodeBlock(list(params))
+        while True:
+            line = self.lines[self.at].strip()
+            self.at += 1
+            word, _, rest = line.partition(" ")
+            if word in LASTS:
+                block.last = word
+                block.results = [self.known[name] for name in split(rest)]
+                return block
+            if word == "write":
+                name, _, value = rest.partition(" = ")
+                self.graph.writes[self.known[name]] = self.known[value]
+            elif line.endswith(" {"):
+                self.region(block, line[:-2])
+            else:
+                self.node(block, line)
+
+    def placed(self, node: Node, line: str) -> str:
+        """The line without its place, which the node gets."""
+        found = PLACE.search(line)
+        if found is None:
+            return line.rstrip()
+        node.place, node.quiet = found.groups()
+        return line[: found.start()]
+
+    def node(self, block: NodeBlock, line: str) -> None:
+        """One line."""
+        node = Node("")
+        line = self.placed(node, line)
+        if line.startswith("%"):
+            made, _, line = line.partition(" = ")
+            name, _, kind = made.partition(": ")
+            self.define(name, typed(node, kind))
+        block.nodes.append(node)
+        if line.startswith("const "):
+            node.op, node.attributes = "const", {"value": line[6:]}
+            return
+        begin = line.index("(", closing_name(line) if line.startswith("extern ") else 0)
+        end = closing(line, begin)
+        name, inside, node.tail = line[:begin], line[begin + 1 : end], line[end + 1 :]
+        node.op, _, node.name = name.partition(" ")
+        parts = [inside] if node.op == "expr" else split(inside)
+        names = [part for part in parts if REFERENCE.fullmatch(part)] if node.op != "expr" else []
+        for part in parts[len(names) :]:
+            key, _, value = (part, "", "") if node.op == "expr" else part.partition("=")
+            node.attributes[key] = value
+        self.graph.set_args(node, *(self.known[n] for n in names))
+
+    def region(self, block: NodeBlock, line: str) -> None:
+        """A for, while or if with its blocks, and its results behind it."""
+        node = Node("")
+        line = self.placed(node, line)
+        made, _, rest = line.partition(" = ") if line.startswith("%") else ("", "", line)
+        while made.count("(") != made.count(")"):  # a size with a comparison has none
+            more, _, rest = rest.partition(" = ")
+            made = f"{made} = {more}"
+        node.op, _, rest = rest.partition(" ")
+        block.nodes.append(node)
+        params: list[Node] = []
+        if node.op == "if":
+            self.graph.set_args(node, self.known[rest.strip()])
+        else:
+            begin = rest.index("carry (") + 6
+            if rest[: begin - 6].strip():
+                node.attributes["head"] = rest[: begin - 6].strip()
+            args = []
+            for part in split(rest[begin + 1 : closing(rest, begin)]):
+                text, _, initial = part.partition(" = ")
+                name, _, kind = text.partition(": ")
+                params.append(self.define(name, typed(Node("param"), kind)))
+                args += [self.known[initial]] if initial else []
+            self.graph.set_args(node, *args)
+        self.blocks(node, tuple(params))
+        for part in split(made):
+            name, _, kind = part.partition(": ")
+            result = self.define(name, typed(Node("result"), kind))
+            self.graph.set_args(result, node)
+            block.nodes.append(result)
+
+    def blocks(self, node: Node, params: tuple[Node, ...]) -> None:
+        """Up to the bracket that ends a region."""
+        node.blocks.append(self.block(params))
+        while self.lines[self.at].strip() in ("} else {", "} do {"):
+            self.at += 1
+            node.blocks.append(self.block())
+        self.at += 1
+
+
+def closing_name(line: str) -> int:
+    """Where the second word of a line ends, which may be in quotes."""
+    at = line.index(" ") + 1
+    if line[at] != '"':
+        return at
+    found = re.compile(r'"(?:[^"\\]|\\.)*"').match(line, at)
+    return at if found is None else found.end()
+
+
+# --- passes -------------------------------------------------------------------------------------
+
+
+def on_text(fn: Callable[[Graph], Graph | None]) -> Callable[[str], str | None]:
+    """A pass over graphs as the compiler calls it."""
+
+    def run(text: str) -> str | None:
+        graph = Graph(text)
+        made = fn(graph)
+        if made is not None and not isinstance(made, Graph):
+            raise TypeError(f"a pass returns a Graph or None, not {type(made).__name__}")
+        changed = (graph if made is None else made).text()
+        return None if changed == text else changed
+
+    return run

@@ -1,0 +1,151 @@
+"""Graph passes: their names, who observes them, and what each makes of a call's values."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _core
+from .config import registered
+from .graphs import Graph, on_text
+from .notices import warn
+from .testing import assert_array
+from .user import wrong
+
+
+class Pass(NamedTuple):
+    """One graph pass. is_needed: it cannot be left out; is_added: it was registered."""
+
+    name: str
+    is_needed: bool
+    doc: str
+    is_added: bool
+
+
+class PassEvent(NamedTuple):
+    """A pass has run. before, after: the graph as text (`docs/ir.md`); seconds: what it has taken."""
+
+    name: str
+    before: str
+    after: str
+    seconds: float
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether it did anything."""
+        return self.before != self.after
+
+
+def list_passes() -> list[Pass]:
+    """Every graph pass: the compiler's own in their order, then those that are registered."""
+    own = [Pass(*row, False) for row in _core.passes()]
+    return [*own, *(Pass(name, False, "", True) for name in registered())]
+
+
+# --- observers ------------------------------------------------------------------------------------
+
+_observers: list[Callable[[PassEvent], object]] = []
+_before: list[str] = [""]  # the graph that the next pass is given
+
+
+def tell(name: str, text: str, seconds: float) -> None:
+    """Behind a pass; name "": the graph before all of them."""
+    event, _before[0] = PassEvent(name, _before[0], text, seconds), text
+    for observer in list(_observers) if name else ():
+        try:
+            observer(event)
+        except Exception as error:
+            _observers.remove(observer)
+            warn(f"an observer of passes is left out from here on, for a mistake of its own: {error!r}")
+
+
+@contextlib.contextmanager
+def observe_passes(observer: Callable[[PassEvent], object]) -> Iterator[None]:
+    """While a with statement runs, calls observer with a PassEvent behind each graph pass of each compile.
+
+    Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
+    which a warning says. Raises TypeError for what is not callable.
+    """
+    if not callable(observer):
+        raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))
+    _observers.append(observer)
+    _core.set_pass_observer(tell)
+    try:
+        yield
+    finally:
+        if observer in _observers:
+            _observers.remove(observer)
+        _core.set_pass_observer(tell if _observers else None)
+
+
+# --- the numeric check ----------------------------------------------------------------------------
+
+
+def check(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """The option check_passes: the interpreter runs the graph with one pass more each time, on copies of
+    these inputs. Raises PassFailed where a bit differs. Draws would draw twice, so such graphs are left alone.
+    """
+    if "extern draw" in program.text("graph"):
+        return
+    names = [row.name for row in list_passes() if not row.is_needed]
+    left_out = set(options.get("skip_passes", "").replace(",", " ").split())
+    names = [name for name in names if name not in left_out]
+    before: Any = None
+    for count in range(len(names) + 1):
+        skipped = ",".join([*left_out, *names[count:]])
+        after = outcome(program, inputs, {**options, "skip_passes": skipped, "check_passes": False})
+        if count and (why := difference(before, after)) is not None:
+            raise _core.PassFailed(f"the pass '{names[count - 1]}' changes what the graph gives: {why}")
+        before = after
+
+
+def outcome(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any] | str:
+    """What the interpreter makes of the program's graph by these options: results and written inputs, or
+    the check that fails.
+    """
+    made = _core.recompile(program, options, "interp", (("defined", "", on_text(defined)),))
+    copies = [copy_of(value) for value in inputs]
+    try:
+        results = _core.run_program(made, copies)
+    except _core.CheckFailed as failure:
+        return str(failure)
+    return [*map(np.array, results), *(c for c in copies if isinstance(c, np.ndarray))]
+
+
+def defined(graph: Graph) -> None:
+    """Memory that nobody has written holds anything, twice not the same: here it holds zeros."""
+    for node in graph.nodes:
+        if node.op == "empty":
+            zero = "false" if node.dtype == "bool" else "(0.0, 0.0)" if node.dtype[0] == "c" else "0"
+            zero = "0.0" if node.dtype[0] in "fb" and node.dtype != "bool" else zero
+            number = graph.add("const", before=node, dtype=node.dtype, sizes=[], attributes={"value": zero})
+            whole = graph.add("expand", number, before=node, sizes=node.sizes)
+            node.op = "copy"
+            graph.set_args(node, whole)
+
+
+def copy_of(value: Any) -> Any:
+    """A copy of an input that lies in memory as it does."""
+    if not isinstance(value, np.ndarray) or value.size == 0:
+        return value
+    steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]
+    low = sum(s for s in steps if s < 0)
+    memory = np.empty(sum(map(abs, steps)) + value.itemsize, np.uint8)
+    made = np.ndarray(value.shape, value.dtype, memory, -low, value.strides)
+    made[...] = value
+    return made
+
+
+def difference(before: Any, after: Any) -> str | None:
+    """In what two outcomes differ."""
+    if isinstance(before, str) or isinstance(after, str):
+        return None if before == after else f"{after} instead of {before}"
+    for number, (a, b) in enumerate(zip(after, before, strict=True)):
+        try:
+            assert_array(a, b, 0, f"value {number}")
+        except AssertionError as error:
+            return str(error)
+    return None

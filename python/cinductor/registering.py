@@ -1,0 +1,173 @@
+"""Passes, patterns, lowerings and templates of one's own. What is registered holds for this process, for what
+is compiled from then on; each name, with its version, is part of the key by which programs are found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+from .capture.calls import lowered
+from .compile import reset
+from .graphs import Graph, Node, on_text
+from .kernels import UserKernel
+from .user import wrong
+
+NAME = re.compile(r"[A-Za-z_][\w.-]*")
+TABLE: dict[str, Registration] = {}  # in the order in which they were registered
+
+
+class Registration:
+    """What is registered under a name. `remove()` takes it back; a with statement does so at its end."""
+
+    def __init__(self, kind: str, name: str, version: str, after: str, parts: tuple[Any, ...]) -> None:
+        self.kind, self.name, self.version = kind, name, version
+        self.after, self.parts = after, parts
+        self.is_on = True  # off: `bisect` looks whether it is to blame
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name!r}, version {self.version}>"
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs behind it."""
+        if TABLE.get(self.name) is not self:
+            return
+        behind = [other.name for other in TABLE.values() if other.after == self.name]
+        if behind:
+            raise ValueError(f"{behind[0]!r} runs behind {self.name!r}")
+        del TABLE[self.name]
+        if self.kind == "lowering":
+            del lowered.ROWS[id(self.parts[0])]
+        put_in_force()
+
+
+def names() -> list[str]:
+    """Those that are passes, in their order."""
+    return [row.name for row in TABLE.values() if row.kind != "lowering"]
+
+
+def put_in_force() -> None:
+    """Tells the compiler what is registered; what was compiled with anything else is forgotten."""
+    rows = [row for row in TABLE.values() if row.kind != "lowering"]
+    key = ";".join(f"{row.name}@{row.version}" for row in TABLE.values())
+    _core.set_passes(tuple((row.name, row.after, *row.parts) for row in rows), key)
+    reset()
+
+
+def enter(row: Registration) -> Registration:
+    """Puts a registration into the table."""
+    if not isinstance(row.name, str) or not NAME.fullmatch(row.name):
+        raise ValueError(f"{row.name!r} is no name: letters, digits, '_', '.' and '-'")
+    own = [name for name, _, _ in _core.passes()]
+    if row.name in TABLE or row.name in own:
+        raise ValueError(f"there is something called {row.name!r} already")
+    if row.kind != "lowering":
+        late = [*own[own.index("wrap") :], *names()]  # before, ints of Python's are not what they seem
+        if row.after not in late:
+            raise ValueError(f"after is {row.after!r}; allowed: {', '.join(map(repr, late))}")
+    TABLE[row.name] = row
+    put_in_force()
+    return row
+
+
+def version_of(fn: Any, version: str | None) -> str:
+    """What tells a function from another one of its name: a text, or the hash of its code."""
+    if version is not None:
+        if not isinstance(version, str):
+            raise TypeError(f"version is {version!r}; wanted: a text")
+        return version
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        raise ValueError(f"{fn!r} has no code to tell it by: give version=, a text")
+    digest = hashlib.sha256()
+    add_code(digest, code)
+    digest.update(repr((fn.__defaults__, fn.__kwdefaults__)).encode())
+    for cell in fn.__closure__ or ():
+        digest.update(repr(cell.cell_contents).encode())
+    return digest.hexdigest()[:16]
+
+
+def add_code(digest: Any, code: types.CodeType) -> None:
+    """The code of a function and of those inside of it."""
+    digest.update(code.co_code + repr((code.co_names, code.co_varnames)).encode())
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            add_code(digest, value)
+        else:
+            digest.update(repr(value).encode())
+
+
+def register_pass(
+    name: str, fn: Callable[[Graph], Graph | None], *, after: str = "simplify", version: str | None = None
+) -> Registration:
+    """See `cinductor.register_pass`."""
+    if not callable(fn):
+        raise TypeError(wrong("register_pass", "fn", fn, "a function of a graph"))
+    return enter(Registration("pass", name, version_of(fn, version), after, (on_text(fn),)))
+
+
+def register_pattern(
+    name: str, pattern: str, replacement: str, *, after: str = "simplify"
+) -> Registration:
+    """See `cinductor.register_pattern`."""
+    for what, text in (("pattern", pattern), ("replacement", replacement)):
+        if not isinstance(text, str):
+            raise TypeError(wrong("register_pattern", what, text, "a text like '(add x 0)'"))
+    try:
+        _core.check_pattern(pattern, replacement)
+    except SyntaxError as error:
+        raise ValueError(f"the pattern {name!r} cannot be read: {error}") from None
+    version = hashlib.sha256(f"{pattern}\n{replacement}".encode()).hexdigest()[:16]
+    return enter(Registration("pattern", name, version, after, (pattern, replacement)))
+
+
+def register_template(
+    name: str,
+    op: str,
+    fn: Callable[[Node], UserKernel | None],
+    *,
+    after: str = "simplify",
+    version: str | None = None,
+) -> Registration:
+    """See `cinductor.register_template`."""
+    if op not in {row[0] for row in _core.ops()}:
+        raise ValueError(f"there is no operation {op!r}")
+    if not callable(fn):
+        raise TypeError(wrong("register_template", "fn", fn, "a function of a node"))
+
+    def run(graph: Graph) -> None:
+        for node in graph.nodes:
+            kernel = fn(node) if node.op == op else None
+            if kernel is not None and not isinstance(kernel, UserKernel):
+                raise TypeError(f"a template gives a kernel or None, not {type(kernel).__name__}")
+            if kernel is not None:
+                graph.replace(node, graph.call(kernel, *node.args, before=node))
+
+    return enter(Registration("template", name, f"{op} {version_of(fn, version)}", after, (on_text(run),)))
+
+
+def register_lowering(
+    function: Any, fn: Callable[..., Any], *, name: str | None = None, version: str | None = None
+) -> Registration:
+    """See `cinductor.register_lowering`."""
+    if not callable(function) or not callable(fn):
+        raise TypeError("register_lowering() takes two functions: what is called, and what is compiled instead")
+    if not isinstance(fn, types.FunctionType):
+        raise TypeError(wrong("register_lowering", "fn", fn, "a function written in Python"))
+    if id(function) in lowered.ROWS:
+        raise ValueError(f"{function!r} has a lowering already: {lowered.ROWS[id(function)][2].name!r}")
+    called = name or f"lowering.{getattr(function, '__name__', type(function).__name__)}"
+    row = Registration("lowering", called, version_of(fn, version), "", (function, fn))
+    enter(row)
+    lowered.ROWS[id(function)] = (function, fn, row)
+    return row
