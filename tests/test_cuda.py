@@ -180,6 +180,16 @@ except (MemoryError, cinductor.DeviceError) as error:
     print(type(error).__name__, error)
 """
 
+BESIDE = """
+import ctypes
+fake = ctypes.CDLL("libcuda.so.1")
+import numpy as np, cinductor
+f = cinductor.compile(lambda a: a * 2 + a.sum(), device="cuda")
+for _ in range(2):
+    f(np.ones(4))
+print("contexts", fake.fake_count(b"retained"), fake.fake_count(b"beside"))
+"""
+
 FORK = """
 import os, numpy as np, cinductor
 x = cinductor.to_device(np.ones(4))
@@ -243,6 +253,11 @@ def test_device_arrays(fake_driver):
 )
 def test_device_failures(fake_driver, function, said):
     assert said in fake_driver(FAILURE, FAKE_CUDA_FAIL=function)
+
+
+def test_the_context_is_made_beside_the_capture(fake_driver):
+    """Once, by another thread than the one that captures."""
+    assert "contexts 1 1" in fake_driver(BESIDE)
 
 
 def test_fork(fake_driver):
@@ -367,6 +382,28 @@ def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
     """They run there and say why; arrays of the device are copied when that pays."""
     (tmp_path / "offload.py").write_text(OFFLOAD)
     assert "offload [0, 1]" in card(tmp_path / "offload.py")
+
+
+WARM = """
+import numpy as np, cinductor
+x = cinductor.to_device(np.arange(6.0).reshape(2, 3))
+y = cinductor.compile(lambda a: a * 3 + a.sum(axis=0))(x).numpy()
+np.testing.assert_allclose(y, x.numpy() * 3 + x.numpy().sum(axis=0))
+print("ok", "nvrtc" if "libnvrtc" in open("/proc/self/maps").read() else "cache")
+"""
+
+
+def test_the_compiler_is_not_loaded_where_the_cache_serves(card, tmp_path):
+    """In the first process NVRTC is there; in the next ones it is not, until its file is another."""
+    if RUNS:
+        pytest.skip("a card's machine has one NVRTC, which stays as it is")
+    (tmp_path / "warm.py").write_text(WARM)
+    folder = fake_libraries(tmp_path)
+    where = {"CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "LD_LIBRARY_PATH": str(folder), "CINDUCTOR_NVRTC": str(folder)}
+    seen = [card(tmp_path / "warm.py", **where)[-1] for _ in range(2)]
+    assert seen == ["ok nvrtc", "ok cache"]
+    os.utime(folder / "libnvrtc.so.13", ns=(1, 1))
+    assert card(tmp_path / "warm.py", **where)[-1] == "ok nvrtc"
 
 
 TWO = """

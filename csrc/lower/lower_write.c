@@ -162,9 +162,9 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
     item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
     for (int k = 0; k < node->nargs; k++)
         add_operand(low, item, node->args[k]);
-    pack_operands(low, item, node);
     CiHome home = ci_lowering_make_home(low, node);
     item->result = home.buffer;
+    pack_operands(low, item, node);
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
     CI_PUSH(ctx, low->items->items, low->items->count, low->items->capacity, entry);
     ci_lowering_state(low, node)->home = home;

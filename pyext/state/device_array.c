@@ -360,6 +360,26 @@ device_count(PyObject *module, PyObject *name)
     return PyErr_Occurred() ? NULL : PyLong_FromLong(count);
 }
 
+/* device_open("cuda:1"): has the device begin what its first use would wait for. */
+static PyObject *
+device_open(PyObject *module, PyObject *name)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *device = PyUnicode_AsUTF8(name);
+    PyThreadState *saved = NULL;
+    CiQueue queue;
+
+    CX_ENTRY();
+    if (device == NULL || cx_find_device(state, device, &queue) < 0)
+        return NULL;
+    if (queue.backend->device->count != NULL) {
+        CX_RELEASE(saved);
+        (void)queue.backend->device->count(&queue);
+        CX_TAKE(saved);
+    }
+    Py_RETURN_NONE;
+}
+
 /* device_properties("cuda:1"): (name, memory, capability, units) */
 static PyObject *
 device_properties(PyObject *module, PyObject *name)
@@ -385,6 +405,7 @@ device_properties(PyObject *module, PyObject *name)
 PyMethodDef cx_device_methods[] = {
     {"device_of", device_of, METH_O, NULL},
     {"device_count", device_count, METH_O, NULL},
+    {"device_open", device_open, METH_O, NULL},
     {"device_properties", device_properties, METH_O, NULL},
     {"device_array", device_array, METH_VARARGS, NULL},
     {"device_numpy", device_numpy, METH_O, NULL},

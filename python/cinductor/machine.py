@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
+import functools
+import threading
 from typing import Any
 
 from . import _core
@@ -127,6 +130,14 @@ def devices(name: str | None = None) -> list[Device]:
     if name is not None and name not in names:
         raise ValueError(f"there is no device {name!r}; there are: {', '.join(names)}")
     return [Device(n, k) for n in names if name in (None, n) for k in range(count(n))]
+
+
+@functools.cache
+def open_beside(device: str) -> None:
+    """Has a device begin what its first use would wait for (a context), in a thread, once."""
+    thread = threading.Thread(target=_core.device_open, args=(device,), name=f"cinductor opens {device}")
+    with contextlib.suppress(RuntimeError):  # without a thread the first use opens it
+        thread.start()
 
 
 def count(name: str) -> int:

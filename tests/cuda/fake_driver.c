@@ -71,7 +71,7 @@ EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
-EXPORT int fake_count(const char *what); /* pinned: blocks now; peers, across: calls */
+EXPORT int fake_count(const char *what); /* pinned: blocks now; others: calls */
 
 #define MOST_DEVICES 8
 #define MOST_OWNED 65536
@@ -83,7 +83,8 @@ typedef struct Owned {
 } Owned;
 
 static int blocks, launches, pinned, peers, across;
-static int launches_on[MOST_DEVICES];
+static int launches_on[MOST_DEVICES], retained, beside;
+static pthread_t first; /* the thread that looked for the driver */
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
 static Owned
@@ -132,6 +133,8 @@ int
 cuInit(unsigned flags)
 {
     (void)flags;
+    if (!first)
+        first = pthread_self();
     return fails("cuInit", 999);
 }
 
@@ -184,6 +187,8 @@ int
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
     *context = &contexts[device];
+    retained++;
+    beside += !pthread_equal(first, pthread_self());
     return fails("cuDevicePrimaryCtxRetain", 999);
 }
 
@@ -497,5 +502,9 @@ fake_launches_on(int device)
 int
 fake_count(const char *what)
 {
-    return !strcmp(what, "pinned") ? pinned : !strcmp(what, "peers") ? peers : across;
+    return !strcmp(what, "pinned")     ? pinned
+           : !strcmp(what, "peers")    ? peers
+           : !strcmp(what, "retained") ? retained
+           : !strcmp(what, "beside")   ? beside
+                                       : across;
 }

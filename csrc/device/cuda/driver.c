@@ -86,11 +86,12 @@ shut(CiDeviceState *base)
         (void)state->driver.context_release(state->device);
     }
     pthread_mutex_destroy(&state->lock);
+    pthread_mutex_destroy(&state->opening);
     free(state);
 }
 
 static CiCudaState *
-open_state(int index)
+new_state(int index)
 {
     CiCudaState *state = calloc(1, sizeof *state);
     if (!state)
@@ -99,8 +100,15 @@ open_state(int index)
     state->base.shut = shut;
     state->process = getpid();
     pthread_mutex_init(&state->lock, NULL);
+    pthread_mutex_init(&state->opening, NULL);
+    return state;
+}
+
+static void
+open_state(CiCudaState *state)
+{
     if (ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
-        return state;
+        return;
     int result = open_device(state);
     if (result) {
         const char *text = NULL;
@@ -108,6 +116,19 @@ open_state(int index)
         snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s",
                  text ? text : "unknown error");
     }
+}
+
+/* A context takes a third of a second: one thread makes it, often beside a capture. */
+static CiCudaState *
+opened(CiCudaState *state)
+{
+    if (atomic_load(&state->is_open))
+        return state;
+    pthread_mutex_lock(&state->opening);
+    if (!atomic_load(&state->is_open))
+        open_state(state);
+    atomic_store(&state->is_open, true);
+    pthread_mutex_unlock(&state->opening);
     return state;
 }
 
@@ -125,8 +146,8 @@ ci_cuda_state(const CiQueue *queue)
 {
     CiCudaState *found = find_state(queue), *own;
     if (found)
-        return found;
-    own = open_state(queue->index);
+        return opened(found);
+    own = new_state(queue->index);
     if (!own)
         return NULL;
     CiDeviceState *first = atomic_load(&queue->runtime->states);
@@ -134,11 +155,11 @@ ci_cuda_state(const CiQueue *queue)
         found = find_state(queue);
         if (found) { /* another thread was first */
             shut(&own->base);
-            return found;
+            return opened(found);
         }
         own->base.next = first;
     } while (!atomic_compare_exchange_weak(&queue->runtime->states, &first, &own->base));
-    return own;
+    return opened(own);
 }
 
 int32_t

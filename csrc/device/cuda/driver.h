@@ -98,6 +98,8 @@ typedef struct CiCudaState {
     int capability;    /* 90 for sm_90; 0 without a device */
     int shared_limit;  /* bytes of shared memory a block may ask for */
     int64_t process;   /* whose context it is: a forked child cannot use it */
+    atomic_bool is_open; /* or known to be unusable; who comes meanwhile waits for the lock */
+    pthread_mutex_t opening;
     char why_not[256]; /* "": usable */
     atomic_int last_error;
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */

@@ -2,7 +2,9 @@
  *
  * It is looked for where it is cheapest to be right: already loaded, where the caller says, by the
  * loader's names, in the toolkit's folders. Its handle is never closed: others may have got hold of
- * it. */
+ * it. Loading it takes as long as the rest of a warm first call, and a key needs its version alone:
+ * a note in the cache has that, with the library's file, which must still be the same. */
+#define _GNU_SOURCE /* dladdr */
 #include "base/hash.h"
 #include "base/os.h"
 #include "base/version.h"
@@ -111,24 +113,99 @@ open_nvrtc(Nvrtc *nvrtc, const char *where, char *out, size_t capacity)
     return NULL;
 }
 
+/* A file of one of the names is in the folder. */
+static bool
+is_in(const char *folder)
+{
+    char path[4096];
+    CiFileInfo info;
+    for (int k = 0; folder && *folder && k < NAME_COUNT; k++) {
+        int length = snprintf(path, sizeof path, "%s/%s", folder, names[k]);
+        if (length > 0 && length < (int)sizeof path && !ci_os_stat(path, &info))
+            return true;
+    }
+    return false;
+}
+
 const char *
 ci_cuda_why_no_nvrtc(const char *where, char *out, size_t capacity)
 {
     Nvrtc nvrtc;
-    return open_nvrtc(&nvrtc, where, out, capacity);
+    return is_in(where) ? NULL : open_nvrtc(&nvrtc, where, out, capacity);
+}
+
+/* ---- which one has filled the cache ---- */
+
+typedef struct Note {
+    int32_t major, minor;
+    int64_t size, mtime_ns;
+    char path[1024];
+} Note;
+
+/* By where it is looked for. */
+static void
+note_key(const char *where, char out[65])
+{
+    const char *const places[] = {where, getenv("CUDA_PATH"), getenv("CUDA_HOME"),
+                                  getenv("LD_LIBRARY_PATH")};
+    uint8_t digest[32];
+    CiSha256 hash;
+    ci_sha256_init(&hash);
+    ci_sha256_add_text(&hash, "cinductor " CI_VERSION " nvrtc");
+    for (size_t k = 0; k < sizeof places / sizeof *places; k++)
+        ci_sha256_add_text(&hash, places[k] ? places[k] : "");
+    ci_sha256_finish(&hash, digest);
+    ci_sha256_hex(digest, out);
+}
+
+static bool
+recall(CiCache *cache, const char *where, int *major, int *minor)
+{
+    Note note;
+    CiFileInfo info;
+    char key[65];
+    note_key(where, key);
+    if (!cache || ci_cache_read_note(cache, key, &note, sizeof note) != sizeof note)
+        return false;
+    note.path[sizeof note.path - 1] = 0;
+    *major = note.major;
+    *minor = note.minor;
+    return !ci_os_stat(note.path, &info) && info.size == note.size &&
+           info.mtime_ns == note.mtime_ns;
+}
+
+static void
+remember(CiCache *cache, const char *where, const Nvrtc *nvrtc, int major, int minor)
+{
+    Note note, before;
+    Dl_info found;
+    CiFileInfo info;
+    char key[65];
+    void *symbol;
+    memset(&note, 0, sizeof note);
+    memcpy(&symbol, &nvrtc->version, sizeof symbol);
+    if (!cache || !dladdr(symbol, &found) || !found.dli_fname ||
+        ci_os_resolve(found.dli_fname, note.path, sizeof note.path) || ci_os_stat(note.path, &info))
+        return;
+    note.major = major;
+    note.minor = minor;
+    note.size = info.size;
+    note.mtime_ns = info.mtime_ns;
+    note_key(where, key);
+    if (ci_cache_read_note(cache, key, &before, sizeof before) != sizeof before ||
+        memcmp(&before, &note, sizeof note) != 0)
+        ci_cache_write_note(cache, key, &note, sizeof note);
 }
 
 /* ---- compiling ---- */
 
 static void
-find_key(const CiCudaCompile *job, const Nvrtc *nvrtc, const char *const *options, int noptions,
+find_key(const CiCudaCompile *job, int major, int minor, const char *const *options, int noptions,
          char key[65])
 {
     char version[64];
     uint8_t digest[32];
-    int major = 0, minor = 0;
     CiSha256 hash;
-    (void)nvrtc->version(&major, &minor);
     snprintf(version, sizeof version, "nvrtc %d.%d", major, minor);
     ci_sha256_init(&hash);
     ci_sha256_add_text(&hash, "cinductor " CI_VERSION " cuda");
@@ -201,13 +278,20 @@ ci_cuda_compile(CiCudaCompile *job)
     Nvrtc nvrtc;
     char architecture[64], key[65], path[4096];
     const char *options[4] = {architecture, "--std=c++17", "--disable-warnings"};
-    int noptions = 3;
-    if (open_nvrtc(&nvrtc, job->where, job->message, sizeof job->message))
-        return CI_ERR_NO_COMPILER;
+    int noptions = 3, major = 0, minor = 0;
     snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", job->capability);
     if (!job->is_fast)
         options[noptions++] = "--fmad=false";
-    find_key(job, &nvrtc, options, noptions, key);
+    if (recall(job->cache, job->where, &major, &minor)) {
+        find_key(job, major, minor, options, noptions, key);
+        if (take_from_cache(job, key))
+            return CI_OK;
+    }
+    if (open_nvrtc(&nvrtc, job->where, job->message, sizeof job->message))
+        return CI_ERR_NO_COMPILER;
+    (void)nvrtc.version(&major, &minor);
+    remember(job->cache, job->where, &nvrtc, major, minor);
+    find_key(job, major, minor, options, noptions, key);
     if (take_from_cache(job, key))
         return CI_OK;
     CiStatus status = compile(job, &nvrtc, options, noptions);

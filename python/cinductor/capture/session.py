@@ -19,6 +19,7 @@ from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
+from ..machine import open_beside, text
 from ..signals import Replan, Signal
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
@@ -332,6 +333,8 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
     options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
+    if job.settings["device"] not in (None, "cpu"):  # beside the capture
+        open_beside(text(job.settings["device"], max(0, options["device_index"])))
     tracer = _core.Tracer(
         job.name,
         options=options,
