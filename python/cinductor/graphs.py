@@ -13,7 +13,7 @@ from . import _core
 from .kernels import DTYPES, KernelCall, UserKernel
 
 REFERENCE = re.compile(r"%\d+|in\d+")
-TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:order|strides) \[[^\]]*\])*)")
+TYPE = re.compile(r"((?:scalar |python )?)(\w+)\[([^\]]*)\]((?: (?:(?:order|strides) \[[^\]]*\]|on \d+))*)")
 PLACE = re.compile(r' +@((?:"(?:[^"\\]|\\.)*"|[^\s"]+):\d+)((?: quiet \d+)?)$')
 LASTS = ("next", "yield", "test", "return")
 
@@ -38,7 +38,7 @@ class Node:
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
     id: int = -1
     name: str = ""  # of an input, and of a library call
-    layout: str = field(default="", repr=False)  # order or strides, as text
+    layout: str = field(default="", repr=False)  # order, strides and device, as text
     tail: str = field(default="", repr=False)  # behind the operands: a key, a range, a reason
     quiet: str = field(default="", repr=False)
 
