@@ -96,7 +96,7 @@ def test_an_observer_that_raises_hears_no_more():
     assert len(texts) == 1 and "an observer of passes is left out" in texts[0]
 
 
-@pytest.mark.parametrize("name", ["automata.majority", "graphs.floyd_by_elements", "automata.life"])
+@pytest.mark.parametrize("name", ["automata.majority", "graphs.floyd_by_elements"])
 def test_each_pass_is_checked(name):
     """A value that nobody has written is no difference; loops, symbols and checks are nothing special."""
     fn, make, sizes, _ = programs.load()[name]
@@ -440,7 +440,8 @@ def test_bisect_finds_a_fusion_and_a_kernel(monkeypatch):
     line = plain.__code__.co_firstlineno + 1
 
     def planted(self, backend=None, **options):
-        real(self, backend, **options)
+        if not self.texts:  # the others only differ in what is planted
+            real(self, backend, **options)
         ((name, number),) = wrong.items()
         given = options.get(name, bisecting.MOST if name == "fusion_limit" else 0)
         bad = given >= number if name == "fusion_limit" else given < number

@@ -1,12 +1,15 @@
 """From kernels to nodes to the user's lines."""
 
 import json
+import os
 import pickle
 
 import numpy as np
-from test_robustness import run, warnings_in
+import pytest
 
 import cinductor
+from cinductor import _core, events
+from cinductor.report.provenance import Provenance
 
 X = np.arange(12.0).reshape(3, 4)
 
@@ -51,29 +54,26 @@ def test_pieces_and_what_numpy_answers():
     assert cinductor.explain(lambda x: (i for i in x), X).provenance["kernels"] == []
 
 
-WRITES = """
-import warnings
-import numpy as np
-import cinductor
-
-def f(x):
-    return np.abs(x) * 3
-
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    cinductor.compile(f)(np.ones(4))
-    cinductor.compile(lambda x: x - 1)(np.ones(4))
-for w in caught:
-    print("text", w.message)
-"""
-
-
-def test_files(tmp_path):
-    assert run(tmp_path / "cache", program=WRITES, CINDUCTOR_PROVENANCE="1") == []
-    files = sorted((tmp_path / "cache" / "provenance").iterdir())
-    assert [f.name.partition("-")[0] for f in files] == ["f", "lambda"]
+def test_files(tmp_path, monkeypatch):
+    """A file for each capture; a folder that cannot be made costs one warning."""
+    monkeypatch.setattr(events, "listeners", [])
+    monkeypatch.setenv("CINDUCTOR_PROVENANCE", str(tmp_path / "made"))
+    events.listen_for("CINDUCTOR_PROVENANCE")
+    cinductor.compile(first)(X, np.ones(3))
+    cinductor.compile(lambda x: x - 1)(X)
+    files = sorted((tmp_path / "made").iterdir())
+    assert [f.name.partition("-")[0] for f in files] == ["first", "lambda"]
     made = json.loads(files[0].read_text())
-    assert made["kernels"][0]["lines"][0]["source"] == "return np.abs(x) * 3"
+    assert [k["name"] for k in made["kernels"]] == ["k0", "k1", "k2"]
     (tmp_path / "file").write_text("")
-    (text,) = warnings_in(run(tmp_path / "cache", program=WRITES, CINDUCTOR_PROVENANCE=str(tmp_path / "file" / "x")))
-    assert "CINDUCTOR_PROVENANCE has no effect from here on" in text
+    monkeypatch.setenv("CINDUCTOR_PROVENANCE", str(tmp_path / "file" / "x"))
+    events.listeners.clear()
+    events.listen_for("CINDUCTOR_PROVENANCE")
+    with pytest.warns(cinductor.CinductorWarning, match="CINDUCTOR_PROVENANCE has no effect from here on"):
+        cinductor.compile(lambda x: x - 2)(X)
+    assert events.listeners == []
+
+
+def test_where_the_files_are():
+    for value, folder in (("1", os.path.join(_core.cache_directory(), "provenance")), ("/some/where", "/some/where")):
+        assert Provenance(value, None).folder == folder

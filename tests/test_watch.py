@@ -119,8 +119,7 @@ def taken(a, i, j):
     return b, np.take(a, j, axis=1), np.bincount(i + 5, minlength=12)
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize(("backend", "dynamic"), [("c", True), ("interp", False)])
 def test_indices_in_range_are_as_before(backend, dynamic):
     a, i, j = np.arange(20.0).reshape(5, 4), np.array([4, -5, 2, 0]), np.array([3, 0, -1, 1])
     compiled = compile(taken, options=INDICES, backend=backend, dynamic=dynamic, fullgraph=True)

@@ -61,7 +61,8 @@ static bool
 is_like(CiContext *ctx, const CiNode *a, const CiNode *b)
 {
     CiText one = ci_text_new(ctx), other = ci_text_new(ctx);
-    if (a->rank != b->rank || a->dtype != b->dtype || a->kind != b->kind)
+    if (a->rank != b->rank || a->dtype != b->dtype || a->kind != b->kind ||
+        a->device != b->device)
         return false;
     for (int k = 0; k < a->rank; k++) {
         ci_expr_print(&one, a->sizes[k], CI_STYLE_text);

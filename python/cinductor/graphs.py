@@ -38,7 +38,7 @@ class Node:
     meta: dict[str, Any] = field(default_factory=dict, repr=False)
     id: int = -1
     name: str = ""  # of an input, and of a library call
-    layout: str = field(default="", repr=False)  # order, strides and the number of its device, as text
+    layout: str = field(default="", repr=False)  # order, strides and device, as text
     tail: str = field(default="", repr=False)  # behind the operands: a key, a range, a reason
     quiet: str = field(default="", repr=False)
 
