@@ -135,6 +135,12 @@ class Array(_core.DeviceArray):
     def __str__(self) -> str:
         return str(self.numpy())
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where it lies, what it is, and its values where they are not too many."""
+        from ..report.card import card_of_array
+
+        return card_of_array(self)
+
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.ndim == 0 else str(self), spec)
 
