@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import runpy
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import events, logs, progress
+from cinductor import events, logs, progress, rerun
+from cinductor.__main__ import main
 from cinductor.profiling import event_of
 from cinductor.tracing import Trace
 
@@ -150,6 +152,46 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
     assert index.count("report.html") == 4 and "http" not in index
     assert (folder / "0000-lambda" / "graph.txt").read_text().startswith("graph ")
     compile((folder / "0000-lambda" / "wrapper.py").read_text(), "wrapper", "exec")
+
+
+def test_what_a_trace_has_runs_alone(tmp_path, capsys, monkeypatch):
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        fn = cinductor.compile(lambda x, n: (x * n + 1, x.sum(axis=0)), options={"numerics": "close"})
+        fn(np.ones((6, 4))[::2, ::-1], 2.5)
+    finally:
+        events.listeners.remove(trace)
+    [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    told = []
+    for backend in ([], ["--backend", "interp"]):
+        monkeypatch.setattr(sys, "argv", [str(folder / "run.py"), *backend])
+        with pytest.raises(SystemExit, match="^0$"):
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        told.append(capsys.readouterr().out.splitlines())
+    assert "2 inputs, cpu:c" in told[0][0] and "2 inputs, cpu:interp" in told[1][0]
+    assert told[0][1:] == told[1][1:] and "float64 (3, 4)" in told[0][1]
+    command = (folder / "main.c").read_text().partition("\n")[0].strip("/* ").split()
+    subprocess.run([os.environ.get("CC", command[0]).split()[-1], *command[1:]], cwd=folder, check=True)
+    said = subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
+    assert "status 0" in said and "result 0: size 3" in said
+    # Of the array's 4 elements a step the last lies first: what main fills in there, times its number, 0.5.
+    first = np.array((0.5 + 3 % 7 / 8) * 0.5 + 1).view(np.uint64)
+    assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
+
+
+def test_a_file_that_is_no_graph_is_told_in_one_line(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("graph f(in0: f64[3]) {\n  %0: f64[3] = nothing(in0)\n}")
+    (tmp_path / "b.txt").write_text("hello")
+    for name, words in (("a.txt", "nothing"), ("b.txt", "no line begins with 'graph '"), ("c.txt", "No such file")):
+        assert main(["run", str(tmp_path / name)]) == 1
+        said = capsys.readouterr().err
+        assert words in said and said.count("\n") <= 3
+
+
+def test_inputs_of_a_graph_are_as_it_says():
+    graph = "graph f(in0: f32[2,3] strides [-3, -1], in1: python i64[], in2: scalar bool[]) {\n  return in0\n}"
+    x, n, flag = rerun.inputs_of(graph, 0)
+    assert x.shape == (2, 3) and x.strides == (-12, -4) and x.dtype == np.float32 and type(n) is int and flag.dtype == bool
 
 
 def test_a_trace_that_cannot_be_written_costs_one_warning(tmp_path):

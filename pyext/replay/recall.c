@@ -205,11 +205,8 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
     if (cx_protect(t->state, t->ctx, body_parse, &parse) < 0)
         return NULL;
     t->graph = parse.graph;
-    const CiExtern *products = cx_extern_find(t->state, "matmul", "", t->state->ufuncs[CI_OP_matmul],
-                                              0, false, NULL);
-    if (products == NULL)
-        return NULL;
-    if (!cx_are_products(parse.graph->body, products) || parse.graph->ninputs != ninputs) {
+    int are_known = cx_find_products(t->state, parse.graph);
+    if (are_known != 1 || parse.graph->ninputs != ninputs) {
         bad("a graph");
         return NULL;
     }

@@ -38,8 +38,5 @@ void cx_piece_shapes(CxResult *result, const CxProgram *program, const CxPiece *
 /* saved.c: whether it has an object, and how many numbers say where a view lies. */
 bool cx_piece_has_object(CxPieceKind kind);
 int cx_piece_layout_count(const CxPiece *piece);
-/* Whether all library calls of a graph are products, which any process finds; these get what `products`
- * is, where it is given. */
-bool cx_are_products(CiBlock *block, const CiExtern *products);
 
 #endif

@@ -52,22 +52,6 @@ graph_text(const CxProgram *program)
     return first.made;
 }
 
-bool
-cx_are_products(CiBlock *block, const CiExtern *products)
-{
-    for (int k = 0; k < block->nnodes; k++) {
-        CiNode *node = block->nodes[k];
-        if (ci_op_kind(node->op) == CI_OPKIND_extern && node->op != CI_OP_matmul)
-            return false;
-        if (node->op == CI_OP_matmul && products != NULL)
-            node->ext = products;
-        for (int b = 0; b < node->nblocks; b++)
-            if (!cx_are_products(node->blocks[b], products))
-                return false;
-    }
-    return true;
-}
-
 static bool
 is_portable(const CxProgram *p)
 {

@@ -225,8 +225,6 @@ def test_a_notebook_shows_an_array(monkeypatch):
     assert "<pre>" not in html and "more than 16 B" in html
 
 
-
-
 def test_an_index_out_of_range_is_raised_there():
     compiled = cinductor.compile(lambda x, k: x[k] * 2)
     x = cinductor.to_device(np.arange(5.0), "dummy")

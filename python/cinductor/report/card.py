@@ -13,7 +13,6 @@ from .page import size_text
 from .reasons import reason_of
 from .style import STYLE
 
-
 MOST_COPIED = 1 << 24  # bytes of an array that are copied to be shown
 
 
