@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -330,3 +331,44 @@ def test_an_interrupt_ends_the_line_too(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         compiled(interrupted)(V)
     assert not progress._lines and "compiling" in terminal.text
+
+
+# --- symbols --------------------------------------------------------------------------------------
+
+
+def objects():
+    return set(Path(cinductor.cache.info()["directory"]).glob("*.so"))
+
+
+def test_kernels_have_symbols_with_the_functions_name_and_line():
+    class Model:
+        def größe(self, x):
+            return np.sqrt(x * x + 4711) - 1
+
+    for fn, word in ((softmax_of_rows, "softmax_of_rows"), (Model().größe, "gr_e"), (lambda x: x / 4713 + 2, "lambda")):
+        before, line = objects(), fn.__code__.co_firstlineno
+        cinductor.compile(fn, options={"symbols": True})(np.ones((3, 4)))
+        names = [name for path in objects() - before for name in symbols_of(path)]
+        found = [re.fullmatch(rf"{word}_(\d+)_k0", name) for name in names]
+        [number] = [int(match[1]) for match in found if match]
+        assert line <= number <= line + 2
+
+
+def test_without_the_option_kernels_are_anybodys():
+    before = objects()
+    cinductor.compile(lambda x: x * 4717 - 3)(np.ones(5))
+    [path] = objects() - before
+    assert [name for name in symbols_of(path) if name.endswith("k0")] == ["k0"]
+    cinductor.compile(lambda y: y * 4717 - 3)(np.ones(5))
+    assert objects() - before == {path}
+
+
+def softmax_of_rows(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def symbols_of(path):
+    """The names of a shared object's dynamic symbols: its string table has them, between zeros."""
+    text = path.read_bytes().decode("latin-1")
+    return [name for name in set(re.findall(r"\0([A-Za-z_]\w*)(?=\0)", text, re.ASCII)) if re.search(r"k\d+$", name)]
