@@ -165,13 +165,14 @@ class Array(_core.DeviceArray):
         if is_basic(key):
             whole = key if type(key) is tuple else (key,)
             return Array(self._handle[whole if Ellipsis in map(identity, whole) else (*whole, ...)])
-        return run(operator.getitem, self, key)
+        found: Array = run(operator.getitem, self, key)
+        return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(value) is Array and np.may_share_memory(self._handle, value._handle):
             if is_basic(key) and is_same_view(self[key], value):
                 return  # what `x[k] += 1` stores back
-            value = value.copy()
+            value = compiled_method("copy")(value)
         run(operator.setitem, self, key, value)
 
     # --- other packages ---
@@ -387,7 +388,8 @@ def to_device(x: Any, device: Any = None) -> Array:
     name, index = split(device)
     if is_a(x, Array):
         if _core.device_of(x._handle) == (name, index):
-            return x
+            found: Array = x
+            return found
         x = x.numpy()
     return Array(_core.device_array(np.asarray(x), f"{name}:{index}"))
 
