@@ -296,7 +296,7 @@ def test_methods_and_objects_stay_in_their_process(saves):
     assert saves() == []
 
 
-def test_sizes_that_vary_stay_in_their_process_and_are_learnt(saves):
+def test_sizes_that_calls_have_shown_are_learnt_from_a_saved_one(saves):
     def scaled(x):
         return x * 2 + 1
 
@@ -308,7 +308,57 @@ def test_sizes_that_vary_stay_in_their_process_and_are_learnt(saves):
     again(np.arange(9.0))
     assert again._cinductor_job.captures == 1  # the saved call has shown another size
     [file] = saves()
-    assert file.read_bytes().count(b"\n\n") == 0
+    assert file.read_bytes().count(b"\n\n") == 1
+
+
+def moved(x, y, n):
+    z = (x[1:] * 2 + y[:-1]).T
+    return z, z[::2], x.shape[0] + n, x.sum(axis=0), x[2:]
+
+
+def parts_of_larger(x):
+    return x[:, 1:-1] * 2, x.T[1:]
+
+
+def shorter(x, y):
+    return np.concatenate([x[: y.shape[0]], y]), x[y.shape[0] :] + 1
+
+
+@pytest.mark.parametrize(
+    ("fn", "make"),
+    [
+        (moved, lambda n: (np.arange(7.0 * n).reshape(n, 7), np.ones((n, 7)), n)),
+        (parts_of_larger, lambda n: (np.arange(24.0 * n).reshape(n, 24)[:, 3 : n + 7],)),
+        (shorter, lambda n: (np.arange(3.0 * n), np.arange(float(n)))),
+    ],
+    ids=["views and ints", "gaps", "sizes of two"],
+)
+def test_programs_of_any_size_are_saved(fn, make):
+    first = cinductor.compile(fn, dynamic=True)
+    first(*make(5))
+    again = cinductor.compile(fn, dynamic=True)
+    for n in (6, 5, 9, 14):
+        got, want = again(*make(n)), fn(*make(n))
+        assert_same(got, want)
+    assert again._cinductor_job.captures == 0 and len(again.specializations) == 1
+    ours, theirs = again.specializations[0], first.specializations[0]
+    assert (ours.guards, ours.recipe) == (theirs.guards, theirs.recipe)
+
+
+def test_a_size_on_the_other_side_of_a_guard_is_captured():
+    def halves(x):
+        return x[: x.shape[0] // 2] + 1 if x.shape[0] > 4 else x[:2].sum()
+
+    def runs(*sizes):
+        compiled = cinductor.compile(halves, dynamic=True)
+        for n in sizes:
+            assert_same(compiled(np.arange(float(n))), halves(np.arange(float(n))))
+        return compiled._cinductor_job.captures
+
+    first = runs(8, 9)
+    assert runs(10, 11, 8) == 0 <= first
+    runs(3, 8, 2)
+    runs(2, 3, 9)
 
 
 def test_marked_sizes_are_captured(saves):

@@ -31,4 +31,14 @@ void cx_guards_drop(CxGuards *guards, PyObject **values);
 void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
 PyObject *cx_guards_texts(CxGuards *guards);
 
+/* guards_saved.c: what is known of sizes that vary, to be written down. New lists: what Tracer.symbol is
+ * told of each symbol; relation, both sides, whether it only usually holds, file and line of each. */
+PyObject *cx_guards_symbols(const CxGuards *guards);
+PyObject *cx_guards_relations(const CxGuards *guards);
+/* An expression whose number it is, as a text; NULL without an exception where there is none. */
+PyObject *cx_guards_text_of(const CxGuards *guards, int number);
+int cx_guards_number_of_text(CxGuards *guards, PyObject *text); /* -1 with an exception */
+/* Adds relations to what the tracer knows of its symbols. */
+int cx_guards_take_relations(CxTracer *tracer, PyObject *relations);
+
 #endif

@@ -12,16 +12,19 @@ static int
 fits(CxGuards *guards, PyObject *bound)
 {
     PyObject **values = PyMem_Calloc((size_t)cx_guards_count(guards) + 1, sizeof *values);
-    int64_t none = 0;
+    int64_t *table = PyMem_Calloc((size_t)cx_guards_table(guards) + 1, sizeof *table);
 
-    if (values == NULL) {
+    if (values == NULL || table == NULL) {
+        PyMem_Free(values);
+        PyMem_Free(table);
         PyErr_NoMemory();
         return -1;
     }
     int holds = cx_guards_check(guards, ((PyTupleObject *)bound)->ob_item, PyTuple_GET_SIZE(bound),
-                                values, &none, NULL);
+                                values, table, NULL);
     cx_guards_drop(guards, values);
     PyMem_Free(values);
+    PyMem_Free(table);
     return holds;
 }
 
@@ -33,8 +36,16 @@ bad(const char *what)
     return -1;
 }
 
+/* Its number in the table; -1: the input is none, -2: an exception. */
+static int
+read_symbol(CxGuards *guards, PyObject *text)
+{
+    int number = text == Py_None ? -1 : cx_guards_number_of_text(guards, text);
+    return text != Py_None && number < 0 ? bad("a symbol") - 1 : number;
+}
+
 static CxInput *
-read_inputs(PyObject *list, int nsources)
+read_inputs(CxGuards *guards, PyObject *list)
 {
     Py_ssize_t n = PyList_GET_SIZE(list);
     CxInput *inputs = PyMem_Calloc((size_t)n + 1, sizeof *inputs);
@@ -42,20 +53,24 @@ read_inputs(PyObject *list, int nsources)
     if (inputs == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t k = 0; inputs != NULL && k < n; k++) {
-        int source = -1, kind = 0, dtype = 0;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(list, k), "iii", &source, &kind, &dtype) ||
-            source < 0 || source >= nsources || kind < 0 || dtype < 0 || dtype >= CI_DTYPE_COUNT) {
+        int source = -1, kind = 0, dtype = 0, symbol = -2;
+        PyObject *text = NULL;
+        if (PyArg_ParseTuple(PyList_GET_ITEM(list, k), "iiiO", &source, &kind, &dtype, &text))
+            symbol = read_symbol(guards, text);
+        bool is_source = source >= 0 && source < cx_guards_count(guards);
+        if (symbol == -2 || (symbol < 0 && !is_source) || kind < 0 || dtype < 0 ||
+            dtype >= CI_DTYPE_COUNT) {
             bad("an input");
             PyMem_Free(inputs);
             return NULL;
         }
-        inputs[k] = (CxInput){source, (CiKind)kind, (CiDtype)dtype, -1};
+        inputs[k] = (CxInput){source, (CiKind)kind, (CiDtype)dtype, symbol};
     }
     return inputs;
 }
 
 static int
-read_layout(CxPiece *p, PyObject *layout)
+read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
 {
     Py_ssize_t n = PyTuple_GET_SIZE(layout);
 
@@ -70,14 +85,19 @@ read_layout(CxPiece *p, PyObject *layout)
         return -1;
     }
     for (Py_ssize_t k = 0; k < n; k++) {
-        p->numbers[k] = -1;
-        p->layout[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(layout, k));
+        PyObject *part = PyTuple_GET_ITEM(layout, k);
+        bool varies = PyUnicode_Check(part);
+        p->numbers[k] = varies ? cx_guards_number_of_text(guards, part) : -1;
+        p->layout[k] = varies ? 0 : PyLong_AsLongLong(part);
+        p->varies |= varies;
+        if (varies && p->numbers[k] < 0)
+            return bad("a size");
     }
     return PyErr_Occurred() ? -1 : 0;
 }
 
 static int
-read_piece(CxResult *r, PyObject *tuple)
+read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
 {
     int kind = 0, value_kind = 0, dtype = 0, readonly = 0, whole = 0;
     PyObject *object = NULL, *names = NULL, *kids = NULL, *layout = NULL;
@@ -103,7 +123,7 @@ read_piece(CxResult *r, PyObject *tuple)
         p->object = Py_NewRef(object);
     if (p->kind == PIECE_dict || p->kind == PIECE_call)
         p->names = Py_NewRef(names);
-    return read_layout(p, layout);
+    return read_layout(guards, p, layout);
 }
 
 static int
@@ -148,7 +168,7 @@ check_pieces(CxResult *r, const CxProgram *program, int nsources)
 }
 
 static CxResult *
-read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, int nsources)
+read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, CxGuards *guards)
 {
     CxResult *r = PyMem_Calloc(1, sizeof *r);
     int status = PyList_GET_SIZE(list) != 0 ? 0 : bad("a result");
@@ -162,11 +182,11 @@ read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, int nsources)
     if (program != NULL)
         status |= cx_result_open_shapes(r, program);
     for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(list); k++)
-        status = read_piece(r, PyList_GET_ITEM(list, k));
+        status = read_piece(guards, r, PyList_GET_ITEM(list, k));
     for (int k = 0; status == 0 && k < r->npieces; k++)
         status = read_kids(r, r->pieces[k], PyTuple_GET_ITEM(PyList_GET_ITEM(list, k), 6));
     if (status == 0)
-        status = check_pieces(r, program, nsources);
+        status = check_pieces(r, program, cx_guards_count(guards));
     if (status == 0)
         r->root = r->pieces[0];
     else {
@@ -217,16 +237,15 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
 static PyObject *
 build(CxTracer *t, CxGuards *guards, PyObject *inputs, PyObject *pieces, PyObject *text)
 {
-    int nsources = cx_guards_count(guards);
     CxProgram *program = NULL;
     CxResult *result = NULL;
-    CxInput *taken = read_inputs(inputs, nsources);
+    CxInput *taken = read_inputs(guards, inputs);
     PyObject *made = NULL;
 
     if (taken != NULL && text != Py_None)
         program = read_program(t, text, PyList_GET_SIZE(inputs));
     if (taken != NULL && (program != NULL || text == Py_None))
-        result = read_pieces(t, pieces, program, nsources);
+        result = read_pieces(t, pieces, program, guards);
     if (result != NULL)
         made = cx_specialization_new(t->state, program, guards, result,
                                      (int)PyList_GET_SIZE(inputs), taken, 0);
@@ -243,15 +262,17 @@ cx_method_recall(PyObject *self, PyObject *args)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *sources = NULL, *checks = NULL, *inputs = NULL, *pieces = NULL, *text = NULL,
-             *bound = NULL;
+             *relations = NULL, *bound = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "O!O!O!O!OO!:recall", &PyList_Type, &sources, &PyList_Type,
+    if (!PyArg_ParseTuple(args, "O!O!O!O!OO!O!:recall", &PyList_Type, &sources, &PyList_Type,
                           &checks, &PyList_Type, &inputs, &PyList_Type, &pieces, &text,
-                          &PyTuple_Type, &bound))
+                          &PyList_Type, &relations, &PyTuple_Type, &bound))
         return NULL;
     if (t->ctx != NULL)
         return PyErr_Format(PyExc_ValueError, "a tracer that has traced recalls nothing");
+    if (cx_guards_take_relations(t, relations) < 0)
+        return NULL;
     CxGuards *guards = cx_guards_new(t, sources, checks);
     int holds = guards ? fits(guards, bound) : -1;
     if (holds == 1)

@@ -1,7 +1,7 @@
 /* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a call,
  * what its program takes, the pieces of its result, and its graph as a text. Python writes these down
- * and finds them again (saved.py). Sizes that vary, library calls but products, and programs of devices
- * stay in their process. */
+ * and finds them again (saved.py). Library calls but products, and programs of devices, stay in their
+ * process. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -59,14 +59,23 @@ is_portable(const CxProgram *p)
                          p->why_host == NULL && strcmp(p->backend->device->name, "cpu") == 0);
 }
 
+/* None where the input is no symbol. */
 static PyObject *
-input_parts(int count, const CxInput *inputs)
+symbol_text(const CxGuards *guards, const CxInput *input)
+{
+    return input->symbol < 0 ? Py_NewRef(Py_None) : cx_guards_text_of(guards, input->symbol);
+}
+
+static PyObject *
+input_parts(const CxGuards *guards, int count, const CxInput *inputs)
 {
     PyObject *list = PyList_New(count);
 
     for (int k = 0; list != NULL && k < count; k++) {
-        PyObject *one =
-            Py_BuildValue("(iii)", inputs[k].source, (int)inputs[k].kind, (int)inputs[k].dtype);
+        PyObject *symbol = symbol_text(guards, &inputs[k]);
+        PyObject *one = symbol ? Py_BuildValue("(iiiN)", inputs[k].source, (int)inputs[k].kind,
+                                               (int)inputs[k].dtype, symbol)
+                               : NULL;
         if (one == NULL)
             Py_CLEAR(list);
         else
@@ -105,18 +114,26 @@ cx_piece_layout_count(const CxPiece *p)
     return p->kind == PIECE_size ? 1 : 2 * p->rank + 1;
 }
 
+/* A number, or the text of what varies. */
 static PyObject *
-piece_parts(const CxResult *r, const CxPiece *p)
+layout_part(const CxGuards *guards, const CxPiece *p, Py_ssize_t k)
+{
+    bool varies = p->varies && p->numbers[k] >= 0;
+    return varies ? cx_guards_text_of(guards, p->numbers[k]) : PyLong_FromLongLong(p->layout[k]);
+}
+
+static PyObject *
+piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
 {
     PyObject *kids = piece_kids(r, p), *layout = PyTuple_New(p->layout ? cx_piece_layout_count(p) : 0),
              *made = NULL;
 
     for (Py_ssize_t k = 0; layout != NULL && k < PyTuple_GET_SIZE(layout); k++) {
-        PyObject *number = PyLong_FromLongLong(p->layout[k]);
-        if (number == NULL)
+        PyObject *part = layout_part(guards, p, k);
+        if (part == NULL)
             Py_CLEAR(layout);
         else
-            PyTuple_SET_ITEM(layout, k, number);
+            PyTuple_SET_ITEM(layout, k, part);
     }
     if (kids != NULL && layout != NULL)
         made = Py_BuildValue("(iiiiOOOiiOii)", (int)p->kind, p->number, p->memo, (int)p->value_kind,
@@ -127,14 +144,14 @@ piece_parts(const CxResult *r, const CxPiece *p)
     return made;
 }
 
-/* NULL without an exception: sizes in it vary. */
+/* NULL without an exception: it has no text. */
 static PyObject *
-result_parts(const CxResult *r)
+result_parts(const CxGuards *guards, const CxResult *r)
 {
     PyObject *list = PyList_New(0);
 
     for (int k = 0; list != NULL && k < r->npieces; k++) {
-        PyObject *one = r->pieces[k]->varies ? NULL : piece_parts(r, r->pieces[k]);
+        PyObject *one = piece_parts(guards, r, r->pieces[k]);
         if (one == NULL || PyList_Append(list, one) < 0)
             Py_CLEAR(list);
         Py_XDECREF(one);
@@ -146,18 +163,23 @@ PyObject *
 cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
                int ninputs, const CxInput *inputs)
 {
-    PyObject *made = NULL, *text = NULL, *pieces = NULL, *list = NULL;
+    PyObject *made = NULL, *text = NULL, *pieces = NULL, *list = NULL, *symbols = NULL,
+             *relations = NULL;
 
-    if (!is_portable(program) || cx_guards_table(guards) != 0 || result->root != result->pieces[0])
+    if (!is_portable(program) || result->root != result->pieces[0])
         Py_RETURN_NONE;
     text = program != NULL ? graph_text(program) : Py_NewRef(Py_None);
-    pieces = text ? result_parts(result) : NULL;
-    list = pieces ? input_parts(ninputs, inputs) : NULL;
-    if (list != NULL) {
+    pieces = text ? result_parts(guards, result) : NULL;
+    list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
+    symbols = list ? cx_guards_symbols(guards) : NULL;
+    relations = symbols ? cx_guards_relations(guards) : NULL;
+    if (relations != NULL) {
         PyObject *given = cx_guards_given(guards);
-        made = PyTuple_Pack(5, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
-                            text);
+        made = PyTuple_Pack(7, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
+                            text, symbols, relations);
     }
+    Py_XDECREF(symbols);
+    Py_XDECREF(relations);
     Py_XDECREF(text);
     Py_XDECREF(pieces);
     Py_XDECREF(list);

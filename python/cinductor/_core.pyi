@@ -415,10 +415,11 @@ class Tracer:
         inputs: list[Any],
         pieces: list[Any],
         graph: str | None,
+        relations: list[Any],
         bound: tuple[Any, ...],
     ) -> Specialization | None:
         """The specialisation whose `saved` this is, where its guards hold for bound arguments; else None,
-        and nothing is compiled. Raises ValueError for what `saved` never gives."""
+        and nothing is compiled; the tracer has been told of the symbols. Raises ValueError for what `saved` never gives."""
     # may be set; a flush or finish that fails to compile leaves the graph pending, so that
     # another backend can be tried
     backend: str
@@ -523,8 +524,9 @@ class Specialization:
     guards: list[str]  # in the user's words
     recipe: list[str]  # how the result is made, a line for each piece
     # What Tracer.recall makes it of again in a later process: sources, checks, inputs, pieces of the
-    # result, the graph as a text. None: only this process can.
-    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None] | None
+    # result, the graph as a text, symbols (what `Tracer.symbol` takes), what was decided of them. None:
+    # only this process can.
+    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any]] | None
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's

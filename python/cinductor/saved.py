@@ -313,8 +313,8 @@ class CallReader:
             sources.append(self.take())
             self.values.append(value_of(sources[-1], self.values, bound))
         checks = [self.with_own(check) for check in self.take()]
-        self.parts = (sources, checks, self.take(), self.take(), self.take())
-        self.sizes = self.take()
+        inputs, pieces, graph, self.symbols, relations, self.sizes = [self.take() for _ in range(6)]
+        self.parts = (sources, checks, inputs, pieces, graph, relations)
 
     def take(self) -> Any:
         """The next value."""
@@ -438,6 +438,8 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
                 key=job.key,
                 keep=job.segments,
             )
+            for symbol in found.symbols:
+                tracer.symbol(*symbol)
             specialization = tracer.recall(*found.parts, bound)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture finds out what there is to say
