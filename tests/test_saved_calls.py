@@ -407,6 +407,20 @@ def test_calls_are_no_entries(saves):
     assert len(saves()) == 1 and cinductor.cache.info()["entries"] == before
 
 
+def test_a_call_is_recalled_once(saves):
+    """So that guards which hold and then do not are no endless loop."""
+    x = np.arange(3.0)
+    captures_of(uses_helper, x)
+    compiled = cinductor.compile(uses_helper)
+    compiled(x)
+    compiled.clear()
+    compiled(x)
+    assert compiled._cinductor_job.captures == 1
+    cinductor.reset()
+    compiled(x)
+    assert compiled._cinductor_job.captures == 0
+
+
 def test_a_damaged_file_is_none(saves):
     x = np.arange(3.0)
     captures_of(uses_helper, x)

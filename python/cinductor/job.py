@@ -42,6 +42,7 @@ class Job:
         self.names, self.kinds, _ = signature_of(fn)
         self.profile = Profile()
         self.captures = self.misses = self.eager = 0
+        self.recalled: set[str] = set()  # saved calls that have become specialisations
         self.is_at_limit = False  # compiled once more for any sizes
         self.leaves_open = True  # conditions on sizes are the program's
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides

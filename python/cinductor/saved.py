@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .job import Job
 
 MOST_CALLS = 8  # of one function
+MOST_TEXT = 1 << 22  # characters of one call
 UNKNOWN = object()  # the value of a source that only the call knows
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const")
@@ -412,6 +413,8 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, sizes: dict[Any,
         text.encode()
     except (NotSaved, UnicodeEncodeError):
         return
+    if len(text) > MOST_TEXT:
+        return
     kept = [one for one in calls_under(key) if one != text]
     _core.write_call(key, BETWEEN.join([text, *kept[: MOST_CALLS - 1]]))
 
@@ -429,6 +432,8 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
     """Whether a saved call is like this one: then the function has its specialisation."""
     key = key_of(job, bound)
     for text in () if key is None else calls_under(key):
+        if text in job.recalled:  # its guards held, and then did not: whoever asks again is captured
+            continue
         try:
             found = CallReader(job.fn, bound, text)
             tracer = _core.Tracer(
@@ -446,6 +451,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
         if specialization is None:
             continue
         job.profile.history.append({(name, axis): size for name, axis, size in found.sizes})
+        job.recalled.add(text)
         job.keep(compiled, specialization, bound)
         return True
     return False
