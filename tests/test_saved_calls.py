@@ -472,3 +472,14 @@ def test_warnings_of_floats_are_numpys():
             warnings.simplefilter("always")
             cinductor.compile(inverse)(x)
         assert [str(w.message) for w in found] == ["divide by zero encountered in log"]
+
+
+def test_with_heuristics_of_the_users_every_call_is_captured(saves):
+    x = np.arange(5.0)
+    captures_of(uses_helper, x)
+    cinductor.register_heuristics("cpu", lambda name, facts: None)
+    try:
+        assert captures_of(uses_helper, x)[0] == 1
+    finally:
+        cinductor.register_heuristics("cpu", None)
+    assert captures_of(uses_helper, x)[0] == 0

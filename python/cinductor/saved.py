@@ -107,13 +107,19 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
     is_wanted = job.option("saved_calls") and job.option("cache")
     if not is_plain or not is_wanted or events.is_awaited():
         return None
-    if job.profile.marks or dynamic.may_be_marked(bound):
+    if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
     if settings["device"] not in (None, "cpu") or settings["backend"] not in (None, "c"):
         return None
     how = (settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
+
+
+def is_customised() -> bool:
+    """Whether thresholds, passes or templates of the user's are in force, of which a key knows nothing."""
+    tables = (("heuristics", "registered"), ("registering", "TABLE"))
+    return any(getattr(sys.modules.get(f"cinductor.{name}"), table, None) for name, table in tables)
 
 
 # --- names for objects ----------------------------------------------------------------------------
