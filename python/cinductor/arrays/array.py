@@ -222,7 +222,7 @@ class HostCopy:
 
     def __init__(self, array: Array) -> None:
         self._started = _core.device_start_copy(array._handle)
-        self._array = array if self._started else array.numpy()
+        self._array: Any = array if self._started else array.numpy()
 
     def numpy(self) -> np.ndarray:
         """The array, when it is there; the same one each time. Raises DeviceError for what went wrong."""
@@ -231,7 +231,8 @@ class HostCopy:
             event.synchronize()
             self._array = np.ndarray(like.shape, like.dtype, data, offset, like.strides)
             self._started = None
-        return self._array
+        found: np.ndarray = self._array
+        return found
 
 
 def identity(item: Any) -> Any:
