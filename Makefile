@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test lint lint-python lint-c demo bench fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test lint lint-python lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -53,6 +53,10 @@ lint-c: $(TESTING)
 # The site, into docs/_build/html: every page of docs/, and those that come from tables.
 docs: $(VENV)/.with-docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# Of every program in tests/programs, opened in headless Chromium where that is installed.
+reports: $(TESTING)
+	$(PY) tests/render_reports.py build/reports
 
 demo: $(VENV)/.with-demo
 	$(PY) examples/quantize_photo.py examples/out

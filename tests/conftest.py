@@ -26,6 +26,8 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 
 # What a capture may take is no matter of how busy a machine is: tests of that set a limit themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
+# Nor does a test find what another one has captured: those of saved calls switch them on.
+os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 if "CINDUCTOR_CACHE_DIR" not in os.environ:
     # Set before cinductor is imported: tests neither use nor fill the user's cache.
     os.environ["CINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="cinductor-tests-")

@@ -4,16 +4,19 @@ import json
 import logging
 import os
 import re
+import runpy
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cinductor
-from cinductor import events, logs, progress
+from cinductor import events, logs, progress, rerun
+from cinductor.__main__ import main
 from cinductor.profiling import event_of
 from cinductor.tracing import Trace
 
@@ -152,6 +155,46 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
     compile((folder / "0000-lambda" / "wrapper.py").read_text(), "wrapper", "exec")
 
 
+def test_what_a_trace_has_runs_alone(tmp_path, capsys, monkeypatch):
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        fn = cinductor.compile(lambda x, n: (x * n + 1, x.sum(axis=0)), options={"numerics": "close"})
+        fn(np.ones((6, 4))[::2, ::-1], 2.5)
+    finally:
+        events.listeners.remove(trace)
+    [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    told = []
+    for backend in ([], ["--backend", "interp"]):
+        monkeypatch.setattr(sys, "argv", [str(folder / "run.py"), *backend])
+        with pytest.raises(SystemExit, match="^0$"):
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        told.append(capsys.readouterr().out.splitlines())
+    assert "2 inputs, cpu:c" in told[0][0] and "2 inputs, cpu:interp" in told[1][0]
+    assert told[0][1:] == told[1][1:] and "float64 (3, 4)" in told[0][1]
+    command = (folder / "main.c").read_text().partition("\n")[0].strip("/* ").split()
+    subprocess.run([os.environ.get("CC", command[0]).split()[-1], *command[1:]], cwd=folder, check=True)
+    said = subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
+    assert "status 0" in said and "result 0: size 3" in said
+    # Of the array's 4 elements a step the last lies first: what main fills in there, times its number, 0.5.
+    first = np.array((0.5 + 3 % 7 / 8) * 0.5 + 1).view(np.uint64)
+    assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
+
+
+def test_a_file_that_is_no_graph_is_told_in_one_line(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("graph f(in0: f64[3]) {\n  %0: f64[3] = nothing(in0)\n}")
+    (tmp_path / "b.txt").write_text("hello")
+    for name, words in (("a.txt", "nothing"), ("b.txt", "no line begins with 'graph '"), ("c.txt", "No such file")):
+        assert main(["run", str(tmp_path / name)]) == 1
+        said = capsys.readouterr().err
+        assert words in said and said.count("\n") <= 3
+
+
+def test_inputs_of_a_graph_are_as_it_says():
+    graph = "graph f(in0: f32[2,3] strides [-3, -1], in1: python i64[], in2: scalar bool[]) {\n  return in0\n}"
+    x, n, flag = rerun.inputs_of(graph, 0)
+    assert x.shape == (2, 3) and x.strides == (-12, -4) and x.dtype == np.float32 and type(n) is int and flag.dtype == bool
+
+
 def test_a_trace_that_cannot_be_written_costs_one_warning(tmp_path):
     (tmp_path / "file").write_text("")
     events.listeners.append(Trace(str(tmp_path / "file" / "trace")))
@@ -288,3 +331,44 @@ def test_an_interrupt_ends_the_line_too(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         compiled(interrupted)(V)
     assert not progress._lines and "compiling" in terminal.text
+
+
+# --- symbols --------------------------------------------------------------------------------------
+
+
+def objects():
+    return set(Path(cinductor.cache.info()["directory"]).glob("*.so"))
+
+
+def test_kernels_have_symbols_with_the_functions_name_and_line():
+    class Model:
+        def größe(self, x):
+            return np.sqrt(x * x + 4711) - 1
+
+    for fn, word in ((softmax_of_rows, "softmax_of_rows"), (Model().größe, "gr_e"), (lambda x: x / 4713 + 2, "lambda")):
+        before, line = objects(), fn.__code__.co_firstlineno
+        cinductor.compile(fn, options={"symbols": True})(np.ones((3, 4)))
+        names = [name for path in objects() - before for name in symbols_of(path)]
+        found = [re.fullmatch(rf"{word}_(\d+)_k0", name) for name in names]
+        [number] = [int(match[1]) for match in found if match]
+        assert line <= number <= line + 2
+
+
+def test_without_the_option_kernels_are_anybodys():
+    before = objects()
+    cinductor.compile(lambda x: x * 4717 - 3)(np.ones(5))
+    [path] = objects() - before
+    assert [name for name in symbols_of(path) if name.endswith("k0")] == ["k0"]
+    cinductor.compile(lambda y: y * 4717 - 3)(np.ones(5))
+    assert objects() - before == {path}
+
+
+def softmax_of_rows(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def symbols_of(path):
+    """The names of a shared object's dynamic symbols: its string table has them, between zeros."""
+    text = path.read_bytes().decode("latin-1")
+    return [name for name in set(re.findall(r"\0([A-Za-z_]\w*)(?=\0)", text, re.ASCII)) if re.search(r"k\d+$", name)]

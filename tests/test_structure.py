@@ -289,6 +289,7 @@ LATE = {
     "compile.py",
     "arrays/array.py",
     "arrays/calls.py",
+    "dynamic.py",
     "events.py",
     "job.py",
     "report/explanation.py",

@@ -88,6 +88,12 @@ ci_map_value_at(const CiMap *map, int position)
     return map->entries[position].value;
 }
 
+uint64_t
+ci_map_key_at(const CiMap *map, int position)
+{
+    return map->entries[position].key;
+}
+
 /* An interned string; those of one hash are a chain. */
 typedef struct Interned {
     struct Interned *next;

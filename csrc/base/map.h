@@ -13,6 +13,7 @@ void *ci_map_find(const CiMap *map, uint64_t key);
 void ci_map_put(CiMap *map, uint64_t key, void *value); /* replaces */
 int ci_map_count(const CiMap *map);
 void *ci_map_value_at(const CiMap *map, int position);
+uint64_t ci_map_key_at(const CiMap *map, int position);
 
 #define CI_KEY(pointer) ((uint64_t)(uintptr_t)(pointer))
 

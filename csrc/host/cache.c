@@ -248,9 +248,36 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
     return !error;
 }
 
-/* ---- notes ---- */
+/* ---- notes, and what was captured ---- */
 
 #define NOTE "note"
+#define CALL "call"
+
+bool
+ci_cache_read_call(CiCache *cache, const char *key_hex, void **data, size_t *size)
+{
+    char path[PATH_MAX];
+    if (!entry_path(cache, key_hex, CALL, path, sizeof path) || check_entry(path, key_hex, CALL) ||
+        ci_os_read(path, data, size))
+        return false;
+    *size -= sizeof(Trailer);
+    return true;
+}
+
+bool
+ci_cache_has_call(const CiCache *cache, const char *key_hex)
+{
+    char path[PATH_MAX];
+    return entry_path(cache, key_hex, CALL, path, sizeof path) && access(path, R_OK) == 0;
+}
+
+void
+ci_cache_write_call(CiCache *cache, const char *key_hex, const void *payload, size_t size)
+{
+    char path[PATH_MAX];
+    if (entry_path(cache, key_hex, CALL, path, sizeof path))
+        (void)write_entry(cache, path, key_hex, CALL, payload, size);
+}
 
 size_t
 ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity)
@@ -355,9 +382,9 @@ is_entry(const char *name)
 }
 
 static bool
-is_note(const char *name)
+is_of(const char *name, const char *extension)
 {
-    return !strcmp(strrchr(name, '.') + 1, NOTE);
+    return !strcmp(strrchr(name, '.') + 1, extension);
 }
 
 static void
@@ -367,8 +394,8 @@ count_entry(void *arg, const char *path, const char *name)
     CiFileInfo file;
     if (!is_entry(name) || ci_os_stat(path, &file) || !file.is_regular)
         return;
-    if (is_note(name)) {
-        info->notes++;
+    if (is_of(name, NOTE) || is_of(name, CALL)) {
+        info->notes += is_of(name, NOTE);
         return;
     }
     info->entries++;
@@ -398,7 +425,7 @@ clear_entry(void *arg, const char *path, const char *name)
 {
     int64_t *removed = arg;
     if (is_entry(name) && unlink(path) == 0)
-        *removed += !is_note(name);
+        *removed += !is_of(name, NOTE) && !is_of(name, CALL);
 }
 
 int64_t

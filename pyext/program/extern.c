@@ -172,3 +172,28 @@ cx_add_extern(PyObject *module, PyObject *args)
         return NULL;
     Py_RETURN_NONE;
 }
+
+bool
+cx_are_products(CiBlock *block, const CiExtern *products)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        CiNode *node = block->nodes[k];
+        if (ci_op_kind(node->op) == CI_OPKIND_extern && node->op != CI_OP_matmul)
+            return false;
+        if (node->op == CI_OP_matmul && products != NULL)
+            node->ext = products;
+        for (int b = 0; b < node->nblocks; b++)
+            if (!cx_are_products(node->blocks[b], products))
+                return false;
+    }
+    return true;
+}
+
+int
+cx_find_products(CxState *state, CiGraph *graph)
+{
+    const CiExtern *products =
+        cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
+
+    return products == NULL ? -1 : cx_are_products(graph->body, products);
+}

@@ -56,6 +56,12 @@ cx_guards_count(const CxGuards *g)
     return g->nsources;
 }
 
+PyObject *
+cx_guards_given(const CxGuards *g)
+{
+    return g->texts;
+}
+
 int
 cx_guards_table(const CxGuards *g)
 {

@@ -12,6 +12,7 @@ CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
 void cx_guards_free(CxGuards *guards);
 int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
+PyObject *cx_guards_given(const CxGuards *guards); /* (sources, checks) as they were; borrowed */
 /* The number of an expression of any CiSym whose symbols have the same names; -1. */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
 int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
@@ -29,5 +30,15 @@ void cx_guards_drop(CxGuards *guards, PyObject **values);
 /* For texts: the parameters' names, and where the function is ("model.py:12"). */
 void cx_guards_set_words(CxGuards *guards, PyObject *names, PyObject *where);
 PyObject *cx_guards_texts(CxGuards *guards);
+
+/* guards_saved.c: what is known of sizes that vary, to be written down. New lists: what Tracer.symbol is
+ * told of each symbol; relation, both sides, whether it only usually holds, file and line of each. */
+PyObject *cx_guards_symbols(const CxGuards *guards);
+PyObject *cx_guards_relations(const CxGuards *guards);
+/* An expression whose number it is, as a text; NULL without an exception where there is none. */
+PyObject *cx_guards_text_of(const CxGuards *guards, int number);
+int cx_guards_number_of_text(CxGuards *guards, PyObject *text); /* -1 with an exception */
+/* Adds relations to what the tracer knows of its symbols. */
+int cx_guards_take_relations(CxTracer *tracer, PyObject *relations);
 
 #endif

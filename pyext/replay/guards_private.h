@@ -76,6 +76,7 @@ struct CxGuards {
     CxSource *sources;
     CxCheck *checks;
     CxRelation *relations;
+    int nown; /* of them, which follow from symbols and arrays alone; they stand first */
     PyObject *texts; /* the tuples given, which own what checks borrow */
     PyObject *names, *where;
     CiContext *ctx; /* NULL when no size varies; owns all below */

@@ -323,6 +323,7 @@ number_guards(CiContext *ctx, CxGuards *g, const CiShapeEnv *env)
         CiShapeGuard guard = env->guards[k];
         guard.left = ci_expr_copy(g->sym, guard.left);
         guard.right = ci_expr_copy(g->sym, guard.right);
+        guard.loc.file = ci_intern(ctx, guard.loc.file ? guard.loc.file : ""); /* outlives its owner */
         bool is_bound = as_bound(g, &guard);
         if (!is_implied(kept, nkept, &guard, is_bound))
             kept[nkept++] = guard;
@@ -353,6 +354,7 @@ body_number(CiContext *ctx, void *arg)
     }
     number_ranges(g);
     number_solved(g);
+    g->nown = g->nrelations;
     number_guards(ctx, g, env);
     g->ncode = g->values.segments[0].ncode;
 }

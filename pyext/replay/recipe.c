@@ -1,32 +1,8 @@
 /* A result as a recipe: a tree, shared where one object was returned twice, from which C makes the
  * result again in each later call. */
 #include "graph/size.h"
-#include "replay/result.h"
+#include "replay/recipe.h"
 #include "state/array.h"
-
-typedef struct Piece {
-    CxPieceKind kind;
-    int number; /* source or return */
-    int memo;   /* >= 0: made once, kept there */
-    CiKind value_kind;
-    PyObject *object; /* constant, type */
-    PyObject *names;  /* keys, field names */
-    Py_ssize_t nkids;
-    struct Piece **kids;
-    CiDtype dtype; /* views */
-    int rank;
-    int64_t *layout; /* sizes, strides, offset; sizes: an int that is a size */
-    int *numbers;    /* the same as numbers of the guards' table; -1: it is what layout says */
-    bool is_readonly, is_whole, varies;
-} Piece;
-
-struct CxResult {
-    CxState *state;
-    Piece *root;
-    Piece **pieces;
-    int npieces, cappieces, nmemos, nreturns;
-    CxShape *shapes; /* per result buffer, or NULL */
-};
 
 void
 cx_result_free(CxResult *r)
@@ -34,7 +10,7 @@ cx_result_free(CxResult *r)
     if (r == NULL)
         return;
     for (int k = 0; k < r->npieces; k++) {
-        Piece *p = r->pieces[k];
+        CxPiece *p = r->pieces[k];
         Py_XDECREF(p->object);
         Py_XDECREF(p->names);
         PyMem_Free(p->kids);
@@ -71,15 +47,14 @@ typedef struct Making {
     const char *why;
 } Making;
 
-static Piece *
-new_piece(Making *m, CxPieceKind kind)
+CxPiece *
+cx_piece_new(CxResult *r, CxPieceKind kind)
 {
-    CxResult *r = m->result;
-    Piece *p = PyMem_Calloc(1, sizeof *p);
+    CxPiece *p = PyMem_Calloc(1, sizeof *p);
 
     if (p != NULL && r->npieces == r->cappieces) {
         int capacity = r->cappieces ? 2 * r->cappieces : 8;
-        Piece **grown = PyMem_Realloc(r->pieces, sizeof *grown * (size_t)capacity);
+        CxPiece **grown = PyMem_Realloc(r->pieces, sizeof *grown * (size_t)capacity);
         if (grown == NULL) {
             PyMem_Free(p);
             p = NULL;
@@ -98,10 +73,10 @@ new_piece(Making *m, CxPieceKind kind)
     return p;
 }
 
-static Piece *
+static CxPiece *
 constant(Making *m, PyObject *object)
 {
-    Piece *p = new_piece(m, PIECE_const);
+    CxPiece *p = cx_piece_new(m->result, PIECE_const);
     if (p != NULL)
         p->object = Py_NewRef(object);
     return p;
@@ -118,7 +93,7 @@ is_of_data(const CiExpr *e)
 
 /* Expressions as constants and numbers of the table. 1: one of them data decide. */
 static int
-set_layout(Making *m, Piece *p, int count, const CiExpr *const *exprs)
+set_layout(Making *m, CxPiece *p, int count, const CiExpr *const *exprs)
 {
     p->layout = PyMem_Calloc((size_t)count + 1, sizeof *p->layout);
     p->numbers = PyMem_Malloc(sizeof *p->numbers * ((size_t)count + 1));
@@ -198,7 +173,7 @@ covers(const CxTraced *t)
 }
 
 static int
-set_view(Making *m, Piece *p, const CxTraced *t)
+set_view(Making *m, CxPiece *p, const CxTraced *t)
 {
     const CxView *v = t->view;
     const CiExpr *exprs[2 * CI_MAX_RANK + 1];
@@ -218,28 +193,28 @@ set_view(Making *m, Piece *p, const CxTraced *t)
 }
 
 /* An int that is a size. */
-static Piece *
+static CxPiece *
 size_piece(Making *m, const CiExpr *e)
 {
-    Piece *p = new_piece(m, PIECE_size);
+    CxPiece *p = cx_piece_new(m->result, PIECE_size);
     return p != NULL && set_layout(m, p, 1, &e) == 0 ? p : NULL;
 }
 
-static Piece *
+static CxPiece *
 traced_piece(Making *m, const CxTraced *t)
 {
     const CxStorage *s = t->storage;
     bool is_view = t->view != NULL;
-    Piece *p = NULL;
+    CxPiece *p = NULL;
 
     if (!is_view && s->expr != NULL && !is_of_data(s->expr))
         return size_piece(m, s->expr);
     if (s->position >= 0) {
-        p = new_piece(m, is_view ? PIECE_view_return : PIECE_return);
+        p = cx_piece_new(m->result, is_view ? PIECE_view_return : PIECE_return);
         if (p != NULL)
             p->number = s->position;
     } else if (s->source >= 0) {
-        p = new_piece(m, is_view ? PIECE_view_source : PIECE_source);
+        p = cx_piece_new(m->result, is_view ? PIECE_view_source : PIECE_source);
         if (p != NULL)
             p->number = s->source;
     } else if (!is_view && s->value != NULL &&
@@ -255,14 +230,14 @@ traced_piece(Making *m, const CxTraced *t)
     return p;
 }
 
-static Piece *piece(Making *m, PyObject *o, int depth);
+static CxPiece *piece(Making *m, PyObject *o, int depth);
 
-static Piece *
+static CxPiece *
 container_piece(Making *m, PyObject *o, int depth)
 {
     PyObject *names = NULL, *parts = NULL;
     CxPieceKind kind;
-    Piece *p = NULL;
+    CxPiece *p = NULL;
 
     parts = cx_container_parts(o, &kind, &names);
     if (parts == NULL) {
@@ -270,7 +245,7 @@ container_piece(Making *m, PyObject *o, int depth)
             p = PyArray_Check(o) ? (m->why = "an array that Python made", NULL) : constant(m, o);
         return p;
     }
-    p = new_piece(m, kind);
+    p = cx_piece_new(m->result, kind);
     if (p == NULL)
         goto fail;
     p->object = Py_NewRef(Py_TYPE(o));
@@ -292,11 +267,11 @@ fail:
     return NULL;
 }
 
-static Piece *
+static CxPiece *
 piece(Making *m, PyObject *o, int depth)
 {
     PyObject *key = PyLong_FromVoidPtr(o), *known = NULL, *number = NULL;
-    Piece *p = NULL;
+    CxPiece *p = NULL;
 
     if (key == NULL)
         return NULL;
@@ -305,7 +280,7 @@ piece(Making *m, PyObject *o, int depth)
         goto done;
     }
     if (m->reached != NULL && (known = PyDict_GetItemWithError(m->reached, key)) != NULL) {
-        p = new_piece(m, PIECE_source);
+        p = cx_piece_new(m->result, PIECE_source);
         if (p != NULL)
             p->number = (int)PyLong_AsLong(known);
         goto done;
@@ -329,6 +304,22 @@ done:
     return p;
 }
 
+int
+cx_result_open_shapes(CxResult *r, const CxProgram *program)
+{
+    r->shapes = PyMem_Calloc((size_t)program->nbuffers + 1, sizeof *r->shapes);
+    if (r->shapes == NULL)
+        PyErr_NoMemory();
+    return r->shapes == NULL ? -1 : 0;
+}
+
+void
+cx_piece_shapes(CxResult *r, const CxProgram *program, const CxPiece *p)
+{
+    r->shapes[program->returns[p->number].layout.result_buffer] =
+        (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
+}
+
 /* A buffer that one view alone shows is made in the view's shape: a fold with its axes kept is no
  * view of another array. */
 static int
@@ -339,17 +330,19 @@ reshape_buffers(CxResult *r, const CxProgram *program)
     if (program == NULL || program->nbuffers == 0)
         return 0;
     users = PyMem_Calloc((size_t)program->nreturns + 1, sizeof *users);
-    r->shapes = PyMem_Calloc((size_t)program->nbuffers + 1, sizeof *r->shapes);
-    if (users == NULL || r->shapes == NULL) {
-        PyMem_Free(users);
+    if (users == NULL) {
         PyErr_NoMemory();
+        return -1;
+    }
+    if (cx_result_open_shapes(r, program) < 0) {
+        PyMem_Free(users);
         return -1;
     }
     for (int k = 0; k < r->npieces; k++)
         if (r->pieces[k]->kind == PIECE_return || r->pieces[k]->kind == PIECE_view_return)
             users[r->pieces[k]->number]++;
     for (int k = 0; k < r->npieces; k++) {
-        Piece *p = r->pieces[k];
+        CxPiece *p = r->pieces[k];
         if (p->kind != PIECE_view_return || users[p->number] != 1 ||
             program->returns[p->number].is_shared)
             continue;
@@ -360,8 +353,7 @@ reshape_buffers(CxResult *r, const CxProgram *program)
                 j != p->number && program->returns[j].layout.result_buffer == back->result_buffer;
         if (is_shared || program->is_scalar[back->result_buffer] || !p->is_whole)
             continue;
-        r->shapes[back->result_buffer] =
-            (CxShape){true, p->rank, p->layout, p->varies ? p->numbers : NULL};
+        cx_piece_shapes(r, program, p);
         p->kind = PIECE_return;
         p->value_kind = CI_KIND_array;
     }
@@ -407,7 +399,7 @@ static const char *const PIECE_NAMES[] = {
 
 /* What a piece is made of, by numbers: other pieces, or its layout (#3: of the guards' table). */
 static PyObject *
-parts_text(const CxResult *r, const Piece *p)
+parts_text(const CxResult *r, const CxPiece *p)
 {
     PyObject *text = PyUnicode_FromString("");
     int count = p->kind == PIECE_size ? 1 : p->layout != NULL ? 2 * p->rank + 1 : 0;
@@ -425,7 +417,7 @@ parts_text(const CxResult *r, const Piece *p)
 
 /* A constant that is a number or a text says what it is, any other object of which class. */
 static PyObject *
-object_text(const Piece *p)
+object_text(const CxPiece *p)
 {
     PyObject *o = p->object;
 
@@ -442,7 +434,7 @@ object_text(const Piece *p)
 static PyObject *
 piece_text(const CxResult *r, int at)
 {
-    const Piece *p = r->pieces[at];
+    const CxPiece *p = r->pieces[at];
     PyObject *object = object_text(p), *parts = object ? parts_text(r, p) : NULL, *text = NULL;
 
     if (parts != NULL)
@@ -495,7 +487,7 @@ is_new_and_empty(PyArrayObject *base)
 }
 
 static PyObject *
-make_view(Replay *r, const Piece *p, PyObject *base)
+make_view(Replay *r, const CxPiece *p, PyObject *base)
 {
     int64_t room[2 * CI_MAX_RANK + 1];
 
@@ -509,10 +501,10 @@ make_view(Replay *r, const Piece *p, PyObject *base)
                          p->is_readonly);
 }
 
-static PyObject *make(Replay *r, const Piece *p);
+static PyObject *make(Replay *r, const CxPiece *p);
 
 static PyObject *
-make_new(Replay *r, const Piece *p)
+make_new(Replay *r, const CxPiece *p)
 {
     PyObject *base = NULL, *small[8], **parts = small, *result = NULL;
 
@@ -550,7 +542,7 @@ make_new(Replay *r, const Piece *p)
 }
 
 static PyObject *
-make(Replay *r, const Piece *p)
+make(Replay *r, const CxPiece *p)
 {
     if (p->memo < 0)
         return make_new(r, p);

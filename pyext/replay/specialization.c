@@ -1,5 +1,5 @@
 /* A Specialization: guards, a program and the recipe of the result; what a compiled function
- * replays without Python. Also the end of a trace, which makes one. */
+ * replays without Python. */
 #include "replay/specialization.h"
 #include "graph/methods.h"
 #include "graph/size.h"
@@ -29,10 +29,9 @@ set_trials(CxSpecialization *s, CxTrial trial)
         s->trials[k] = trial;
 }
 
-/* Takes guards, result and inputs over, made or not. */
-static PyObject *
-specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
-                   int ninputs, CxInput *inputs)
+PyObject *
+cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResult *result,
+                      int ninputs, CxInput *inputs, unsigned diagnosed)
 {
     PyTypeObject *type = (PyTypeObject *)state->specialization_type;
     CxSpecialization *s = (CxSpecialization *)type->tp_alloc(type, 0);
@@ -49,6 +48,7 @@ specialization_new(CxState *state, CxProgram *program, CxGuards *guards, CxResul
     s->result = result;
     s->inputs = inputs;
     s->ninputs = ninputs;
+    s->diagnosed = diagnosed;
     set_trials(s, cx_trial_of(program));
     return (PyObject *)s;
 }
@@ -291,131 +291,6 @@ cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *wher
     cx_guards_set_words(s->guards, names, where);
 }
 
-/* ---- the end of a trace ---- */
-
-/* A symbol is known by its number in the table from here on. */
-static int
-take_input(const CxTracer *t, CxGuards *guards, int number, CxInput *input)
-{
-    *input = t->ran[number];
-    if (input->symbol >= 0) {
-        input->symbol = cx_guards_number(guards, t->env->sources[input->symbol].symbol);
-        return input->symbol < 0 ? -1 : 0;
-    }
-    if (input->source >= 0 && input->source < cx_guards_count(guards))
-        return 0;
-    PyErr_Format(PyExc_ValueError, "input %d has source %d, and %d sources were given", number,
-                 input->source, cx_guards_count(guards));
-    return -1;
-}
-
-/* Takes the inputs of the latest run; NULL with an exception. */
-static CxInput *
-inputs_of(const CxTracer *t, CxGuards *guards, int count)
-{
-    CxInput *inputs = PyMem_Calloc((size_t)count + 1, sizeof *inputs);
-
-    if (inputs == NULL)
-        PyErr_NoMemory();
-    for (int k = 0; inputs != NULL && k < count; k++)
-        if (take_input(t, guards, k, &inputs[k]) < 0) {
-            PyMem_Free(inputs);
-            return NULL;
-        }
-    return inputs;
-}
-
-/* A text instead says why the result cannot be made again. */
-static PyObject *
-make_specialization(CxTracer *t, bool has_program, PyObject *sources, PyObject *checks,
-                    PyObject *result, PyObject *reached)
-{
-    CxProgram *program = has_program ? (CxProgram *)t->program : NULL;
-    const char *why = NULL;
-    int ninputs = has_program ? t->nran : 0;
-    CxGuards *guards = cx_guards_new(t, sources, checks);
-
-    if (guards == NULL)
-        return NULL;
-    CxResult *recipe = cx_result_new(t, result, reached, program, guards, &why);
-    if (recipe == NULL) {
-        cx_guards_free(guards);
-        return PyErr_Occurred() ? NULL : PyUnicode_FromString(why);
-    }
-    CxInput *inputs = inputs_of(t, guards, ninputs);
-    if (inputs == NULL) {
-        cx_result_free(recipe);
-        cx_guards_free(guards);
-        return NULL;
-    }
-    PyObject *spec = specialization_new(t->state, program, guards, recipe, ninputs, inputs);
-    if (spec != NULL) /* of this call's flags the caller of finish asks NumPy */
-        ((CxSpecialization *)spec)->diagnosed = t->float_flags;
-    return spec;
-}
-
-/* A check of the one program failed, for which CheckFailed is set: later calls may pass it. The
- * exception takes the specialization along. */
-static void
-keep_for_others(CxTracer *t, PyObject *sources, PyObject *checks, PyObject *result,
-                PyObject *reached)
-{
-    PyObject *error = cx_take_exception(), *spec = NULL;
-
-    cx_symbols_reveal(t);
-    if (error != NULL)
-        spec = make_specialization(t, true, sources, checks, result, reached);
-    if (spec != NULL && !PyUnicode_Check(spec))
-        (void)PyObject_SetAttrString(error, "specialization", spec);
-    Py_XDECREF(spec);
-    PyErr_Clear();
-    cx_restore_exception(error);
-}
-
-PyObject *
-cx_method_finish(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"sources", "checks", "result", "reached", NULL};
-    CxTracer *t = (CxTracer *)self;
-    PyObject *sources = NULL, *checks = NULL, *result = NULL, *reached = Py_None, *real = NULL,
-             *spec = NULL, *pair = NULL;
-    CxStorage **wanted = NULL;
-    int nwanted = 0, before = t->flushes;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O|O:finish", names, &PyList_Type, &sources,
-                                     &PyList_Type, &checks, &result, &reached))
-        return NULL;
-    for (CxStorage *s = t->storages; s != NULL; s = s->next)
-        s->position = -1;
-    if (cx_result_collect(result, &wanted, &nwanted) < 0)
-        goto done;
-    /* When Python is needed anyway, what it holds on to must be real. */
-    if (cx_tracer_flush(t, wanted, nwanted, t->needs_python) < 0) {
-        if (!t->needs_python && before == 0 && t->flushes == 1 &&
-            PyErr_ExceptionMatches(cx_exception(t->state, "CheckFailed")))
-            keep_for_others(t, sources, checks, result, reached == Py_None ? NULL : reached);
-        goto done;
-    }
-    cx_symbols_reveal(t);
-    real = cx_result_materialise(result);
-    if (real == NULL)
-        goto done;
-    bool can_replay = !t->needs_python && before == 0;
-    spec = can_replay ? make_specialization(t, t->flushes > 0, sources, checks, result,
-                                            reached == Py_None ? NULL : reached)
-                      : Py_NewRef(Py_None);
-    if (spec == NULL)
-        goto done;
-    cx_tracer_end(t);
-    pair = PyTuple_Pack(2, real, spec);
-done:
-    PyMem_Free(wanted);
-    Py_XDECREF(real);
-    Py_XDECREF(spec);
-    return pair;
-}
-
 /* ---- the type ---- */
 
 static int
@@ -486,6 +361,14 @@ get_recipe(PyObject *self, void *closure)
 {
     (void)closure;
     return cx_result_texts(((CxSpecialization *)self)->result);
+}
+
+static PyObject *
+get_saved(PyObject *self, void *closure)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return cx_saved_parts(s->program, s->guards, s->result, s->ninputs, s->inputs);
 }
 
 static PyObject *
@@ -566,6 +449,10 @@ static PyGetSetDef spec_getset[] = {
     {"is_inexact", get_is_inexact, NULL, "Whether its results may have other bits than NumPy's.",
      NULL},
     {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
+     NULL},
+    {"saved", get_saved, NULL,
+     "What Tracer.recall makes it of again: sources, checks, inputs, pieces, graph. None: it is for "
+     "this process alone.",
      NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

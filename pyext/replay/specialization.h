@@ -9,6 +9,11 @@
 extern PyType_Spec cx_specialization_spec, cx_function_spec;
 
 typedef struct CxSpecialization CxSpecialization;
+/* Takes guards, result and inputs over, made or not. diagnosed: floating-point flags that NumPy has
+ * been asked about. */
+PyObject *cx_specialization_new(CxState *state, CxProgram *program, CxGuards *guards,
+                                CxResult *result, int ninputs, CxInput *inputs,
+                                unsigned diagnosed);
 /* Runs it on bound arguments. NULL without an exception when a guard fails, and when a check of the
  * program does: then no argument has been changed, and the function itself answers. */
 /* UNUSUAL: it would fit if the sizes were usual ones. NUMPYS: it fits, and has not been run: see
@@ -26,6 +31,11 @@ PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, 
                                  CxOutcome *outcome);
 PyObject *cx_specialization_why(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs);
 void cx_specialization_set_words(CxSpecialization *spec, PyObject *names, PyObject *where);
+
+/* saved.c: what Tracer.recall makes one of again, in a later process: a tuple; None where only
+ * this process knows what is in it. */
+PyObject *cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
+                         int ninputs, const CxInput *inputs);
 
 /* plain.c: whether the function itself answers a call, by keys that key_of in job.py made of
  * others. -1 with an exception. */

@@ -205,6 +205,51 @@ module_sha256(PyObject *module, PyObject *data)
     return PyUnicode_FromString(text);
 }
 
+/* read_call(key): the text kept under a key, or None. */
+static PyObject *
+module_read_call(PyObject *module, PyObject *key)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *text = PyUnicode_AsUTF8(key);
+    void *data = NULL;
+    size_t size = 0;
+
+    if (text == NULL)
+        return NULL;
+    if (state->runtime.cache == NULL ||
+        !ci_cache_read_call(state->runtime.cache, text, &data, &size))
+        Py_RETURN_NONE;
+    PyObject *made = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "strict");
+    free(data);
+    return made;
+}
+
+static PyObject *
+module_has_call(PyObject *module, PyObject *key)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *text = PyUnicode_AsUTF8(key);
+
+    if (text == NULL)
+        return NULL;
+    return PyBool_FromLong(state->runtime.cache != NULL &&
+                           ci_cache_has_call(state->runtime.cache, text));
+}
+
+static PyObject *
+module_write_call(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    const char *key = NULL, *text = NULL;
+    Py_ssize_t size = 0;
+
+    if (!PyArg_ParseTuple(args, "ss#:write_call", &key, &text, &size))
+        return NULL;
+    if (state->runtime.cache != NULL)
+        ci_cache_write_call(state->runtime.cache, key, text, (size_t)size);
+    Py_RETURN_NONE;
+}
+
 static PyObject *
 module_cache_directory(PyObject *module, PyObject *unused)
 {
@@ -316,6 +361,9 @@ static PyMethodDef module_methods[] = {
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
+    {"read_call", module_read_call, METH_O, NULL},
+    {"has_call", module_has_call, METH_O, NULL},
+    {"write_call", module_write_call, METH_VARARGS, NULL},
     {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
@@ -328,6 +376,7 @@ static PyMethodDef module_methods[] = {
     {"check_pattern", cx_check_pattern, METH_VARARGS, NULL},
     {"run_program", cx_run_program, METH_VARARGS, NULL},
     {"recompile", cx_recompile, METH_VARARGS, NULL},
+    {"graph_inputs", cx_graph_inputs, METH_O, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},

@@ -29,14 +29,7 @@ from ._core import (
 )
 from .compile import compile, disable, reset, set_stance, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
-from .control import cond, fori_loop, scan, while_loop
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
-from .errors import (
-    AccuracyError,
-    BackendCompilerFailed,
-    ConstraintViolation,
-    RecompileLimitExceeded,
-)
 from .job import is_compiling
 from .notices import CacheWarning, CinductorWarning
 
@@ -55,8 +48,15 @@ if TYPE_CHECKING:
         synchronize,
     )
     from .bisecting import Finding as Finding
+    from .control import cond, fori_loop, scan, while_loop
     from .covered import Coverage as Coverage
     from .custom_ops import CustomOp as CustomOp
+    from .errors import (
+        AccuracyError,
+        BackendCompilerFailed,
+        ConstraintViolation,
+        RecompileLimitExceeded,
+    )
     from .exporting import Program as Program
     from .graphs import Graph as Graph
     from .graphs import Node as Node
@@ -435,6 +435,10 @@ PLACES = {
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
         "arrays.streams",
     ),
+    **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
+    **dict.fromkeys(
+        "AccuracyError BackendCompilerFailed ConstraintViolation RecompileLimitExceeded".split(), "errors"
+    ),
 }
 
 
@@ -442,7 +446,8 @@ def __getattr__(name: str) -> Any:
     if name in PLACES:
         from importlib import import_module
 
-        return getattr(import_module(f"cinductor.{PLACES[name]}"), name)
+        found = globals()[name] = getattr(import_module(f"cinductor.{PLACES[name]}"), name)
+        return found
     if name == "ops":
         from importlib import import_module
 

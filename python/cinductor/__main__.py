@@ -1,4 +1,4 @@
-"""The command line: python -m cinductor doctor | explain | bench | cache."""
+"""The command line: python -m cinductor doctor | explain | bench | run | cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from . import cache, compile, explain
+from . import cache, compile, explain, rerun
+from ._core import Error
 from .doctor import report
 
 EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__.
@@ -96,6 +97,18 @@ def bench(given: argparse.Namespace) -> None:
     print(f"{theirs / ours:.2f} times as fast; results are {'the same bits' if same else 'NOT the same bits'}")
 
 
+def run_graph(given: argparse.Namespace) -> None:
+    try:
+        with open(given.file, encoding="utf-8") as file:
+            text = file.read()
+        lines = rerun.run(text, given.backend, given.runs, given.seed)
+    except OSError as error:
+        raise Wrong(f"{given.file}: {error.strerror}") from None
+    except (Error, SyntaxError, ValueError, IndexError, TypeError) as error:
+        raise Wrong(f"{given.file}: {error}") from None
+    print("\n".join(lines))
+
+
 def keep(given: argparse.Namespace) -> None:
     if given.what == "clear":
         print(f"{cache.clear()} kernels removed")
@@ -129,6 +142,11 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument("--save", default="", metavar="PATH", help="a web page, or .json, or .txt with all of it")
         else:
             made.add_argument("--seconds", type=float, default=1.0, help="for each of the two")
+    made = command("run", run_graph, "runs a graph's text, as a trace has it, on inputs that are made up")
+    made.add_argument("file", metavar="FILE")
+    made.add_argument("--backend", default="", help="c or interp; by itself the best that is there")
+    made.add_argument("--runs", type=int, default=5, help="of which the quickest is told")
+    made.add_argument("--seed", type=int, default=0, help="of the inputs")
     made = command("cache", keep, "the disk cache of kernels")
     made.add_argument("what", choices=("info", "clear"))
     return whole

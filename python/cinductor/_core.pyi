@@ -408,6 +408,18 @@ class Tracer:
     def as_scalar(self, x: Traced) -> Traced: ...
     def as_signed(self, x: Traced) -> Traced | None: ...
     def as_unsigned(self, x: Traced) -> Traced | None: ...
+    def recall(
+        self,
+        sources: list[Any],
+        checks: list[Any],
+        inputs: list[Any],
+        pieces: list[Any],
+        graph: str | None,
+        relations: list[Any],
+        bound: tuple[Any, ...],
+    ) -> Specialization | None:
+        """The specialisation whose `saved` this is, where its guards hold for bound arguments; else None,
+        and nothing is compiled; the tracer has been told of the symbols. Raises ValueError for what `saved` never gives."""
     # may be set; a flush or finish that fails to compile leaves the graph pending, so that
     # another backend can be tried
     backend: str
@@ -511,6 +523,10 @@ class Specialization:
     program: Program
     guards: list[str]  # in the user's words
     recipe: list[str]  # how the result is made, a line for each piece
+    # What Tracer.recall makes it of again in a later process: sources, checks, inputs, pieces of the
+    # result, the graph as a text, symbols (what `Tracer.symbol` takes), what was decided of them. None:
+    # only this process can.
+    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any]] | None
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's
@@ -590,6 +606,12 @@ def cache_info() -> Any: ...
 def cache_clear() -> int: ...
 def ufuncs() -> list[np.ufunc]: ...  # those that are ops
 def sha256(data: bytes) -> str: ...  # in hexadecimal
+def graph_inputs(text: str) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:
+    """Kind ("array", "scalar", "python"), dtype, shape and strides in elements of each input of a graph's
+    text; sizes that vary as in the call that was captured."""
+def read_call(key: str) -> str | None: ...  # what was kept under a key of the disk cache
+def has_call(key: str) -> bool: ...
+def write_call(key: str, text: str) -> None: ...
 def cache_directory() -> str: ...  # "" without a cache
 def set_cache_directory(path: str | None) -> None: ...
 @final

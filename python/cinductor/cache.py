@@ -5,29 +5,17 @@
 from __future__ import annotations
 
 import os
-from typing import TypedDict
+from typing import TYPE_CHECKING
 
 from . import _core
 
-
-class Info(TypedDict):
-    """What `info` tells. directory: "" where there is none; hits, misses, stores, rejected (damaged
-    entries): of this process; serves_alone: without a compiler, too.
-    """
-
-    directory: str
-    entries: int
-    bytes: int
-    serves_alone: bool
-    hits: int
-    misses: int
-    stores: int
-    rejected: int
+if TYPE_CHECKING:
+    from .counted import CacheInfo
 
 
-def info() -> Info:
+def info() -> CacheInfo:
     """Where the cache is and what it holds."""
-    found: Info = _core.cache_info()
+    found: CacheInfo = _core.cache_info()
     return found
 
 

@@ -7,47 +7,26 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _core
+from . import _core, saved
 from .config import OPTIONS, Mode, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
-from .machine import Device, split
 from .notices import warn
 from .signature import signature_of
+
+if TYPE_CHECKING:
+    from .counted import Stats
+    from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-class Counters(TypedDict):
-    """What `stats` counts."""
-
-    calls: int
-    captures: int
-    recompiles: int
-    specializations: int
-    pieces: int
-    eager: int
-
-
-class FunctionStats(Counters):
-    """Of the functions of one name."""
-
-    reasons: list[str]
-    numpy: list[str]
-
-
-class Stats(Counters):
-    """Of all functions, and by name."""
-
-    functions: dict[str, FunctionStats]
 
 
 @overload
@@ -112,6 +91,8 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
+        from .machine import split
+
         device, index = split(device)
         options = {**(options or {}), "device_index": index} if index else options
     check_backend(backend, device)
@@ -205,9 +186,9 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable; is_users: somebody has asked for it, and counts its
     calls.
     """
-    from .capture import session as session  # now, so that the first call does not wait for it
-
     job = Job(fn, settings)
+    if not saved.is_there(job):
+        from .capture import session as session  # now, so that the first call does not wait for it
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

@@ -9,11 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
+from .instance import Record
 from .notices import warn
 
 Mode = Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
@@ -24,17 +25,18 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
 LARGEST = 2**63 - 1
-FLOAT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf", re.I)
+FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
-class Option(NamedTuple):
+class Option(Record):
     """One option: `type` is bool, int, float, text, levels or passes (names with commas between) or choices
     (`name=number` with commas between); `allowed` has
     the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
     its default.
     """
 
+    __slots__ = ("name", "type", "default", "allowed", "environment", "doc")
     name: str
     type: str
     default: Any
@@ -43,9 +45,10 @@ class Option(NamedTuple):
     doc: str
 
 
-class Threshold(NamedTuple):
+class Threshold(Record):
     """One threshold of the compiler: its value on processors and on cards. None changes a bit of a result."""
 
+    __slots__ = ("name", "cpu", "gpu", "doc")
     name: str
     cpu: int
     gpu: int
@@ -61,6 +64,14 @@ OWN = (
         "0..",
         "CINDUCTOR_CAPTURE_LIMIT",
         "Seconds of its own work that a capture may take, beside what the traced work itself takes, before NumPy goes on with the call.",
+    ),
+    Option(
+        "saved_calls",
+        "bool",
+        True,
+        "",
+        "CINDUCTOR_SAVED_CALLS",
+        "Keep what captures give in the disk cache, so that a later process need not capture the same calls.",
     ),
     Option(
         "progress",
@@ -167,13 +178,17 @@ def from_environment(option: Option) -> Any:
         value = text.lower() in TRUE
     elif option.type == "int" and text.strip().lstrip("+-").isdecimal():
         value = int(text)
-    elif option.type == "float" and FLOAT.fullmatch(text.strip()):
+    elif option.type == "float" and is_float(text.strip()):
         value = float(text)
     try:
         return checked(option.name, value)
     except (TypeError, ValueError) as error:
         warn(f"the environment variable {option.environment} has no effect: {error}")
         return option.default
+
+
+def is_float(text: str) -> bool:
+    return re.fullmatch(FLOAT, text, re.IGNORECASE) is not None
 
 
 class Config:

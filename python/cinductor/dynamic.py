@@ -17,13 +17,11 @@ import functools
 import os
 import re
 import weakref
-import zlib
 from typing import Any
 
 import numpy as np
 
 from . import _core
-from .errors import ConstraintViolation
 from .instance import is_a
 from .signals import Replan, Signal
 from .user import wrong
@@ -118,6 +116,13 @@ def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
     ValueError naming the line.
     """
     mark(x, dim, Mark("unbacked"))
+
+
+def may_be_marked(values: tuple[Any, ...]) -> bool:
+    """Whether a size of an argument, or of what an argument holds, was marked."""
+    if not _marks:
+        return False
+    return any(marks_of(v) if type(v) is np.ndarray else is_a(v, tuple | list | dict) for v in values)
 
 
 def any_unbacked(values: tuple[Any, ...]) -> bool:
@@ -278,6 +283,8 @@ class Symbols:
         if mark is not None and mark.kind != "static":
             words = f"{words}.shape[{place[1]}]"
             if size < mark.low or (mark.high is not None and size > mark.high):
+                from .errors import ConstraintViolation
+
                 raise ConstraintViolation(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
         if mark is not None or self.dynamic is False or size == 1:
@@ -348,6 +355,8 @@ class Symbols:
 
     def are_data(self, value: bytes, words: str) -> bool:
         """Whether a bytes object is data, as an array is: it has differed."""
+        import zlib
+
         place = (f"bytes {words}", None)
         self.profile.meet(self.record, place, zlib.crc32(value))
         return self.dynamic is not False and (self.dynamic is True or place in self.profile.dynamic)
@@ -388,10 +397,12 @@ class Symbols:
         self.made.append((name, size, place))
         return name
 
-    def denied(self, error: UnbackedForced) -> ValueError:
+    def denied(self, error: UnbackedForced) -> Exception:
         """What the user is told of a demand."""
         name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
+        from .errors import ConstraintViolation
+
         return ConstraintViolation(
             f"{self.marked[name]} was marked unbacked, but {where} needs its value, for {who}"
         )
@@ -409,6 +420,8 @@ class Symbols:
                 if is_one and re.search(rf"\b{name}\b", left + " " + right):
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
                     told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
+                    from .errors import ConstraintViolation
+
                     raise ConstraintViolation(
                         f"{words} was marked dynamic, but {where} is right only where {told}"
                     )

@@ -9,12 +9,12 @@ and exceptions of the package are folded away.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ._core import Error, RecompileError
-from .instance import is_a
+from .instance import Record, is_a
 
 
 class RecompileLimitExceeded(RecompileError):
@@ -48,9 +48,10 @@ class AccuracyError(Error, AssertionError):
     __module__ = "cinductor"
 
 
-class ErrorRow(NamedTuple):
+class ErrorRow(Record):
     """When a class is raised, and what can be done about it."""
 
+    __slots__ = ("when", "advice")
     when: str
     advice: str
 

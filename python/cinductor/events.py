@@ -7,17 +7,19 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from .config import config
+from .instance import Record
 from .notices import warn
 
 
-class CaptureEvent(NamedTuple):
+class CaptureEvent(Record):
     """A call that has been captured, or that capture has left to NumPy. began, ended: nanoseconds of
     time.perf_counter_ns. recompiles: the guard that the call failed, where this is not the first capture.
     """
 
+    __slots__ = ("job", "began", "ended", "recompiles")
     job: Any
     began: int
     ended: int
@@ -37,6 +39,11 @@ class Listener:
 listeners: list[Listener] = []
 # Asked for by the environment, and not yet there.
 _awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE", "CINDUCTOR_PROVENANCE") if os.environ.get(name)]
+
+
+def is_awaited() -> bool:
+    """Whether somebody wants to hear of captures, or will when the first one begins."""
+    return bool(listeners or _awaited)
 
 
 def begin(job: Any) -> int:

@@ -7,6 +7,22 @@ from typing import Any
 from ._core import Traced
 
 
+class Record:
+    """Values under names, in order. A named tuple would be made by code that Python compiles in each
+    process, and importing the package has to be quick.
+    """
+
+    __slots__: tuple[str, ...] = ()
+
+    def __init__(self, *values: Any) -> None:
+        for name, value in zip(self.__slots__, values, strict=True):
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({values})"
+
+
 def is_a(value: Any, classes: Any) -> bool:
     """isinstance by the object's own class: its `__class__`, which may be code of the user's, is not
     asked for; a traced value has that of what it stands for.

@@ -9,24 +9,23 @@ itself runs instead.
 from __future__ import annotations
 
 import sys
-import threading
+from _thread import _local  # threading itself takes a millisecond to import
 from typing import Any
 
 import numpy as np
 
-from . import _core, events, float_warnings, notices
+from . import _core, events, notices, saved
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OPTIONS, OWN, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
-from .errors import RecompileLimitExceeded, complete, fold
 from .instance import is_a
 from .signature import signature_of
 from .turn import Turn
 from .user import PACKAGE
 
-_capturing = threading.local()
+_capturing = _local()
 
 
 def is_compiling() -> bool:
@@ -43,6 +42,7 @@ class Job:
         self.names, self.kinds, _ = signature_of(fn)
         self.profile = Profile()
         self.captures = self.misses = self.eager = 0
+        self.recalled: set[str] = set()  # saved calls that have become specialisations
         self.is_at_limit = False  # compiled once more for any sizes
         self.leaves_open = True  # conditions on sizes are the program's
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
@@ -139,6 +139,8 @@ class Job:
 
     def leave(self, error: Any, bound: tuple[Any, ...]) -> None:
         """An exception goes to the caller: one of the package's own says all that helps."""
+        from .errors import complete, fold
+
         hide_our_frames(error)
         fold(error)
         if is_a(error, Error):
@@ -177,6 +179,8 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
+            if why is None and not self.captures and saved.recall(self, compiled, bound):
+                return _core.MISSING  # the call looks again
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)
         finally:
@@ -267,6 +271,8 @@ class Job:
             "recompile_limit keeps more"
         )
         if on_limit == "error":
+            from .errors import RecompileLimitExceeded
+
             raise RecompileLimitExceeded(text)
         again = on_limit == "dynamic" and self.settings["dynamic"] is None and not is_accumulated
         if again and not self.is_at_limit:
@@ -332,6 +338,8 @@ class Job:
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """A run of a program that writes to its arguments has raised floating-point flags."""
+        from . import float_warnings
+
         if float_warnings.is_looked_at(flags):
             float_warnings.give(specialization.program, flags)
 

@@ -10,11 +10,12 @@ those of others.
 from __future__ import annotations
 
 import sys
-import threading
 import types
 import warnings
-from typing import Any, NamedTuple
+from _thread import _local  # threading itself takes a millisecond to import
+from typing import Any
 
+from .instance import Record
 from .user import frame
 
 
@@ -32,9 +33,10 @@ class CacheWarning(CinductorWarning):
     __module__ = "cinductor"
 
 
-class Notice(NamedTuple):
+class Notice(Record):
     """A warning and the user's line that it is given at."""
 
+    __slots__ = ("text", "file", "line", "where", "may_be_recorded", "category")
     text: str
     file: str
     line: int
@@ -43,7 +45,7 @@ class Notice(NamedTuple):
     category: type[CinductorWarning]
 
 
-class Waiting(threading.local):
+class Waiting(_local):
     """Per thread: the calls at work, one within the other, and what waits for their end."""
 
     def __init__(self) -> None:
@@ -110,17 +112,16 @@ def filters() -> list[Any]:
 
 def give(notice: Notice) -> None:
     """The warning, where no filter for all warnings makes it an exception."""
-    text, file, line, where, may_be_recorded, own = notice
-    if is_forbidden(notice) or (is_recorded() and not may_be_recorded):
+    if is_forbidden(notice) or (is_recorded() and not notice.may_be_recorded):
         log(notice)
         return
     warnings.warn_explicit(
-        text,
-        own,
-        filename=file,
-        lineno=line,
-        module=where.get("__name__"),
-        registry=where.setdefault("__warningregistry__", {}),
+        notice.text,
+        notice.category,
+        filename=notice.file,
+        lineno=notice.line,
+        module=notice.where.get("__name__"),
+        registry=notice.where.setdefault("__warningregistry__", {}),
     )
 
 

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 from html import escape
+from typing import Any
 
-from . import events
+from . import events, rerun
 from .notices import warn
 from .report.explanation import Explanation
 from .report.page import LEVELS
 from .report.style import SHEET
 
 FILES = {"wrapper": "wrapper.py", "source": "source.c"}
+
+
+SCRIPT = """\
+\"\"\"Runs the graph of this folder on inputs that are made up: python run.py [--backend interp]\"\"\"
+
+import os
+import sys
+
+from cinductor.__main__ import main
+
+graph = os.path.join(os.path.dirname(os.path.abspath(__file__)), "graph.txt")
+sys.exit(main(["run", graph, *sys.argv[1:]]))
+"""
 
 
 class Trace(events.Listener):
@@ -39,6 +54,8 @@ class Trace(events.Listener):
         texts["guards.txt"] = "\n".join(report.guards)
         texts["breaks.txt"] = "\n".join(map(repr, report.breaks))
         texts["report.txt"], texts["report.json"] = report.full(), report.json()
+        texts["run.py"] = SCRIPT if texts["graph.txt"] else ""
+        texts |= of_c(event.job.last, texts["graph.txt"])
         for name, text in texts.items():
             if text:
                 write_text(os.path.join(folder, name), text + "\n")
@@ -72,6 +89,19 @@ class Trace(events.Listener):
             f"<table><tr><th>capture</th><th>files</th></tr>{''.join(rows)}</table></div></body></html>\n"
         )
         write_text(os.path.join(self.folder, "index.html"), page)
+
+
+def of_c(outcome: Any, graph: str) -> dict[str, str]:
+    """The program as C that needs no Python, and a main for it, where there is such a form."""
+    specialization = None if outcome is None else outcome.specialization
+    program = None if specialization is None else specialization.program
+    if program is None or program.backend != "cpu:c":
+        return {}
+    text = program.text("c")
+    if text.startswith("#error "):
+        return {}
+    results = len(json.loads(program.text("json"))["results"])
+    return {"program.c": text, "main.c": rerun.main_of(graph, text, results)}
 
 
 def write_text(path: str, text: str) -> None:

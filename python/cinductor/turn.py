@@ -8,8 +8,8 @@ than `MOST_WAIT`: then the function itself answers them.
 from __future__ import annotations
 
 import os
-import threading
 import time
+from _thread import RLock  # threading itself takes a millisecond to import
 from typing import Any
 
 MOST_WAIT = 2.0  # seconds, in each capture
@@ -24,7 +24,7 @@ class Turn:
     __slots__ = ("lock", "process", "tracer", "is_overdue")
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = RLock()
         self.process = os.getpid()
         self.tracer: Any = None  # of the capture at work
         self.is_overdue = False  # nobody waits for it any more

@@ -12,6 +12,42 @@
 
 static const CiLoc NOWHERE = {.file = ""};
 
+/* ---- bodies ---- */
+
+typedef struct Linked {
+    int nbinds, nargs;
+} Linked;
+
+/* An element whose place is the sum of so many that data give. */
+static void
+body_link(CiContext *ctx, void *arg)
+{
+    Linked *linked = arg;
+    CiSym *sym = ci_sym_new(ctx);
+    CiBody body = {.ops = CI_NEW_ARRAY(ctx, CiScalar, linked->nbinds + 1)};
+    CiScalar load = {.op = CI_OP_load};
+    const CiExpr *sum = ci_expr_const(sym, 0);
+    for (; body.nops < linked->nbinds; body.nops++) {
+        const char *name = ci_format(ctx, "b%d", body.nops);
+        const CiExpr *symbol = ci_expr_symbol(sym, name, CI_SYMBOL_size, 0, 9);
+        body.ops[body.nops] = (CiScalar){.op = CI_OP_bind, .index = symbol};
+        sum = ci_expr_add(sym, sum, symbol);
+    }
+    ci_body_link(ctx, &body, &load, sum);
+    linked->nargs = load.nargs;
+}
+
+TEST(an_index_depends_on_as_many_others_as_there_is_room_for)
+{
+    CiContext *own = ci_context_open();
+    Linked most = {.nbinds = CI_MAX_OPERANDS}, more = {.nbinds = CI_MAX_OPERANDS + 1};
+    CHECK(ci_protect(own, body_link, &most) == CI_OK);
+    CHECK_INT(most.nargs, CI_MAX_OPERANDS);
+    CHECK(ci_protect(own, body_link, &more) == CI_ERR_LOWERING);
+    CHECK_TEXT(ci_context_message(own), "an index depends on more than 4 others");
+    ci_context_close(own);
+}
+
 /* ---- dtypes ---- */
 
 TEST(halves_round_trip)

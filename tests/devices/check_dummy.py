@@ -215,6 +215,16 @@ def test_copies_to_the_host_that_do_not_wait():
         a.start_copy()
 
 
+def test_a_notebook_shows_an_array(monkeypatch):
+    html = cinductor.to_device(np.arange(6.0).reshape(2, 3), "dummy:1")._repr_html_()
+    for text in ("2×3", "float64", "dummy:1", "48 B", "[[0., 1., 2.],\n [3., 4., 5.]]"):
+        assert text in html
+    assert "0-d" in cinductor.to_device(np.array(7.5), "dummy")._repr_html_()
+    monkeypatch.setattr("cinductor.report.card.MOST_COPIED", 16)
+    html = cinductor.to_device(np.arange(6.0), "dummy")._repr_html_()
+    assert "<pre>" not in html and "more than 16 B" in html
+
+
 def test_an_index_out_of_range_is_raised_there():
     compiled = cinductor.compile(lambda x, k: x[k] * 2)
     x = cinductor.to_device(np.arange(5.0), "dummy")

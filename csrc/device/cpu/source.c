@@ -15,6 +15,7 @@ typedef struct Source {
     CiMap *known; /* text of a kernel -> the kernel: same.c */
     CiCpuUnit *unit;
     CiText functions;
+    const char *function; /* whose name symbols get; NULL: they get none */
 } Source;
 
 static const CiSpelling cpu_spelling = {.function = "static inline __attribute__((always_inline))",
@@ -65,6 +66,38 @@ partial_bytes(const Source *s, const CiKernel *kernel)
     return bytes * (kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1);
 }
 
+/* Letters, digits and single underscores: what follows the last dot of a qualified name. */
+static const char *
+word_of(CiContext *ctx, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    char *word = ci_format(ctx, "%.40s", dot && dot[1] ? dot + 1 : name);
+    size_t length = 0;
+    for (const char *c = word; *c; c++) {
+        bool is_kept = (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z');
+        if (is_kept || (length > 0 && word[length - 1] != '_'))
+            word[length++] = is_kept ? *c : '_';
+    }
+    while (length > 0 && word[length - 1] == '_')
+        length--;
+    word[length] = 0;
+    return length > 0 && (*word < '0' || *word > '9') ? word : "kernel";
+}
+
+/* A second symbol of each function of a kernel, which tools show: of two at one place, perf takes the longer. */
+static void
+add_symbols(Source *s, const CiKernel *kernel)
+{
+    int line = kernel->nlocs > 0 ? kernel->locs[0].line : 0;
+    for (int k = 0; s->function && k < s->procs->nprocs; k++) {
+        const CiProc *proc = s->procs->procs[k];
+        if (proc->kernel == kernel)
+            ci_text_add(&s->functions,
+                        "\nextern __typeof__(%s) %s_%d_%s __attribute__((alias(\"%s\")));\n",
+                        proc->name, s->function, line, proc->name, proc->name);
+    }
+}
+
 /* None where a kernel before it has the same functions. */
 static void
 add_kernel(Source *s, const CiKernel *kernel)
@@ -85,6 +118,7 @@ add_kernel(Source *s, const CiKernel *kernel)
             return;
     }
     ci_text_add(&s->functions, "%s", own.data);
+    add_symbols(s, kernel);
 }
 
 static void
@@ -163,6 +197,8 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
                 .functions = ci_text_new(ctx)};
     s.printer->base = s.base;
     s.printer->sym = kernels->loops->sym;
+    if (options && options->symbols)
+        s.function = word_of(ctx, kernels->loops->name);
     add_kernels(&s, kernels);
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "

@@ -135,6 +135,12 @@ class Array(_core.DeviceArray):
     def __str__(self) -> str:
         return str(self.numpy())
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: where it lies, what it is, and its values where they are not too many."""
+        from ..report.card import card_of_array
+
+        return card_of_array(self)
+
     def __format__(self, spec: str) -> str:
         return format(self.item() if self.ndim == 0 else str(self), spec)
 
@@ -159,13 +165,14 @@ class Array(_core.DeviceArray):
         if is_basic(key):
             whole = key if type(key) is tuple else (key,)
             return Array(self._handle[whole if Ellipsis in map(identity, whole) else (*whole, ...)])
-        return run(operator.getitem, self, key)
+        found: Array = run(operator.getitem, self, key)
+        return found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if type(value) is Array and np.may_share_memory(self._handle, value._handle):
             if is_basic(key) and is_same_view(self[key], value):
                 return  # what `x[k] += 1` stores back
-            value = value.copy()
+            value = compiled_method("copy")(value)
         run(operator.setitem, self, key, value)
 
     # --- other packages ---
@@ -215,7 +222,7 @@ class HostCopy:
 
     def __init__(self, array: Array) -> None:
         self._started = _core.device_start_copy(array._handle)
-        self._array = array if self._started else array.numpy()
+        self._array: Any = array if self._started else array.numpy()
 
     def numpy(self) -> np.ndarray:
         """The array, when it is there; the same one each time. Raises DeviceError for what went wrong."""
@@ -224,7 +231,8 @@ class HostCopy:
             event.synchronize()
             self._array = np.ndarray(like.shape, like.dtype, data, offset, like.strides)
             self._started = None
-        return self._array
+        found: np.ndarray = self._array
+        return found
 
 
 def identity(item: Any) -> Any:
@@ -381,7 +389,8 @@ def to_device(x: Any, device: Any = None) -> Array:
     name, index = split(device)
     if is_a(x, Array):
         if _core.device_of(x._handle) == (name, index):
-            return x
+            found: Array = x
+            return found
         x = x.numpy()
     return Array(_core.device_array(np.asarray(x), f"{name}:{index}"))
 

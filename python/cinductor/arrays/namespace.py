@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, from_dlpack, run, to_device
+from .array import Array, compiled_method, from_dlpack, run, to_device
 
 CREATE = frozenset("arange empty eye full linspace ones zeros".split())  # of no array
 
@@ -21,7 +21,7 @@ class Namespace:
 
     def asarray(self, x: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
         array = x if type(x) is Array else to_device(np.asarray(x, dtype), device or self._device)
-        cast = array if dtype is None or array.dtype == dtype else array.astype(dtype)
+        cast = array if dtype is None or array.dtype == dtype else compiled_method("astype")(array, dtype)
         return run(np.copy, cast) if copy and cast is x else cast
 
     def from_dlpack(self, x: Any) -> Array:

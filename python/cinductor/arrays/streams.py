@@ -65,7 +65,7 @@ class Stream:
 
     def wait(self, other: Event | Stream) -> None:
         """What the stream is given from now on waits for an event, or for what another stream has now."""
-        event = other.record() if type(other) is Stream else other
+        event = other.record() if isinstance(other, Stream) else other
         self._stream.wait(event._event)
 
     def synchronize(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics
+from .. import _core, float_warnings, heuristics, saved
 from ..budget import Race, is_little, is_worth_pieces, likeness
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
@@ -439,6 +439,7 @@ def keep(
     outcome.specialization = specialization
     if specialization is not None:
         job.keep(compiled, specialization, bound)
+        saved.save(job, bound, specialization, {} if stage.symbols is None else stage.symbols.record)
     else:
         job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a compiled function: a short card."""
+"""What a notebook shows of a compiled function, and of an array on a device: short cards."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from .explanation import place_of
+from .page import size_text
 from .reasons import reason_of
 from .style import STYLE
+
+MOST_COPIED = 1 << 24  # bytes of an array that are copied to be shown
 
 
 def card(compiled: Any) -> str:
@@ -22,7 +27,6 @@ def card(compiled: Any) -> str:
         (0 if job.plan is None else len(job.plan.pieces), "pieces between breaks"),
         (job.eager + compiled.failed_checks + compiled.plain_calls, "answered by NumPy"),
     ]
-    items = "".join(f"<li><b>{count}</b><span>{name}</span></li>" for count, name in facts)
     notes = [f"specialisation {k}: {job.made.get(id(s), '')}" for k, s in enumerate(compiled.specializations, 1)]
     breaks = [] if job.last is None else [(b.line, b.reason) for b in job.last.breaks]
     notes += [f"line {number}: {reason}. {reason_of(reason).hint}" for number, reason in dict.fromkeys(breaks)]
@@ -33,6 +37,26 @@ def card(compiled: Any) -> str:
     where = f'<span class="soft"><code>{escape(os.path.basename(file))}:{line}</code></span>' if file else ""
     return (
         f'<div class="cinductor"><style>{STYLE}</style><p><b>{escape(job.name)}</b>, compiled by cinductor {where}</p>'
-        f'<ul class="facts">{items}</ul><ul class="plain">{rows}</ul>'
+        f'{list_of(facts)}<ul class="plain">{rows}</ul>'
         f'<p class="soft">cinductor.explain({escape(job.name)}, …) shows what it becomes</p></div>'
     )
+
+
+def list_of(facts: list[tuple[Any, str]]) -> str:
+    """Values, each over what it is."""
+    items = "".join(f"<li><b>{escape(str(value))}</b><span>{name}</span></li>" for value, name in facts)
+    return f'<ul class="facts">{items}</ul>'
+
+
+def card_of_array(array: Any) -> str:
+    """Where it lies and what it is, and its values as NumPy prints them."""
+    facts = [
+        ("×".join(map(str, array.shape)) or "0-d", "shape"),
+        (array.dtype, "dtype"),
+        (array.device, "device"),
+        (size_text(array.nbytes), "memory"),
+    ]
+    values = f'<p class="soft">more than {size_text(MOST_COPIED)}: its values are not copied to be shown</p>'
+    if array.nbytes <= MOST_COPIED:
+        values = f"<pre>{escape(np.array2string(array.numpy(), separator=', ', threshold=200))}</pre>"
+    return f'<div class="cinductor"><style>{STYLE}</style><p><b>Array</b></p>{list_of(facts)}{values}</div>'

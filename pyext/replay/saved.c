@@ -1,0 +1,187 @@
+/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a call,
+ * what its program takes, the pieces of its result, and its graph as a text. Python writes these down
+ * and finds them again (saved.py). Library calls but products, and programs of devices, stay in their
+ * process. */
+#include "replay/recipe.h"
+#include "replay/specialization.h"
+
+#include "graph/graph.h"
+#include "graph/methods.h"
+
+typedef struct Print {
+    CiGraph *graph;
+    const char *text;
+    PyObject *made;
+} Print;
+
+static void
+body_print(CiContext *ctx, void *arg)
+{
+    Print *p = arg;
+    CiText text = ci_text_new(ctx);
+    ci_graph_print(&text, p->graph);
+    p->made = PyUnicode_FromString(text.data);
+}
+
+static void
+body_print_again(CiContext *ctx, void *arg)
+{
+    Print *p = arg;
+    p->graph = ci_graph_parse(ctx, p->text);
+    body_print(ctx, p);
+}
+
+/* The graph's text, which says all that it is; NULL without an exception where it does not. */
+static PyObject *
+graph_text(const CxProgram *program)
+{
+    Print first = {.graph = program->graph}, second = {0};
+    CiContext *ctx = ci_context_open();
+
+    if (ctx == NULL)
+        return PyErr_NoMemory();
+    if (cx_protect(program->state, ctx, body_print, &first) == 0 && first.made != NULL) {
+        second.text = PyUnicode_AsUTF8(first.made);
+        if (second.text == NULL || cx_protect(program->state, ctx, body_print_again, &second) < 0 ||
+            second.made == NULL || PyUnicode_Compare(first.made, second.made) != 0)
+            Py_CLEAR(first.made);
+    }
+    Py_XDECREF(second.made);
+    ci_context_close(ctx);
+    PyErr_Clear();
+    return first.made;
+}
+
+static bool
+is_portable(const CxProgram *p)
+{
+    return p == NULL || (cx_are_products(p->graph->body, NULL) && p->wrapper == NULL &&
+                         p->why_host == NULL && strcmp(p->backend->device->name, "cpu") == 0);
+}
+
+/* None where the input is no symbol. */
+static PyObject *
+symbol_text(const CxGuards *guards, const CxInput *input)
+{
+    return input->symbol < 0 ? Py_NewRef(Py_None) : cx_guards_text_of(guards, input->symbol);
+}
+
+static PyObject *
+input_parts(const CxGuards *guards, int count, const CxInput *inputs)
+{
+    PyObject *list = PyList_New(count);
+
+    for (int k = 0; list != NULL && k < count; k++) {
+        PyObject *symbol = symbol_text(guards, &inputs[k]);
+        PyObject *one = symbol ? Py_BuildValue("(iiiN)", inputs[k].source, (int)inputs[k].kind,
+                                               (int)inputs[k].dtype, symbol)
+                               : NULL;
+        if (one == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, k, one);
+    }
+    return list;
+}
+
+bool
+cx_piece_has_object(CxPieceKind kind)
+{
+    return kind == PIECE_const || kind >= PIECE_tuple;
+}
+
+static PyObject *
+piece_kids(const CxResult *r, const CxPiece *p)
+{
+    PyObject *kids = PyTuple_New(p->nkids);
+
+    for (Py_ssize_t k = 0; kids != NULL && k < p->nkids; k++) {
+        int at = 0;
+        while (at < r->npieces && r->pieces[at] != p->kids[k])
+            at++;
+        PyObject *number = PyLong_FromLong(at);
+        if (number == NULL)
+            Py_CLEAR(kids);
+        else
+            PyTuple_SET_ITEM(kids, k, number);
+    }
+    return kids;
+}
+
+int
+cx_piece_layout_count(const CxPiece *p)
+{
+    return p->kind == PIECE_size ? 1 : 2 * p->rank + 1;
+}
+
+/* A number, or the text of what varies. */
+static PyObject *
+layout_part(const CxGuards *guards, const CxPiece *p, Py_ssize_t k)
+{
+    bool varies = p->varies && p->numbers[k] >= 0;
+    return varies ? cx_guards_text_of(guards, p->numbers[k]) : PyLong_FromLongLong(p->layout[k]);
+}
+
+static PyObject *
+piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
+{
+    PyObject *kids = piece_kids(r, p), *layout = PyTuple_New(p->layout ? cx_piece_layout_count(p) : 0),
+             *made = NULL;
+
+    for (Py_ssize_t k = 0; layout != NULL && k < PyTuple_GET_SIZE(layout); k++) {
+        PyObject *part = layout_part(guards, p, k);
+        if (part == NULL)
+            Py_CLEAR(layout);
+        else
+            PyTuple_SET_ITEM(layout, k, part);
+    }
+    if (kids != NULL && layout != NULL)
+        made = Py_BuildValue("(iiiiOOOiiOii)", (int)p->kind, p->number, p->memo, (int)p->value_kind,
+                             p->object ? p->object : Py_None, p->names ? p->names : Py_None, kids,
+                             (int)p->dtype, p->rank, layout, p->is_readonly, p->is_whole);
+    Py_XDECREF(kids);
+    Py_XDECREF(layout);
+    return made;
+}
+
+/* NULL without an exception: it has no text. */
+static PyObject *
+result_parts(const CxGuards *guards, const CxResult *r)
+{
+    PyObject *list = PyList_New(0);
+
+    for (int k = 0; list != NULL && k < r->npieces; k++) {
+        PyObject *one = piece_parts(guards, r, r->pieces[k]);
+        if (one == NULL || PyList_Append(list, one) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+PyObject *
+cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
+               int ninputs, const CxInput *inputs)
+{
+    PyObject *made = NULL, *text = NULL, *pieces = NULL, *list = NULL, *symbols = NULL,
+             *relations = NULL;
+
+    if (!is_portable(program) || result->root != result->pieces[0])
+        Py_RETURN_NONE;
+    text = program != NULL ? graph_text(program) : Py_NewRef(Py_None);
+    pieces = text ? result_parts(guards, result) : NULL;
+    list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
+    symbols = list ? cx_guards_symbols(guards) : NULL;
+    relations = symbols ? cx_guards_relations(guards) : NULL;
+    if (relations != NULL) {
+        PyObject *given = cx_guards_given(guards);
+        made = PyTuple_Pack(7, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
+                            text, symbols, relations);
+    }
+    Py_XDECREF(symbols);
+    Py_XDECREF(relations);
+    Py_XDECREF(text);
+    Py_XDECREF(pieces);
+    Py_XDECREF(list);
+    return made != NULL || PyErr_Occurred() ? made : Py_NewRef(Py_None);
+}

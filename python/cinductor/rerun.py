@@ -1,0 +1,106 @@
+"""Graphs of a trace, run alone: with inputs made up, by any backend; and a main for the program's C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _core
+
+MOST_SHOWN = 6  # elements of a result
+
+
+def graphs_of(text: str) -> list[str]:
+    """The graphs in a text."""
+    found: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("graph "):
+            found.append("")
+        if found:
+            found[-1] += line
+    return found
+
+
+def inputs_of(graph: str, seed: int) -> list[Any]:
+    """Arrays and numbers that the graph takes: floats from 0.5 to 1.5, ints and bools of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for kind, dtype, shape, strides in _core.graph_inputs(graph):
+        reach = [(n - 1) * step if n else 0 for n, step in zip(shape, strides, strict=True)]
+        room = 1 + sum(map(abs, reach))
+        values = rng.random(room) + 0.5 if dtype.kind in "fc" else rng.integers(0, 2, room)
+        memory = np.asarray(values).astype(dtype)
+        first = -sum(step for step in reach if step < 0)
+        steps = [step * dtype.itemsize for step in strides]
+        array = np.lib.stride_tricks.as_strided(memory[first:], shape, steps)
+        made.append(array.item() if kind == "python" else array)
+    return made
+
+
+def run(text: str, backend: str = "", runs: int = 5, seed: int = 0) -> list[str]:
+    """Runs each graph in a text on inputs that are made up, and tells of its results, a line for each.
+
+    backend: of the CPU, as in `compile`. Raises ValueError where there is no graph, and what the graph
+    raises.
+    """
+    graphs = graphs_of(text)
+    if not graphs:
+        raise ValueError("no line begins with 'graph '")
+    lines = []
+    for graph in graphs:
+        inputs = inputs_of(graph, seed)
+        results, program, seconds = _core.compile_text(graph, inputs, options={}, backend=backend, runs=max(runs, 1))
+        lines.append(f"{graph.split('(')[0]}: {len(inputs)} inputs, {program.backend}, {1e6 * seconds:.1f} µs")
+        lines += [f"  result {k}: {described(result)}" for k, result in enumerate(results)]
+    return lines
+
+
+def described(value: Any) -> str:
+    """A result: dtype, shape, and its first elements."""
+    array = np.asarray(value)
+    shown = ", ".join(map(repr, array.ravel()[:MOST_SHOWN].tolist()))
+    more = ", ..." if array.size > MOST_SHOWN else ""
+    return f"{array.dtype} {array.shape}: {shown}{more}"
+
+
+C_TYPES = {"f": "float", "d": "double"}
+
+
+def main_of(graph: str, program: str, results: int) -> str:
+    """A C file with a main that calls the program of program.c, on memory that is filled as the inputs'
+    dtypes allow, and prints the first bytes of each result. program: its text, which begins with the
+    command that compiles it.
+    """
+    command = program.partition("\n")[0].replace(" -shared -nostdlib", "")
+    lines = [
+        command.replace("FILE.c", "main.c").replace("FILE.so", "main"),
+        '#include "program.c"',
+        "int printf(const char *format, ...);",
+        "void *calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size);",
+        "int main(void)",
+        "{",
+    ]
+    inputs = _core.graph_inputs(graph)
+    lines.append(f"    ci_array in[{len(inputs) + 1}] = {{{{0}}}}, out[{results + 1}] = {{{{0}}}};")
+    for k, (_, dtype, shape, strides) in enumerate(inputs):
+        reach = [(n - 1) * step if n else 0 for n, step in zip(shape, strides, strict=True)]
+        room = 1 + sum(map(abs, reach))
+        lines.append(f"    in[{k}].data = calloc({room}, {max(dtype.itemsize, 8)});")
+        lines.append(f"    in[{k}].offset = {-sum(step for step in reach if step < 0)};")
+        if dtype.char in C_TYPES:
+            lines.append(f"    for (int k = 0; k < {room}; k++)")
+            lines.append(f"        (({C_TYPES[dtype.char]} *)in[{k}].data)[k] = 0.5 + k % 7 / 8.0;")
+        for name, values in (("sizes", shape), ("strides", strides)):
+            lines += [f"    in[{k}].{name}[{axis}] = {value};" for axis, value in enumerate(values)]
+    lines += [
+        '    const char *reason = "";',
+        "    int32_t status = call(in, out, &reason);",
+        '    printf("status %d %s\\n", (int)status, reason);',
+        f"    for (int k = 0; k < {results} && status == 0; k++)",
+        '        printf("result %d: size %lld, first eight bytes %016llx\\n", k, (long long)out[k].sizes[0],',
+        "               out[k].data ? *(unsigned long long *)out[k].data : 0);",
+        "    return status;",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
