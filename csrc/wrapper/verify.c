@@ -111,7 +111,7 @@ check_launch(Verify *verify, const CiKernel *kernel)
 static void
 check_extern(Verify *verify, const CiExternItem *ext)
 {
-    for (int k = 0; k < ext->noperands; k++) {
+    for (int k = 0; k <= ext->noperands; k++) {
         check_expr(verify, ext->offsets[k]);
         for (int axis = 0; axis < ext->ranks[k]; axis++) {
             check_expr(verify, ext->sizes[k][axis]);
