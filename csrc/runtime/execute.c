@@ -496,6 +496,7 @@ run_watched(Frame *frame)
         if (!status)
             status = ci_watch_after(&watching, own);
     }
+    frame->call->peak = watching.peak;
     return status;
 }
 
