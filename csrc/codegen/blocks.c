@@ -538,18 +538,6 @@ drop(void *arg, CiStmt *stmt)
     ci_build_move(&s->r.b, stmt);
 }
 
-static bool
-has_scratch(const CiStmt *stmt)
-{
-    return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
-}
-
-bool
-ci_domain_has_scratch(const CiDomain *domain)
-{
-    return ci_stmts_have(&domain->body, has_scratch);
-}
-
 /* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
 static bool
 is_part(const CiStmt *stmt)

@@ -172,3 +172,17 @@ ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const
     outside->last->number = apart > 1 ? apart : 0;
     return outside;
 }
+
+/* ---- shared memory ---- */
+
+static bool
+has_scratch(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch;
+}
+
+bool
+ci_domain_has_scratch(const CiDomain *domain)
+{
+    return ci_stmts_have(&domain->body, has_scratch);
+}

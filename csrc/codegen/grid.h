@@ -22,7 +22,7 @@ bool ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes);
 void ci_domain_decode(CiBuild *b, const CiDomain *domain, const CiExpr *number, int lanes,
                       const CiExpr **to);
 void ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int lanes);
-/* blocks.c: a point has memory that the threads of a block share. */
+/* A point has memory that the threads of a block share. */
 bool ci_domain_has_scratch(const CiDomain *domain);
 /* So few rounds of the threads, and so well known how many, that they are written one by one. */
 bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int threads);

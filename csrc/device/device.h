@@ -102,6 +102,7 @@ typedef struct CiLaunch {
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
+    bool is_on_pool; /* not on the thread of the call: nobody may be asked whether to go on */
 } CiLaunch;
 
 typedef struct CiExecutable CiExecutable;

@@ -86,6 +86,9 @@ typedef struct CiExtern {
     /* Returns 0, or CI_ERR_PYTHON when the callee holds an exception of its own. Takes what locks
      * it needs. */
     int32_t (*call)(void *data, const CiExternCall *call);
+    /* The same without any lock, from any thread, which is left with the float flags that it raises;
+     * false, with nothing done, where that cannot be. NULL: it never can. */
+    bool (*call_anywhere)(void *data, const CiExternCall *call);
     void *data;
     void (*retain)(void *data);
     void (*release)(void *data);

@@ -377,6 +377,7 @@ parse_region(CiLoopParser *p, const CiTarget *target, CiKernel *kernel)
     region->kind = CI_ITEM_for;
     if (ci_lexer_accept(lex, "loop")) {
         region->var = ci_loop_parse_variable(p, &region->extent);
+        region->is_parallel = ci_lexer_accept(lex, "parallel");
     } else {
         region->kind = ci_lexer_accept(lex, "while") ? CI_ITEM_while : CI_ITEM_if;
         if (region->kind == CI_ITEM_if)
@@ -420,7 +421,7 @@ parse_kernel(CiLoopParser *p, const CiTarget *target)
         kernel->ext = ci_loop_parse_extern(p);
         kernel->ext->device = kernel->device;
         ci_lexer_expect(lex, "->");
-        kernel->ext->result = ci_loop_find_buffer(p);
+        ci_extern_set_result(p->loops->sym, kernel->ext, ci_loop_find_buffer(p));
         kernel->ext->loc = ci_form_parse_loc(lex);
     } else if (ci_loop_is_check(p)) {
         kernel->check = ci_loop_parse_check(p).check;

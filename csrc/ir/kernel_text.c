@@ -286,6 +286,7 @@ print_region(CiText *out, const CiKernel *kernel)
     if (region->var) {
         ci_text_add(out, "loop %s<", region->var->name);
         ci_expr_print(out, region->extent, CI_STYLE_text);
+        ci_text_add(out, region->is_parallel ? " parallel" : "");
     } else {
         ci_text_add(out, "%s %s", region->kind == CI_ITEM_while ? "while" : "if",
                     region->condition->name);

@@ -68,6 +68,64 @@ ci_loops_add_nest(CiLoops *loops, CiItems *items)
     return item.nest;
 }
 
+CiExternItem *
+ci_extern_new(CiContext *ctx, const CiExtern *ext, CiOp op, int capacity)
+{
+    CiExternItem *item = CI_NEW(ctx, CiExternItem);
+    item->ext = ext;
+    item->op = op;
+    item->operands = CI_NEW_ARRAY(ctx, CiBuffer *, capacity + 1);
+    item->offsets = CI_NEW_ARRAY(ctx, const CiExpr *, capacity + 1);
+    item->ranks = CI_NEW_ARRAY(ctx, int, capacity + 1);
+    item->sizes = CI_NEW_ARRAY(ctx, const CiExpr *const *, capacity + 1);
+    item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, capacity + 1);
+    return item;
+}
+
+static void
+set_view(CiExternItem *item, int k, const CiExpr *offset, int rank, const CiExpr *const *sizes,
+         const CiExpr *const *strides)
+{
+    item->offsets[k] = offset;
+    item->ranks[k] = rank;
+    item->sizes[k] = sizes;
+    item->strides[k] = strides;
+}
+
+void
+ci_extern_add_operand(CiExternItem *item, CiBuffer *buffer, const CiExpr *offset, int rank,
+                      const CiExpr *const *sizes, const CiExpr *const *strides)
+{
+    item->operands[item->noperands] = buffer;
+    set_view(item, item->noperands++, offset, rank, sizes, strides);
+}
+
+void
+ci_extern_set_part(CiExternItem *item, const CiExpr *offset, int rank,
+                   const CiExpr *const *sizes, const CiExpr *const *strides)
+{
+    set_view(item, item->noperands, offset, rank, sizes, strides);
+}
+
+void
+ci_extern_set_result(CiSym *sym, CiExternItem *item, CiBuffer *buffer)
+{
+    item->result = buffer;
+    if (!item->offsets[item->noperands])
+        ci_extern_set_part(item, ci_expr_const(sym, 0), buffer->rank, buffer->sizes,
+                           buffer->strides);
+}
+
+bool
+ci_extern_is_whole(const CiExternItem *item, int k)
+{
+    const CiBuffer *buffer = k < item->noperands ? item->operands[k] : item->result;
+    bool is_whole = item->ranks[k] == buffer->rank && ci_expr_equals_const(item->offsets[k], 0);
+    for (int d = 0; is_whole && d < buffer->rank; d++)
+        is_whole = item->sizes[k][d] == buffer->sizes[d] && item->strides[k][d] == buffer->strides[d];
+    return is_whole;
+}
+
 static bool
 is_same_op(const CiScalar *a, const CiScalar *b)
 {

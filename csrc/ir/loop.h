@@ -151,7 +151,8 @@ typedef struct CiNest {
 typedef struct CiExternItem {
     const CiExtern *ext;
     CiOp op;
-    CiBuffer **operands; /* dense views of buffers: see offsets, sizes, strides */
+    /* Views of buffers, of each operand and behind them of the result: see offsets, sizes, strides. */
+    CiBuffer **operands;
     const CiExpr **offsets;
     int *ranks;
     const CiExpr *const **sizes;
@@ -191,6 +192,7 @@ typedef struct CiRegion {
     CiItems body, other;
     CiBuffer **swaps;     /* two for each swap, in order */
     int nswaps, capswaps; /* buffers in swaps: twice the number of swaps */
+    bool is_parallel;     /* for: trips need nothing of each other, and may run at the same time */
 } CiRegion;
 
 /* What the host reads between nests, and the program fails over. `u0 = symbol buf3 in [0, s0)`: the
@@ -258,6 +260,16 @@ CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);
 CiBuffer *ci_loops_add_buffer(CiLoops *loops, CiBufferKind kind, CiDtype dtype, int rank,
                               const CiExpr *const *sizes, const CiExpr *const *strides);
 CiNest *ci_loops_add_nest(CiLoops *loops, CiItems *items);
+/* A call without operands yet; and its result, all of that buffer. */
+CiExternItem *ci_extern_new(CiContext *ctx, const CiExtern *ext, CiOp op, int capacity);
+void ci_extern_add_operand(CiExternItem *item, CiBuffer *buffer, const CiExpr *offset, int rank,
+                           const CiExpr *const *sizes, const CiExpr *const *strides);
+/* The part of its result that it fills; set_result: all of it, where no part has been set. */
+void ci_extern_set_part(CiExternItem *item, const CiExpr *offset, int rank,
+                        const CiExpr *const *sizes, const CiExpr *const *strides);
+void ci_extern_set_result(CiSym *sym, CiExternItem *item, CiBuffer *buffer);
+/* All of its buffer; k = noperands: of the result. */
+bool ci_extern_is_whole(const CiExternItem *item, int k);
 /* Appends an op to a body; the same op with the same operands is returned once (value numbering by
  * the caller's memo). */
 int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);

@@ -278,29 +278,36 @@ typedef struct View {
     const CiExpr *const *strides;
 } View;
 
+/* [+offset; sizes; strides] */
+static void
+parse_layout(CiLoopParser *p, View *view)
+{
+    CiLexer *lex = &p->lex;
+    int nstrides;
+    ci_lexer_expect(lex, "[");
+    ci_lexer_expect(lex, "+");
+    view->offset = ci_loop_parse_expr(p);
+    ci_lexer_expect(lex, ";");
+    view->sizes = ci_form_parse_exprs(p->loops->sym, lex, ";", &view->rank);
+    ci_lexer_expect(lex, ";");
+    view->strides = ci_form_parse_exprs(p->loops->sym, lex, "]", &nstrides);
+    ci_lexer_expect(lex, "]");
+    if (nstrides != view->rank)
+        ci_lexer_fail(lex, "%d strides for %d axes", nstrides, view->rank);
+}
+
 static View
 parse_view(CiLoopParser *p)
 {
-    CiLexer *lex = &p->lex;
     View view = {.buffer = ci_loop_find_buffer(p),
                  .is_whole = true,
                  .offset = ci_expr_const(p->loops->sym, 0)};
     view.rank = view.buffer->rank;
     view.sizes = view.buffer->sizes;
     view.strides = view.buffer->strides;
-    if (!ci_lexer_accept(lex, "["))
-        return view;
-    int nstrides;
-    view.is_whole = false;
-    ci_lexer_expect(lex, "+");
-    view.offset = ci_loop_parse_expr(p);
-    ci_lexer_expect(lex, ";");
-    view.sizes = ci_form_parse_exprs(p->loops->sym, lex, ";", &view.rank);
-    ci_lexer_expect(lex, ";");
-    view.strides = ci_form_parse_exprs(p->loops->sym, lex, "]", &nstrides);
-    ci_lexer_expect(lex, "]");
-    if (nstrides != view.rank)
-        ci_lexer_fail(lex, "%d strides for %d axes", nstrides, view.rank);
+    view.is_whole = !ci_lexer_is(&p->lex, "[");
+    if (!view.is_whole)
+        parse_layout(p, &view);
     return view;
 }
 
@@ -310,36 +317,27 @@ CiExternItem *
 ci_loop_parse_extern(CiLoopParser *p)
 {
     CiContext *ctx = p->lex.ctx;
-    CiExternItem *item = CI_NEW(ctx, CiExternItem);
     CiExtern *ext = CI_NEW(ctx, CiExtern);
-    View views[CI_MAX_RANK];
     ext->name = ci_form_parse_name(&p->lex);
     ext->key = "";
-    item->ext = ext;
-    item->op = ci_op_find(ext->name);
-    if (ci_op_kind(item->op) != CI_OPKIND_extern)
-        item->op = CI_OP_extern;
+    CiOp op = ci_op_find(ext->name);
+    bool is_known = ci_op_kind(op) == CI_OPKIND_extern;
+    CiExternItem *item = ci_extern_new(ctx, ext, is_known ? op : CI_OP_extern, CI_MAX_RANK);
     ci_lexer_expect(&p->lex, "(");
     while (!ci_lexer_accept(&p->lex, ")")) {
         if (item->noperands)
             ci_lexer_expect(&p->lex, ",");
         if (item->noperands == CI_MAX_RANK)
             ci_lexer_fail(&p->lex, "more than %d operands", CI_MAX_RANK);
-        views[item->noperands++] = parse_view(p);
+        View view = parse_view(p);
+        ci_extern_add_operand(item, view.buffer, view.offset, view.rank, view.sizes, view.strides);
     }
     if (ci_lexer_accept(&p->lex, "key"))
         ext->key = ci_form_parse_name(&p->lex);
-    item->operands = CI_NEW_ARRAY(ctx, CiBuffer *, item->noperands + 1);
-    item->offsets = CI_NEW_ARRAY(ctx, const CiExpr *, item->noperands + 1);
-    item->ranks = CI_NEW_ARRAY(ctx, int, item->noperands + 1);
-    item->sizes = CI_NEW_ARRAY(ctx, const CiExpr *const *, item->noperands + 1);
-    item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, item->noperands + 1);
-    for (int k = 0; k < item->noperands; k++) {
-        item->operands[k] = views[k].buffer;
-        item->offsets[k] = views[k].offset;
-        item->ranks[k] = views[k].rank;
-        item->sizes[k] = views[k].sizes;
-        item->strides[k] = views[k].strides;
+    if (ci_lexer_accept(&p->lex, "into")) {
+        View view = {0};
+        parse_layout(p, &view);
+        ci_extern_set_part(item, view.offset, view.rank, view.sizes, view.strides);
     }
     item->loc = ci_form_parse_loc(&p->lex);
     return item;
@@ -410,7 +408,7 @@ parse_store(CiLoopParser *p, CiItems *items)
     mark_written(buffer);
     if (ci_lexer_accept(lex, "extern")) {
         CiItem item = {.kind = CI_ITEM_extern, .ext = ci_loop_parse_extern(p)};
-        item.ext->result = buffer;
+        ci_extern_set_result(p->loops->sym, item.ext, buffer);
         CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
         return;
     }
@@ -460,6 +458,7 @@ parse_region(CiLoopParser *p, CiItems *items)
     int outside = p->nscope;
     if (ci_lexer_accept(lex, "for")) {
         region->var = ci_loop_parse_variable(p, &region->extent);
+        region->is_parallel = ci_lexer_accept(lex, "parallel");
         parse_inner(p, region, &region->body);
     } else if (ci_lexer_accept(lex, "while")) {
         item.kind = CI_ITEM_while;

@@ -37,7 +37,7 @@ ci_loop_collect_nest(CiMap *symbols, const CiNest *nest)
 void
 ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext)
 {
-    for (int d = 0; d < ext->noperands; d++) {
+    for (int d = 0; d <= ext->noperands; d++) {
         ci_form_collect_symbols(symbols, ext->offsets[d]);
         collect_exprs(symbols, ext->ranks[d], ext->sizes[d]);
         collect_exprs(symbols, ext->ranks[d], ext->strides[d]);
@@ -349,16 +349,6 @@ print_view(CiText *out, const char *name, const CiExpr *offset, int rank,
     ci_text_add(out, "]");
 }
 
-static bool
-is_whole_operand(const CiExternItem *e, int k)
-{
-    const CiBuffer *buffer = e->operands[k];
-    bool is_whole = e->ranks[k] == buffer->rank && ci_expr_equals_const(e->offsets[k], 0);
-    for (int d = 0; is_whole && d < buffer->rank; d++)
-        is_whole = e->sizes[k][d] == buffer->sizes[d] && e->strides[k][d] == buffer->strides[d];
-    return is_whole;
-}
-
 void
 ci_loop_print_extern(CiText *out, const CiExternItem *e)
 {
@@ -369,7 +359,7 @@ ci_loop_print_extern(CiText *out, const CiExternItem *e)
     ci_text_add(out, "(");
     for (int k = 0; k < e->noperands; k++) {
         ci_text_add(out, k ? ", " : "");
-        if (is_whole_operand(e, k))
+        if (ci_extern_is_whole(e, k))
             ci_text_add(out, "%s", e->operands[k]->name);
         else
             print_view(out, e->operands[k]->name, e->offsets[k], e->ranks[k], e->sizes[k],
@@ -380,6 +370,9 @@ ci_loop_print_extern(CiText *out, const CiExternItem *e)
         ci_text_add(out, " key ");
         ci_form_print_string(out, e->ext->key);
     }
+    int n = e->noperands;
+    if (!ci_extern_is_whole(e, n))
+        print_view(out, " into ", e->offsets[n], e->ranks[n], e->sizes[n], e->strides[n]);
 }
 
 static void
@@ -441,7 +434,7 @@ print_region(Printer *p, const CiItem *item)
     if (item->kind == CI_ITEM_for) {
         ci_text_add(p->out, "for %s<", region->var->name);
         ci_expr_print(p->out, region->extent, CI_STYLE_text);
-        ci_text_add(p->out, " {\n");
+        ci_text_add(p->out, region->is_parallel ? " parallel {\n" : " {\n");
         print_inner(p, region, &region->body, "}");
     } else if (item->kind == CI_ITEM_while) {
         ci_text_add(p->out, "while {\n");

@@ -55,7 +55,8 @@ enum {
     low_bits_of_first = CI_FACT_low_bits_of_first,
     each_bit = CI_FACT_each_bit,
     memory = CI_FACT_memory,
-    effect = CI_FACT_effect
+    effect = CI_FACT_effect,
+    stacks = CI_FACT_stacks
 };
 
 static const int facts_of[CI_OP_COUNT + 1] = {

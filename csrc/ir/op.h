@@ -66,7 +66,8 @@ typedef enum CiOpFact {
     CI_FACT_low_bits_of_first = 1 << 5,
     CI_FACT_each_bit = 1 << 6,
     CI_FACT_memory = 1 << 7,
-    CI_FACT_effect = 1 << 8
+    CI_FACT_effect = 1 << 8,
+    CI_FACT_stacks = 1 << 9
 } CiOpFact;
 
 const char *ci_op_name(CiOp op);

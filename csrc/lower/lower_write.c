@@ -117,12 +117,7 @@ add_operand(CiLowering *low, CiExternItem *item, CiNode *node)
         for (int k = 0; k < node->rank; k++)
             strides[k] = home.strides[k];
     }
-    int n = item->noperands++;
-    item->operands[n] = home.buffer;
-    item->offsets[n] = offset;
-    item->ranks[n] = node->rank;
-    item->sizes[n] = node->sizes;
-    item->strides[n] = strides;
+    ci_extern_add_operand(item, home.buffer, offset, node->rank, node->sizes, strides);
 }
 
 /* What the host will do has no operand in an argument that is no dense run of bytes: such a one is
@@ -151,19 +146,12 @@ void
 ci_lowering_extern(CiLowering *low, CiNode *node)
 {
     CiContext *ctx = low->ctx;
-    CiExternItem *item = CI_NEW(ctx, CiExternItem);
-    item->ext = node->ext;
-    item->op = node->op;
+    CiExternItem *item = ci_extern_new(ctx, node->ext, node->op, node->nargs);
     item->loc = node->loc;
-    item->operands = CI_NEW_ARRAY(ctx, CiBuffer *, node->nargs + 1);
-    item->offsets = CI_NEW_ARRAY(ctx, const CiExpr *, node->nargs + 1);
-    item->ranks = CI_NEW_ARRAY(ctx, int, node->nargs + 1);
-    item->sizes = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
-    item->strides = CI_NEW_ARRAY(ctx, const CiExpr *const *, node->nargs + 1);
     for (int k = 0; k < node->nargs; k++)
         add_operand(low, item, node->args[k]);
     CiHome home = ci_lowering_make_home(low, node);
-    item->result = home.buffer;
+    ci_extern_set_result(low->sym, item, home.buffer);
     pack_operands(low, item, node);
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
     CI_PUSH(ctx, low->items->items, low->items->count, low->items->capacity, entry);

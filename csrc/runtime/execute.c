@@ -5,16 +5,22 @@
  * Float flags: those that kernels raise are collected in call->float_flags. They are cleared before
  * kernels run and read after; around a library call, which keeps its own books, they are read first
  * and cleared again. Flags of pool threads are the pool's to bring home to the calling thread. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/float_flags.h"
+#include "base/os.h"
+#include "host/pool.h"
 #include "runtime/watch.h"
 
 #define SMALL_POINTERS 96
 #define SMALL_VALUES 256
 #define SMALL_ROWS 24
 #define TURNS_PER_POLL 256
+#define CHUNKS_PER_THREAD 4
+#define POLL_NS 5000000
 
 typedef struct Frame {
     CiProgram *program;
@@ -27,6 +33,8 @@ typedef struct Frame {
     unsigned flags;
     unsigned turns;
     CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
+    bool in_batch;  /* calls of library functions leave their float flags, as kernels do */
+    bool is_shared; /* a thread of a batch: its call is a copy */
 } Frame;
 
 /* Of the device whose side it is; NULL: memory is the host's. */
@@ -92,6 +100,7 @@ launch_kernel(Frame *frame, int number)
     launch.scalars = frame->call->scalars;
     launch.max_threads = frame->call->max_threads;
     launch.stream = frame->queues[plan->device].stream;
+    launch.is_on_pool = frame->is_shared;
     CiFault *fault = &frame->call->fault;
     int32_t status =
         ci_executable_launch(program->devices[plan->device].executable, &launch, fault);
@@ -123,6 +132,11 @@ call_extern(Frame *frame, int number)
     const CiQueue *queue = queue_of(frame, plan->side);
     if (queue)
         return queue->backend->device->run_extern(queue, plan->op, &call);
+    if (frame->in_batch && plan->ext.call_anywhere &&
+        plan->ext.call_anywhere(plan->ext.data, &call))
+        return CI_OK;
+    if (frame->is_shared)
+        return CI_ERR_UNSUPPORTED; /* what asks for Python's lock is the caller's */
     frame->flags |= ci_float_flags_read();
     int32_t status = plan->ext.call(plan->ext.data, &call);
     ci_float_flags_clear();
@@ -212,6 +226,185 @@ run_region_step(Frame *frame, const CiStep **at)
     return goes_back ? poll_turn(frame) : CI_OK;
 }
 
+/* ---- tables of a frame ---- */
+
+typedef int32_t (*FrameBody)(Frame *frame, int64_t *table, void *arg);
+
+static int32_t
+with_large_tables(Frame *frame, FrameBody body, void *arg)
+{
+    const CiProgram *program = frame->program;
+    size_t nslots = (size_t)program->nslots, narguments = (size_t)program->max_arguments;
+    size_t nvalues = program->needs_table ? (size_t)program->values.count : 0;
+    size_t nrows = 2 * (size_t)program->max_rows;
+    void **slots = malloc(sizeof *slots * (nslots + narguments + 1));
+    int64_t *table = malloc(sizeof *table * (nvalues + 1));
+    const int64_t **rows = malloc(sizeof *rows * (nrows + 1));
+    int32_t status = CI_ERR_MEMORY;
+    if (slots && table && rows) {
+        frame->slots = slots;
+        frame->arguments = slots + nslots;
+        frame->rows = rows;
+        status = body(frame, table, arg);
+    }
+    free(slots);
+    free(table);
+    free((void *)rows);
+    return status;
+}
+
+static bool
+is_small(const CiProgram *program)
+{
+    return program->nslots + program->max_arguments <= SMALL_POINTERS &&
+           2 * program->max_rows <= SMALL_ROWS &&
+           (!program->needs_table || program->values.count <= SMALL_VALUES);
+}
+
+/* On the stack where they are small, else in memory of their own. */
+static int32_t
+with_tables(Frame *frame, FrameBody body, void *arg)
+{
+    if (!is_small(frame->program))
+        return with_large_tables(frame, body, arg);
+    void *pointers[SMALL_POINTERS];
+    int64_t table[SMALL_VALUES];
+    const int64_t *rows[SMALL_ROWS];
+    frame->slots = pointers;
+    frame->arguments = pointers + frame->program->nslots;
+    frame->rows = rows;
+    return body(frame, table, arg);
+}
+
+/* ---- batches ---- */
+
+/* A loop whose turns run at the same time, each thread with tables and memory of its own. */
+typedef struct Batch {
+    Frame *frame; /* of the call; stands still */
+    const CiStep *open;
+    int64_t turns, chunk_turns;
+    pthread_t caller;
+    int64_t last_poll; /* touched by the caller alone */
+    atomic_bool has_failed;
+} Batch;
+
+static int32_t run_step(Frame *frame, const CiStep **at);
+
+static int32_t
+run_turns(Frame *frame, const CiStep *open, int64_t first, int64_t last)
+{
+    const CiStep *next = frame->program->steps + open->target - 1;
+    int32_t status = CI_OK;
+    for (int64_t turn = first; turn < last && !status && turn_loop(frame, open, turn); turn++)
+        for (const CiStep *step = open + 1; step < next && !status; step++)
+            status = run_step(frame, &step);
+    return status;
+}
+
+static int32_t
+run_on_thread(Frame *frame, int64_t *table, void *arg)
+{
+    Batch *batch = ((void **)arg)[0];
+    const CiProgram *program = frame->program;
+    const Frame *outer = batch->frame;
+    int64_t first = *(const int64_t *)((void **)arg)[1] * batch->chunk_turns;
+    int64_t last = first + batch->chunk_turns;
+    memcpy(frame->slots, outer->slots, sizeof *frame->slots * (size_t)program->nslots);
+    memcpy(table, outer->values, sizeof *table * (size_t)program->values.count);
+    frame->values = frame->table = table;
+    int32_t status = run_turns(frame, batch->open, first, last < batch->turns ? last : batch->turns);
+    for (int i = program->ninputs; i < program->nslots && status; i++)
+        if (frame->slots[i] && !outer->slots[i])
+            give_slot(frame, i);
+    return status;
+}
+
+/* Only the caller may ask whether to go on. */
+static int32_t
+poll_batch(Batch *batch)
+{
+    const CiRuntime *runtime = batch->frame->queues[0].runtime;
+    if (!runtime->poll || !pthread_equal(pthread_self(), batch->caller))
+        return CI_OK;
+    int64_t now = ci_os_time_ns();
+    if (now - batch->last_poll < POLL_NS)
+        return CI_OK;
+    batch->last_poll = now;
+    return runtime->poll(runtime->poll_arg) ? CI_ERR_INTERRUPTED : CI_OK;
+}
+
+static int32_t
+run_chunk(void *arg, int64_t chunk)
+{
+    Batch *batch = arg;
+    CiCall call = *batch->frame->call;
+    Frame frame = *batch->frame;
+    frame.call = &call;
+    frame.is_shared = true;
+    call.max_threads = 1;
+    int32_t status = with_tables(&frame, run_on_thread, (void *[]){batch, &chunk});
+    status = status ? status : poll_batch(batch);
+    if (status && !atomic_exchange(&batch->has_failed, true)) {
+        batch->frame->call->fault = call.fault;
+        batch->frame->call->reason = call.reason;
+    }
+    return status;
+}
+
+static int
+threads_of(const Frame *frame)
+{
+    const CiPool *pool = frame->queues[0].runtime->pool;
+    int all = pool ? ci_pool_threads(pool) : 1, most = frame->call->max_threads;
+    return most > 0 && most < all ? most : all;
+}
+
+static int32_t
+run_at_once(Frame *frame, const CiStep *open, int64_t turns, int threads)
+{
+    Batch batch = {.frame = frame,
+                   .open = open,
+                   .turns = turns,
+                   .chunk_turns = turns / ((int64_t)threads * CHUNKS_PER_THREAD),
+                   .caller = pthread_self(),
+                   .last_poll = ci_os_time_ns()};
+    if (batch.chunk_turns < 1)
+        batch.chunk_turns = 1;
+    int64_t count = (turns + batch.chunk_turns - 1) / batch.chunk_turns;
+    return ci_pool_run(frame->queues[0].runtime->pool, count, threads, run_chunk, &batch);
+}
+
+static int32_t
+run_in_turn(Frame *frame, const CiStep *open, int64_t turns)
+{
+    int32_t status = CI_OK;
+    for (int64_t turn = 0; turn < turns && !status; turn++) {
+        status = run_turns(frame, open, turn, turn + 1);
+        status = status ? status : poll_turn(frame);
+    }
+    return status;
+}
+
+/* At the same time, where that leaves no more than half of the threads without a turn. Where a call
+ * cannot be made on another thread all turns are run again, one after another: they store the same.
+ */
+static int32_t
+run_batch(Frame *frame, const CiStep **at)
+{
+    const CiStep *open = *at;
+    int64_t turns = frame->values[open->value];
+    int threads = threads_of(frame);
+    int32_t status = CI_ERR_UNSUPPORTED;
+    frame->in_batch = true;
+    if (threads > 1 && turns > 1 && turns >= threads / 2)
+        status = run_at_once(frame, open, turns, threads);
+    if (status == CI_ERR_UNSUPPORTED)
+        status = run_in_turn(frame, open, turns);
+    frame->in_batch = false;
+    *at = frame->program->steps + open->target - 1;
+    return status;
+}
+
 static void
 swap_slots(void **slots, const CiStep *step)
 {
@@ -259,6 +452,9 @@ run_step(Frame *frame, const CiStep **at)
     case CI_STEP_define:
         status = define_symbol(frame, step);
         break;
+    case CI_STEP_batch:
+        status = run_batch(frame, at);
+        break;
     case CI_STEP_check:
         if (!*(const uint8_t *)slots[step->slot])
             status = fail_check(frame, step->number);
@@ -300,6 +496,7 @@ run_watched(Frame *frame)
         if (!status)
             status = ci_watch_after(&watching, own);
     }
+    frame->call->peak = watching.peak;
     return status;
 }
 
@@ -317,8 +514,9 @@ fill_table(const CiProgram *program, int64_t *table, const int64_t *symbols, con
 }
 
 static int32_t
-run_frame(Frame *frame, int64_t *table)
+run_frame(Frame *frame, int64_t *table, void *arg)
 {
+    (void)arg;
     CiProgram *program = frame->program;
     CiCall *call = frame->call;
     void **slots = frame->slots;
@@ -347,38 +545,6 @@ run_frame(Frame *frame, int64_t *table)
     return status;
 }
 
-/* The same call with its tables in memory of its own. */
-static int32_t
-run_large(Frame *frame)
-{
-    const CiProgram *program = frame->program;
-    size_t nslots = (size_t)program->nslots, narguments = (size_t)program->max_arguments;
-    size_t nvalues = program->needs_table ? (size_t)program->values.count : 0;
-    size_t nrows = 2 * (size_t)program->max_rows;
-    void **slots = malloc(sizeof *slots * (nslots + narguments + 1));
-    int64_t *table = malloc(sizeof *table * (nvalues + 1));
-    const int64_t **rows = malloc(sizeof *rows * (nrows + 1));
-    int32_t status = CI_ERR_MEMORY;
-    if (slots && table && rows) {
-        frame->slots = slots;
-        frame->arguments = slots + nslots;
-        frame->rows = rows;
-        status = run_frame(frame, table);
-    }
-    free(slots);
-    free(table);
-    free((void *)rows);
-    return status;
-}
-
-static bool
-is_small(const CiProgram *program)
-{
-    return program->nslots + program->max_arguments <= SMALL_POINTERS &&
-           2 * program->max_rows <= SMALL_ROWS &&
-           (!program->needs_table || program->values.count <= SMALL_VALUES);
-}
-
 int32_t
 ci_program_run(CiProgram *program, CiCall *call)
 {
@@ -387,19 +553,12 @@ ci_program_run(CiProgram *program, CiCall *call)
     frame.call = call;
     frame.table = NULL;
     frame.flags = frame.turns = 0;
+    frame.in_batch = frame.is_shared = false;
     for (int k = 0; k < program->ndevices; k++) {
         frame.queues[k] = program->devices[k].queue;
         frame.queues[k].stream = call->streams ? call->streams[k] : NULL;
     }
-    if (!is_small(program))
-        return run_large(&frame);
-    void *pointers[SMALL_POINTERS];
-    int64_t table[SMALL_VALUES];
-    const int64_t *rows[SMALL_ROWS];
-    frame.slots = pointers;
-    frame.arguments = pointers + program->nslots;
-    frame.rows = rows;
-    return run_frame(&frame, table);
+    return with_tables(&frame, run_frame, NULL);
 }
 
 int32_t

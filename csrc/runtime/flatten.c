@@ -222,13 +222,11 @@ flatten_extern(Flatten *flat, const CiLine *line)
     for (int k = 0; k <= n; k++) {
         const CiBuffer *buffer = k < n ? item->operands[k] : item->result;
         plan->slots[k] = slot_on(flat, buffer, line->side);
-        plan->offsets[k] = zero_unless(flat, k < n ? item->offsets[k] : NULL);
+        plan->offsets[k] = number_of(flat, item->offsets[k]);
         plan->dtypes[k] = buffer->dtype;
-        plan->ranks[k] = k < n ? item->ranks[k] : buffer->rank;
-        plan->sizes[k] =
-            ci_values_row(&flat->builder, plan->ranks[k], k < n ? item->sizes[k] : buffer->sizes);
-        plan->strides[k] = ci_values_row(&flat->builder, plan->ranks[k],
-                                         k < n ? item->strides[k] : buffer->strides);
+        plan->ranks[k] = item->ranks[k];
+        plan->sizes[k] = ci_values_row(&flat->builder, item->ranks[k], item->sizes[k]);
+        plan->strides[k] = ci_values_row(&flat->builder, item->ranks[k], item->strides[k]);
     }
     plan->ext = *item->ext;
     plan->ext.name = copy_name(ctx, item->ext->name);
@@ -325,7 +323,7 @@ flatten_region(Flatten *flat, const CiLine *line, int position)
     }
     if (line->kind == CI_LINE_for) {
         int extent = number_of(flat, line->value);
-        CiStep *step = add_step(flat, CI_STEP_for);
+        CiStep *step = add_step(flat, line->is_parallel && !flat->program->watch ? CI_STEP_batch : CI_STEP_for);
         step->value = extent;
         step->variable = number_of(flat, line->symbol);
         step->number = step->variable - flat->program->values.nextents + 1;

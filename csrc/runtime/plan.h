@@ -16,13 +16,14 @@
 /* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
  * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
  *   swap, copies of all kinds: slot, other · launch, extern: number · check: slot, number (of the text)
- *   for, next: number (the loop's segment), value (extent), variable
+ *   for, batch, next: number (the loop's segment), value (extent), variable
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
  *   unless: jumps when the bool in slot is false */
 typedef enum CiStepKind {
 #define LINE(kind, buffer, other, block, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
     CI_STEP_next,
+    CI_STEP_batch, /* a `for` whose turns may run at the same time, up to the step before its target */
     CI_STEP_unless,
     CI_STEP_jump
 } CiStepKind;

@@ -54,6 +54,7 @@ typedef struct CiCall {
     char *message; /* out, of message_size bytes or NULL: of CI_ERR_ASSERT, what does not hold */
     size_t message_size;
     CiFault fault; /* out */
+    int64_t peak;  /* out: of a watched run, bytes that the program held at most */
     unsigned
         float_flags; /* out: FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW, FE_INVALID left by kernels */
 } CiCall;

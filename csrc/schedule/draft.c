@@ -38,8 +38,9 @@ add_region(CiScheduler *s, CiDraft *draft, CiItem *item)
         s, item->kind == CI_ITEM_while ? &region->condition_items : &region->other, item);
     if (item->kind == CI_ITEM_while && draft->inner[0])
         draft->inner[0]->condition = draft->inner[1];
-    const char *why = s->target->has_trees ? ci_why_not_tree(s, draft) : NULL;
-    draft->is_tree = s->target->has_trees && !why;
+    bool may_be_tree = s->target->has_trees && !region->is_parallel;
+    const char *why = may_be_tree ? ci_why_not_tree(s, draft) : NULL;
+    draft->is_tree = may_be_tree && !why;
     if (why)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
                 ci_format(s->ctx, "%s %s is no single kernel: %s",

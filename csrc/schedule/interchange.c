@@ -149,8 +149,8 @@ find_rows(CiScheduler *s, const CiItem *loop, Rows *rows)
     return true;
 }
 
-static const CiExpr *
-new_variable(CiScheduler *s, const CiExpr *extent)
+const CiExpr *
+ci_new_loop_variable(CiScheduler *s, const CiExpr *extent)
 {
     for (int k = 0;; k++) {
         const char *name = ci_format(s->ctx, "t%d", k);
@@ -200,7 +200,7 @@ ci_interchange(CiScheduler *s, CiItem *loop)
     for (int k = 0; k < rows.count; k++) {
         from[k] = rows.axes[k].var;
         extents[k] = k == rows.cut ? nblocks : rows.axes[k].extent;
-        to[k] = vars[k] = new_variable(s, extents[k]);
+        to[k] = vars[k] = ci_new_loop_variable(s, extents[k]);
     }
     const CiExpr *first = ci_expr_mul(sym, vars[rows.cut], size),
                  *left = ci_expr_min(sym, size, ci_expr_sub(sym, cut.extent, first));

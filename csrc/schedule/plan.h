@@ -146,6 +146,10 @@ bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
 
 /* interchange.c: a loop around rows that lie across memory becomes one around blocks of rows. */
 void ci_interchange(CiScheduler *s, CiItem *loop);
+const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
+
+/* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
+void ci_batch_calls(CiScheduler *s, CiItems *items);
 
 /* rows.c: of two loops around an element the one over neighbours becomes a row inside the other. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);

@@ -49,6 +49,10 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
         prepare_loops(&s, &loops->items);
         count_uses(&s);
     }
+    if (target->has_batches && options->fusion) {
+        ci_batch_calls(&s, &loops->items);
+        count_uses(&s);
+    }
     ci_assign_devices(loops);
     ci_schedule_draft(&s, &loops->items);
     ci_find_readers(&s);

@@ -66,7 +66,8 @@ first_in_extern(const CiExternItem *ext, const CiBuffer *buffer)
         if (ext->operands[k] == buffer)
             return CI_FIRST_read;
     }
-    return ext->result == buffer ? CI_FIRST_store : CI_FIRST_nothing;
+    bool is_stored = ext->result == buffer && ci_extern_is_whole(ext, ext->noperands);
+    return is_stored ? CI_FIRST_store : CI_FIRST_nothing;
 }
 
 static CiFirst

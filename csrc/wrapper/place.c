@@ -17,7 +17,7 @@
 typedef struct Block {
     int parent;      /* -1: the program itself */
     int open, close; /* lines of the region it belongs to */
-    bool is_loop;
+    bool is_loop, is_parallel; /* parallel: each turn has memory of its own */
 } Block;
 
 typedef struct Life {
@@ -45,10 +45,10 @@ find_blocks(Place *place)
     CiWrapper *w = place->wrapper;
     int current = 0;
     CI_PUSH(place->ctx, place->blocks, place->nblocks, place->capblocks,
-            ((Block){-1, -1, -1, false}));
+            ((Block){-1, -1, -1, false, false}));
     for (int i = 0; i < w->nlines; i++) {
         const CiLine *line = &w->lines[i];
-        Block block = {current, i, -1, false};
+        Block block = {current, i, -1, false, line->is_parallel};
         if (ci_line_closes(line)) {
             place->blocks[current].close = i;
             block.open = place->blocks[current].open;
@@ -168,7 +168,8 @@ move_out_of_loops(Place *place)
                     ci_fail(place->ctx, CI_ERR_UNSUPPORTED,
                             "the size of result %s is only known inside a loop", buffer->name);
                 break;
-            } else if (buffer->is_result || place->blocks[b].is_loop) {
+            } else if (buffer->is_result ||
+                       (place->blocks[b].is_loop && !place->blocks[b].is_parallel)) {
                 life->block = place->blocks[b].parent;
             } else {
                 break;
@@ -255,19 +256,29 @@ write_lines(Place *place)
     w->caplines = place->caplines;
 }
 
-/* What the program holds at its worst: the sum of what is of use at the same time. */
-static void
-note_peak(CiWrapper *w)
+static bool
+is_of_each_turn(const Place *place, int buffer)
 {
+    for (int b = place->lives[buffer].block; b > 0; b = place->blocks[b].parent)
+        if (place->blocks[b].is_parallel)
+            return true;
+    return false;
+}
+
+/* The most of what is of use at the same time; of those buffers that each turn of a parallel loop has
+ * of its own, or of all. */
+static int64_t
+most_held(const Place *place, bool of_turns, bool *is_known)
+{
+    const CiWrapper *w = place->wrapper;
     int64_t *taken = CI_NEW_ARRAY(w->ctx, int64_t, w->nlines + 2), held = 0, most = 0;
-    bool is_known = true;
     for (int b = 0; b < w->nbuffers; b++) {
         CiAmount cost = ci_cost_of_buffer(w->buffers[b]);
         int64_t bytes = ci_amount_likely(cost);
-        if (w->lives[b].first < 0)
+        if (w->lives[b].first < 0 || (of_turns && !is_of_each_turn(place, b)))
             continue;
         bytes = bytes < MOST_BYTES ? bytes : MOST_BYTES;
-        is_known &= !cost.unknowns;
+        *is_known &= !cost.unknowns;
         taken[w->lives[b].first] += bytes;
         taken[w->lives[b].last + 1] -= bytes;
     }
@@ -275,9 +286,22 @@ note_peak(CiWrapper *w)
         held += taken[i];
         most = held > most ? held : most;
     }
+    return most;
+}
+
+/* What the program holds at its worst, and what each thread more adds that runs turns of a loop. */
+static void
+note_peak(const Place *place)
+{
+    CiWrapper *w = place->wrapper;
+    bool is_known = true;
+    int64_t most = most_held(place, false, &is_known), more = most_held(place, true, &is_known);
     if (most)
         w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
                                      is_known ? "at most" : "about", (long long)most);
+    if (more)
+        w->lines[0].text = ci_format(w->ctx, "%s, %lld more for each other thread",
+                                     w->lines[0].text, (long long)more);
 }
 
 const CiExpr *
@@ -307,7 +331,7 @@ ci_wrapper_place(CiWrapper *wrapper)
     visit_all_lines(&place, true);
     chain_lives(&place);
     write_lines(&place);
-    note_peak(wrapper);
+    note_peak(&place);
 }
 
 CiSide

@@ -154,6 +154,21 @@ print_amounts(CiText *out, const CiKernel *kernel)
         print_reasons(out, kernel);
 }
 
+/* Of operands, and then the result: where each begins, its sizes and strides. */
+static void
+print_views(CiText *out, const CiExternItem *ext)
+{
+    ci_text_add(out, ", \"views\": [");
+    for (int k = 0; k <= ext->noperands; k++) {
+        ci_text_add(out, k ? ", {\"offset\": " : "{\"offset\": ");
+        print_expr(out, ext->offsets[k]);
+        print_exprs(out, "sizes", ext->ranks[k], ext->sizes[k]);
+        print_exprs(out, "strides", ext->ranks[k], ext->strides[k]);
+        ci_text_add(out, "}");
+    }
+    ci_text_add(out, "]");
+}
+
 static void
 print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
 {
@@ -172,6 +187,7 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
     print_field(out, "key", line->ext->ext->key ? line->ext->ext->key : "");
     print_names(out, wrapper, line->side, line->ext->noperands, line->ext->operands);
     print_field(out, "result", wrapper->sides[line->side][line->ext->result->id]->name);
+    print_views(out, line->ext);
     print_locs(out, 1, &line->loc);
 }
 
@@ -205,6 +221,8 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
         print_range(out, line);
     else if (line->value)
         print_expr_field(out, "extent", line->value);
+    if (line->is_parallel)
+        ci_text_add(out, ", \"parallel\": true");
     for (int k = 0; k < line->nfrees; k++) {
         ci_text_add(out, k ? ", " : ", \"frees\": [");
         print_string(out, line->frees[k]->name);

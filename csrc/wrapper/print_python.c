@@ -140,17 +140,16 @@ print_extern(Printer *printer, const CiLine *line)
     const CiBuffer **own = printer->wrapper->sides[line->side];
     ci_text_indent(printer->out);
     ci_text_add(out, "%s%d(", ci_extern_print_name(ext->ext), line->number);
-    for (int k = 0; k < ext->noperands; k++) {
-        const CiBuffer *buffer = ext->operands[k];
+    for (int k = 0; k <= ext->noperands; k++) {
+        const CiBuffer *buffer = k < ext->noperands ? ext->operands[k] : ext->result;
         const char *name = buffer->kind == CI_BUFFER_scalar ? buffer->name : own[buffer->id]->name;
-        if (ci_expr_equals_const(ext->offsets[k], 0) &&
-            is_same_layout(ext->ranks[k], ext->sizes[k], ext->strides[k], buffer))
+        ci_text_add(out, k ? ", " : "");
+        if (ci_extern_is_whole(ext, k))
             ci_text_add(out, "%s", name);
         else
             print_view(out, name, ext->offsets[k], ext->ranks[k], ext->sizes[k], ext->strides[k]);
-        ci_text_add(out, ", ");
     }
-    ci_text_add(out, "%s)", own[ext->result->id]->name);
+    ci_text_add(out, ")");
     print_locs(out, 1, &ext->loc);
     ci_text_add(out, "\n");
 }

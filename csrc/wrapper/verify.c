@@ -3,7 +3,7 @@
  * memory that is used has a size known by then; symbols are defined before use. Fails with
  * CI_ERR_INTERNAL, naming the line. */
 #include "base/map.h"
-#include "wrapper/wrapper.h"
+#include "wrapper/place.h"
 
 typedef enum State { STATE_none, STATE_live, STATE_freed } State;
 
@@ -54,9 +54,17 @@ check_use(void *arg, const CiBuffer *buffer, bool is_stored)
 }
 
 static void
+check_bytes(const Verify *verify, const CiLine *line)
+{
+    if (line->bytes != ci_buffer_bytes(verify->wrapper->kernels->loops->sym, line->buffer))
+        refuse(verify, "takes other memory than its sizes come to", line->buffer->name);
+}
+
+static void
 check_birth(Verify *verify, const CiLine *line)
 {
     const CiBuffer *buffer = line->buffer;
+    check_bytes(verify, line);
     if (buffer->kind != CI_BUFFER_temp || verify->states[buffer->id] == STATE_live)
         refuse(verify, "is allocated twice", buffer->name);
     if (buffer->is_result != (line->kind == CI_LINE_alloc_result))
@@ -108,10 +116,47 @@ check_launch(Verify *verify, const CiKernel *kernel)
     check_expr(verify, kernel->unit_work);
 }
 
+/* Of the turns of a parallel loop each stores to its own part of what stands outside of it. */
+static void
+check_own_part(const Verify *verify, const CiBuffer *buffer, bool is_of_turn)
+{
+    const CiWrapper *w = verify->wrapper;
+    for (int open = verify->open; open >= 0; open = verify->outer[open])
+        if (w->lines[open].is_parallel && verify->block[buffer->id] < open && !is_of_turn)
+            refuse(verify, "is stored to by every turn of a parallel loop", buffer->name);
+}
+
+static bool
+depends_on_turn(const Verify *verify, const CiExpr *e)
+{
+    bool depends = false;
+    for (int open = verify->open; open >= 0; open = verify->outer[open]) {
+        const CiLine *line = &verify->wrapper->lines[open];
+        depends |= line->is_parallel && ci_expr_depends_on(e, line->symbol);
+    }
+    return depends;
+}
+
+static void
+check_turns(const Verify *verify, const CiLine *line)
+{
+    const CiKernel *kernel = line->kernel;
+    const CiExternItem *ext = line->ext;
+    bool takes_turn = false;
+    for (int k = 0; kernel && k < kernel->nsize_args; k++)
+        takes_turn |= depends_on_turn(verify, kernel->size_args[k]);
+    for (int k = 0; kernel && k < kernel->nbuffers; k++)
+        if (kernel->is_stored[k] && kernel->buffers[k]->kind != CI_BUFFER_scalar)
+            check_own_part(verify, kernel->buffers[k], takes_turn);
+    if (ext)
+        check_own_part(verify, ext->result,
+                       depends_on_turn(verify, ext->offsets[ext->noperands]));
+}
+
 static void
 check_extern(Verify *verify, const CiExternItem *ext)
 {
-    for (int k = 0; k < ext->noperands; k++) {
+    for (int k = 0; k <= ext->noperands; k++) {
         check_expr(verify, ext->offsets[k]);
         for (int axis = 0; axis < ext->ranks[k]; axis++) {
             check_expr(verify, ext->sizes[k][axis]);
@@ -228,6 +273,7 @@ check_line(Verify *verify, const CiLine *line)
         check_launch(verify, line->kernel);
     if (line->ext)
         check_extern(verify, line->ext);
+    check_turns(verify, line);
     if (line->symbol)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
     if (row->other == CI_USE_dies)

@@ -290,6 +290,7 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
         CiLine *line = add_line(wrap, CI_LINE_for);
         line->symbol = region->var;
         line->value = region->extent;
+        line->is_parallel = region->is_parallel;
         wrap_kernels(wrap, kernel->inner[0]);
         wrap_swaps(wrap, region);
     } else if (region->kind == CI_ITEM_while) {

@@ -83,6 +83,7 @@ typedef struct CiLine {
     const char *text;             /* comment, check */
     const CiBuffer **frees;       /* test: what the block holds there */
     int nfrees;
+    bool is_parallel; /* for: its turns may run at the same time */
     int match; /* for, while, if, else: the line that closes the block: its else or end */
     int open;  /* else, end: the line that opened the block they close; test: its while */
     CiLoc loc;

@@ -49,9 +49,15 @@ run_matmul(const CxDirect *direct, const CiExternCall *call)
     if (b == 2)
         steps[8] = step_of(call, 2, axis);
     char *args[3] = {call->operands[0], call->operands[1], call->result};
-    ci_float_flags_clear();
     direct->loops[dtype](args, sizes, steps, direct->loop_data[dtype]);
-    return ci_float_flags_read() == 0;
+    return true;
+}
+
+static bool
+call_matmul(const CxDirect *direct, const CiExternCall *call)
+{
+    ci_float_flags_clear();
+    return run_matmul(direct, call) && ci_float_flags_read() == 0;
 }
 
 /* Two vectors; the result has no axis. */
@@ -98,7 +104,8 @@ cx_direct_init(CxState *state, CxDirect *direct, const char *name)
     *direct = (CxDirect){.run = NULL};
     if (strcmp(name, "matmul") == 0) {
         find_loops(state, direct);
-        direct->run = run_matmul;
+        direct->run = call_matmul;
+        direct->run_anywhere = run_matmul;
     } else if (strcmp(name, "dot") == 0 || strcmp(name, "inner") == 0) {
         for (int d = 0; d < CI_DTYPE_COUNT; d++)
             if (ci_dtype_char((CiDtype)d) != 0)

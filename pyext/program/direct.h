@@ -14,6 +14,8 @@ typedef struct CxDirect {
     CxState *state;                        /* of a draw */
     void *routine;                         /* NumPy's own for it */
     bool (*run)(const struct CxDirect *direct, const CiExternCall *call);
+    /* From any thread, which is left with the float flags; NULL: it is not so. */
+    bool (*run_anywhere)(const struct CxDirect *direct, const CiExternCall *call);
 } CxDirect;
 
 /* What can be called of the function of that name; run is NULL where it has no such part. */

@@ -62,6 +62,13 @@ done:
     return status;
 }
 
+static bool
+call_anywhere(void *data, const CiExternCall *call)
+{
+    const Callee *callee = data;
+    return callee->direct.run_anywhere(&callee->direct, call);
+}
+
 /* The table of externs keeps each for as long as the module lives, and programs do not outlive it.
  */
 static void
@@ -117,6 +124,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
                           .call = call_library,
+                          .call_anywhere =
+                              callee->direct.run_anywhere != NULL ? call_anywhere : NULL,
                           .data = callee,
                           .retain = keep,
                           .release = keep,

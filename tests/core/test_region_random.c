@@ -622,6 +622,40 @@ compare(CiProgram *program, CiGraph *graph, Walk *walk, Run *run)
     }
 }
 
+/* What the printed program says it holds at most; 0: nothing, or sizes leave it open. */
+static void
+read_estimate(void *arg, const char *level, const char *text)
+{
+    const char *found = strcmp(level, "wrapper") ? NULL : strstr(text, ", at most ");
+    if (found)
+        *(int64_t *)arg = strtoll(found + strlen(", at most "), NULL, 10);
+}
+
+/* As much as is estimated where every line runs and sizes are known, which regions, symbols and data
+ * leave open; never more. */
+static void
+check_peak(const char *text, int64_t peak, int64_t estimate)
+{
+    bool is_straight = !strstr(text, "for ") && !strstr(text, "while ") && !strstr(text, "if ") &&
+                       !strstr(text, "symbols ") && !strstr(text, "define(");
+    if (estimate && (is_straight ? peak != estimate : peak > estimate))
+        CI_TEST_SAY("%lld bytes are held, %lld estimated", (long long)peak, (long long)estimate);
+}
+
+/* The vectors' length as a symbol, which a call finds to be what it was. */
+static const char *
+with_symbol(CiContext *ctx, const char *text)
+{
+    CiText out = ci_text_new(ctx);
+    ci_text_add(&out, "symbols {s0 in [%d, %d]}\n", N, N);
+    for (const char *at = text; *at; at++) {
+        bool is_size = !strncmp(at, "f64[5]", 6);
+        ci_text_add_chars(&out, is_size ? "f64[s0]" : at, is_size ? 7 : 1);
+        at += is_size ? 5 : 0;
+    }
+    return out.data;
+}
+
 static void
 check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusion)
 {
@@ -633,21 +667,29 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
     ci_options_default(&options);
     options.verify = true;
     options.fusion = fusion;
+    options.size_asserts = true;
+    options.track_memory = "assert";
     int failures = ci_test_failures;
+    int64_t estimate = 0;
     CiApiTarget target = {.device = backend->device->name,
                           .backend = backend->compiler->name,
                           .options = &options,
-                          .host_arrays = true};
+                          .host_arrays = true,
+                          .dump = read_estimate,
+                          .dump_arg = &estimate};
     if (ci_api_compile_text(api, text, &target, &program, message)) {
         CI_TEST_SAY("%s", message);
     } else {
         CiGraph *graph = ci_graph_parse(ctx, text);
         Walk walk = {.ctx = ctx};
+        if (graph->inputs[0]->sizes[0]->kind == CI_EXPR_symbol)
+            walk = (Walk){ctx, {graph->inputs[0]->sizes[0]}, {N}, 1, false};
         for (int k = 0; k < NINPUTS; k++)
             memcpy(elements(&walk, graph->inputs[k]), INPUTS[k], sizeof INPUTS[k]);
         walk_block(&walk, graph->body);
         memcpy(run.inputs, INPUTS, sizeof INPUTS);
         CiCall call = {.inputs = (void *[]){run.inputs[0], run.inputs[1]},
+                       .sizes = (const int64_t *[]){(int64_t[]){N}, (int64_t[]){N}},
                        .new_result = new_result,
                        .arg = &run};
         CHECK_INT(ci_program_run(program, &call), walk.has_failed ? CI_ERR_CHECK : CI_OK);
@@ -655,6 +697,8 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
             CHECK(memcmp(run.inputs, INPUTS, sizeof INPUTS) == 0);
         else
             compare(program, graph, &walk, &run);
+        if (!walk.has_failed)
+            check_peak(text, call.peak, estimate);
         ci_program_release(program);
     }
     if (failures != ci_test_failures)
@@ -679,7 +723,7 @@ check_seeds(const char *device, const char *name, int first, int count, bool bot
         const char *text = make_program(ctx, (uint64_t)seed);
         check_program(api, text, backend, true);
         if (both)
-            check_program(api, text, backend, false);
+            check_program(api, seed % 2 ? with_symbol(ctx, text) : text, backend, seed % 4 == 1);
         ci_context_close(ctx);
     }
     ci_api_close(api);

@@ -271,6 +271,32 @@ TEST(verifier_finds_a_wrong_takeover)
     expect_refusal(ctx, w, "buf2 takes over memory of another size");
 }
 
+TEST(verifier_finds_memory_of_another_size)
+{
+    CiWrapper *w = fresh(ctx);
+    w->lines[find_line(w, CI_LINE_alloc, 1)].bytes = ci_expr_const(w->kernels->loops->sym, 8);
+    expect_refusal(ctx, w, "buf1 takes other memory than its sizes come to");
+    w = fresh(ctx);
+    w->lines[find_line(w, CI_LINE_alloc_result, 0)].bytes = NULL;
+    expect_refusal(ctx, w, "buf3 takes other memory than its sizes come to");
+}
+
+TEST(verifier_finds_lines_of_another_kind)
+{
+    CiWrapper *w = fresh(ctx);
+    w->lines[find_line(w, CI_LINE_alloc, 0)].kind = CI_LINE_alloc_result;
+    expect_refusal(ctx, w, "buf0 is allocated by the wrong side");
+    w = fresh(ctx);
+    w->lines[find_line(w, CI_LINE_free, 0)].other = w->buffers[0];
+    expect_refusal(ctx, w, "free has operands that its row has not");
+    w = fresh(ctx);
+    w->nlines--;
+    expect_refusal(ctx, w, "the program has no return at its end");
+    w = fresh(ctx);
+    swap(w, w->nlines - 1, w->nlines - 2);
+    expect_refusal(ctx, w, "return is not the last line");
+}
+
 TEST(verifier_finds_a_missing_symbol)
 {
     CiWrapper *w = ci_wrap(test_kernels(ctx,
@@ -306,6 +332,13 @@ looped(CiContext *ctx, int first, int count)
     CiWrapper *w = ci_wrap(kernels);
     ci_wrapper_verify(w);
     return w;
+}
+
+TEST(verifier_finds_turns_that_meet)
+{
+    CiWrapper *w = looped(ctx, 1, 2);
+    w->lines[find_line(w, CI_LINE_for, 0)].is_parallel = true;
+    expect_refusal(ctx, w, "buf1 is stored to by every turn of a parallel loop");
 }
 
 TEST(loops_keep_memory_outside)

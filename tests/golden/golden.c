@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * short_rows, tiles, splits, templates, batches: 0 or 1), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -38,7 +38,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows, tiles, splits, templates;
+    bool fusion, trees, short_rows, tiles, splits, templates, batches;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -171,6 +171,7 @@ make_target(CiContext *ctx, const Run *run)
                          .has_short_rows = run->short_rows,
                          .tile_rows = run->tiles ? CI_STAGE_TILE : 0,
                          .has_templates = run->templates,
+                         .has_batches = run->batches,
                          .splits_running = run->splits,
                          .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
@@ -354,6 +355,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->short_rows = strcmp(find_header(ctx, head, "short_rows", "0"), "0") != 0;
     run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;
     run->templates = strcmp(find_header(ctx, head, "templates", "0"), "0") != 0;
+    run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }

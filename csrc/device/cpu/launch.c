@@ -41,7 +41,8 @@ poll(void *arg)
 static bool
 may_poll(const Job *job)
 {
-    return job->runtime->poll && (!job->has_chunks || pthread_equal(pthread_self(), job->launcher));
+    return job->runtime->poll && !job->launch->is_on_pool &&
+           (!job->has_chunks || pthread_equal(pthread_self(), job->launcher));
 }
 
 static int32_t

@@ -12,7 +12,7 @@ static int32_t
 poll(CiInterpRun *r)
 {
     CiRuntime *runtime = r->runtime;
-    if (!runtime->poll || ++r->trips_since_poll < 64)
+    if (!runtime->poll || r->launch->is_on_pool || ++r->trips_since_poll < 64)
         return CI_OK;
     r->trips_since_poll = 0;
     int64_t now = ci_os_time_ns();
