@@ -268,3 +268,27 @@ def test_what_an_iterator_is_made_of_is_carried_apart():
     compiled = cinductor.compile(asked_by_its_method, backend="interp")
     for x in ([0.6, 0.2, 0.9, 0.1], [0.6, 0.2, 0.9, 0.1, 0.7], [0.3, 0.8, 0.2]):
         same(outcome(compiled, (np.array(x),)), outcome(asked_by_its_method, (np.array(x),)))
+
+
+def given_to_python(x):
+    it = itertools.islice(itertools.count(), 20)
+    n, s = len(x), 0.0
+    for i in range(n):
+        if x[i] > 0.5:
+            for w, v in zip(x, it):
+                s += v * w
+        else:
+            s += 0.5
+    k = 0
+    while k < n and s < 30:
+        s += operator.indexOf(it, 3.0) + x[k]
+        k += 1
+    return s, [*it]
+
+
+def test_an_iterator_that_python_reads_stands_where_it_is_known():
+    """What others are given is looked at before the break counts as an effect: the call can begin anew."""
+    compiled = cinductor.compile(given_to_python, backend="interp")
+    for call, n in enumerate((4, 5, 3, 5)):
+        x = np.random.default_rng(6647310670 + call).random(n)
+        same(outcome(compiled, (x,)), outcome(given_to_python, (x,)))

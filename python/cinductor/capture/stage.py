@@ -31,6 +31,7 @@ from .failure import Abandon, Suspect
 from .materialise import Materialiser
 from .stores import Stores
 from .value.handed import Handed
+from .value.items import Items
 from .value.objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
@@ -380,8 +381,13 @@ class Stage:
         """How much has happened that is not done twice: effects first."""
         return self.effects, self.followed, self.state.changes
 
-    def stop(self, reason: str) -> None:
-        """A break: what is pending is run first."""
+    def stop(self, reason: str, *given: Any) -> None:
+        """A break: what is pending is run first. given: what others are to get; an iterator among it
+        stands where somebody knows, or the call begins anew while it can.
+        """
+        for value in given:
+            if type(value) is Items:
+                value.check()
         self.begin_effects(reason)
         self.tracer.note_break(reason)
         self.look_at_flags()

@@ -56,7 +56,7 @@ def call_unknown(
     if is_pure:
         stage.tracer.note_break(reason)
     else:
-        stage.stop(reason or f"calls {name_of(f)}")
+        stage.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
     args = tuple(stage.materialise(a) for a in args)
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)

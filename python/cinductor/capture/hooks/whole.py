@@ -34,7 +34,7 @@ def use(stage: Stage, value: Any) -> Any:
         return stage.arrays.lift_guarded(value, OPAQUE)
     hooked = hook_of(stage, value)
     if hooked is not None:
-        stage.stop(f"an operator of class {hooked.__name__}")
+        stage.stop(f"an operator of class {hooked.__name__}", value)
         return stage.materialise(value)
     return value
 
@@ -55,7 +55,7 @@ def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) ->
     hooked = next((cls for cls in hooks if cls is not None), None)
     if hooked is None:
         return NotImplemented
-    stage.stop(f"an operator of class {hooked.__name__}")
+    stage.stop(f"an operator of class {hooked.__name__}", *values)
     return stage.lift(relation(*map(stage.materialise, values)))
 
 

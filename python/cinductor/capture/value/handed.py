@@ -158,6 +158,8 @@ class Handed:
             return concrete.of(value.f)
         made = self.make(concrete, value)
         if made is None:
+            if type(value) is Items:
+                value.check()  # while the call can still begin anew
             self.stage.abandon(f"hands on a {type(value).__name__} made in the call")
             made = self.follow(value)
         if made is not value:
