@@ -9,7 +9,7 @@ import pytest
 import cinductor
 from cinductor import compile
 
-SMALL = {"choices": "stack_bytes=1, launch_bytes=1"}
+SMALL = {"choices": "stack_bytes=1, launch_bytes=1", "library_threads": 1}
 WHOLE = {"choices": "stack_bytes=2000000000"}
 LOOP = re.compile(r"loop t0<\S+ parallel {")
 

@@ -249,7 +249,8 @@ schedule(Job *job, CiLoops *loops)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
-                                 .fusion_limit = request->options->fusion_limit};
+                                 .fusion_limit = request->options->fusion_limit,
+                                 .library_threads = request->options->library_threads};
     CiTarget *target = CI_NEW(job->ctx, CiTarget);
     const CiBackend *backend = request->queue.backend;
     backend->compiler->fill_target(target, request->options);

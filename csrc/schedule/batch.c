@@ -295,6 +295,8 @@ is_worth_it(const Batch *b)
         all = all + bytes < all ? INT64_MAX : all + bytes;
         most = own > most ? own : most;
     }
+    if (s->options->library_threads != 1) /* side by side its calls would wait for each other */
+        return false;
     return trips > 1 && all >= CI_CHOOSE(s, stack_bytes) && most <= CI_CHOOSE(s, batch_bytes) &&
            all / trips >= CI_CHOOSE(s, launch_bytes) * b->body.count;
 }

@@ -6,7 +6,8 @@
 
 typedef struct CiScheduleOptions {
     bool fusion;
-    int64_t fusion_limit; /* how often two groups of the program are put together, at most */
+    int64_t library_threads; /* that a library call takes by itself; 0: nobody knows */
+    int64_t fusion_limit;    /* how often two groups of the program are put together, at most */
 } CiScheduleOptions;
 
 CiKernels *ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options);

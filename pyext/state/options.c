@@ -94,6 +94,8 @@ cx_options_fill(PyObject *values, CiOptions *options)
     while (PyDict_Next(values, &at, &key, &value))
         if (take_option(options, key, value) < 0)
             return -1;
+    if (options->library_threads == 0)
+        options->library_threads = cx_library_threads();
     return 0;
 }
 

@@ -85,6 +85,8 @@ bool cx_errstate_is_strict(CxState *state);
 
 /* options.c: the defaults, the environment, then these; a list of what there is. */
 int cx_options_fill(PyObject *values, CiOptions *options);
+/* library.c: threads that the library of NumPy's products takes; 0 where it does not say. */
+int cx_library_threads(void);
 PyObject *cx_options_list(void);
 PyObject *cx_choices_list(void);
 

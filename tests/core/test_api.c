@@ -316,7 +316,7 @@ TEST(every_level_is_shown_in_order)
     CiApiTarget target = {.backend = "interp", .dump = note_level, .dump_arg = &seen};
     CHECK_INT(ci_api_compile_text(api, TINY, &target, &program, message), CI_OK);
     static const char levels[] = "graph "
-#define PASS(name, doc) #name " "
+#define PASS(name, is_needed, doc) #name " "
 #include "passes/passes.def"
 #undef PASS
                                  "ranges loops kernels wrapper json c procs ";

@@ -732,7 +732,7 @@ check_seeds(const char *device, const char *name, int first, int count, bool bot
 TEST(random_regions)
 {
     const char *more = getenv("CINDUCTOR_FUZZ");
-    check_seeds("cpu", "interp", 1, 600 + (more ? atoi(more) : 0), true);
+    check_seeds("cpu", "interp", 1, 250 + (more ? atoi(more) : 0), true);
 }
 
 TEST(random_regions_compiled)

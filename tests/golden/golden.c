@@ -198,7 +198,8 @@ static void
 make_kernels(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
-    CiScheduleOptions options = {.fusion = run->fusion, .fusion_limit = INT64_MAX};
+    CiScheduleOptions options = {
+        .fusion = run->fusion, .fusion_limit = INT64_MAX, .library_threads = 1};
     if (is_of_level(run->text, "kernels"))
         run->kernels = ci_kernels_parse(ctx, run->text, make_target(ctx, run));
     else
