@@ -35,8 +35,8 @@ find_atomic(const CiFamily *family, CiStmts *block)
     }
 }
 
-/* The only loop of a block behind what it finds there, where its trips are points: those of an outer
- * loop, or of one that is all there is. */
+/* The only loop of a block behind what it finds there, where its trips are points: those of an
+ * outer loop, or of one that is all there is. */
 static CiStmt *
 find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
 {
