@@ -89,8 +89,8 @@ def test_graphs(check, group, tmp_path):
 
 def test_golden_programs(check):
     """Every golden program but those with library calls and regions, which say why they are left out."""
-    # Casts out of range are the device's own, and fold_leaves has two.
-    files = [path for path in GOLDEN if not (RUNS and path.name == "fold_leaves.ci")]
+    # Casts out of range are the device's own, and fold_leaves has two. A machine may have one card.
+    files = [path for path in GOLDEN if not (RUNS and path.name in ("fold_leaves.ci", "several_devices.ci"))]
     verdicts = check("run" if RUNS else "build", files)
     assert sum(line.startswith("ok") for line in verdicts) > len(GOLDEN) // 2
 

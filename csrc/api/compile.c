@@ -235,6 +235,8 @@ lower(Job *job)
 static void
 print_joins(CiText *text, const CiKernels *kernels)
 {
+    if (!kernels->njoins)
+        ci_text_add(text, "# nothing is put together\n");
     for (int k = 0; k < kernels->njoins; k++) {
         const CiJoin *join = &kernels->joins[k];
         ci_text_add(text, "%d: %s and %s", k + 1, join->first, join->second);
