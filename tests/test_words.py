@@ -18,6 +18,7 @@ import pytest
 import cinductor
 from cinductor import _core, compile
 from cinductor.capture import session
+from cinductor.dynamic import marks_of
 
 X = np.arange(6.0).reshape(2, 3)
 V = np.arange(3.0)
@@ -129,6 +130,7 @@ def test_wrong_arguments_are_named(call, error, words):
         call()
     for word in words:
         assert word in str(raised.value)
+    assert not marks_of(X)  # what was refused has marked nothing
 
 
 def test_loops_as_functions_say_the_same_when_compiled():

@@ -68,16 +68,16 @@ def mark(x: Any, dim: Any, made: Mark) -> None:
         if not -x.ndim <= axis < x.ndim:
             wanted = f"an axis from {-x.ndim} to {x.ndim - 1}" if x.ndim else "an array with axes"
             raise IndexError(wrong(function, "dim", axis, wanted))
-    found = _marks.get(id(x))
-    if found is None or found[0]() is not x:
-        key = id(x)
-        found = _marks[key] = weakref.ref(x, lambda _: _marks.pop(key, None)), {}
-    for axis in axes:
         size = x.shape[axis]
         if size < made.low or (made.high is not None and size > made.high):
             raise ValueError(
                 f"{function}: axis {axis} has size {size}, outside of {range_text(made)}"
             )
+    found = _marks.get(id(x))
+    if found is None or found[0]() is not x:
+        key = id(x)
+        found = _marks[key] = weakref.ref(x, lambda _: _marks.pop(key, None)), {}
+    for axis in axes:
         found[1][int(axis) % x.ndim] = made
 
 
