@@ -292,3 +292,27 @@ def test_an_iterator_that_python_reads_stands_where_it_is_known():
     for call, n in enumerate((4, 5, 3, 5)):
         x = np.random.default_rng(6647310670 + call).random(n)
         same(outcome(compiled, (x,)), outcome(given_to_python, (x,)))
+
+
+def kind_of(*iterators):
+    return [(type(it).__name__, [*it]) for it in iterators]
+
+
+def at_their_ends(x):
+    first, second, third = itertools.islice(itertools.count(), 3), iter(range(2)), enumerate(x)
+    s = 0.0
+    for v, w in zip(first, x):
+        s += v * w
+    for v in second:
+        s += v
+    for n, w in third:
+        s += n * w
+    return s, kind_of(first, second, third)
+
+
+def test_an_iterator_at_its_end_is_of_its_kind():
+    """What code that is not captured is given; warnings of Python 3.12 about copies hang on it, too."""
+    compiled = cinductor.compile(at_their_ends, backend="interp")
+    for n in (4, 5, 3, 2, 5):
+        x = np.arange(n) / n
+        same(outcome(compiled, (x,)), outcome(at_their_ends, (x,)))

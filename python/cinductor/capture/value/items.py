@@ -87,11 +87,25 @@ class Items:
     def real(self, concrete: Any) -> Iterator[Any] | None:
         """Python's own, from where this one is; None where there is none like it."""
         if self.position is END:
-            return iter(())
+            return self.ended(concrete)
         if self.position is UNKNOWN or self.made is None or not self.is_in_step:
             return None
         position = int(concrete.of(self.position))
         return self.made(concrete, position) if self.over else self.at(concrete, position)
+
+    def ended(self, concrete: Any) -> Iterator[Any]:
+        """One of the same kind that has nothing left."""
+        if self.made is None:
+            return iter(())
+        if self.over:
+            return self.made(concrete, int(concrete.of(self.length)))
+        made = self.made(concrete)
+        try:
+            for _ in made:
+                pass
+        except RuntimeError:  # it goes over a dict that has changed since
+            return iter(())
+        return made
 
     def at(self, concrete: Any, position: int) -> Iterator[Any]:
         """Python's own from there, of what is made of nothing else."""
