@@ -657,3 +657,20 @@ def test_many_items_are_returned_in_time_that_grows_as_they_do():
 
     got = cinductor.compile(f, backend="interp")(np.arange(3.0))
     assert got[0] == z
+
+
+def extends_itself(x):
+    held, s = [v for v in x], 0.0
+    print(end="")
+    for k in range(13):
+        if x[0] > k % 2:
+            held.extend(held)
+    return s + len(held), held[:7]
+
+
+def test_a_list_of_thousands_is_pythons_where_it_grows():
+    """Its items would be a node each, time after time: an effect stands before, so that nothing could begin anew."""
+    x = np.array([1.5, 2.5, 0.5, 4.0, 3.0])
+    compiled = cinductor.compile(extends_itself, backend="interp", options={"node_limit": 40000, "capture_limit": 1000})
+    for _ in range(2):
+        assert compiled(x) == extends_itself(x)

@@ -91,6 +91,24 @@ def test_a_list_that_is_too_long():
     assert cinductor.compile(fills, backend="interp", options={"node_limit": 100})(x) == fills(x)
 
 
+def doubles(x):
+    held, s = [v for v in x], 0.0
+    print(end="")
+    for k in range(9):
+        held.extend(held)
+        for v in held[:: 2**k]:
+            s += v * k
+    return s, len(held)
+
+
+def test_behind_an_effect_numpy_goes_on_before_the_graph_is_full():
+    x = np.arange(5) / 3
+    compiled = cinductor.compile(doubles, backend="interp", options={"node_limit": 100, "capture_limit": 1000})
+    with pytest.warns(cinductor.CinductorWarning, match=r"runs on in NumPy: the graph has half of the nodes of node_limit \(100\)"):
+        assert compiled(x) == doubles(x)
+    assert compiled(x) == doubles(x)
+
+
 def test_a_bare_except_sees_nothing_of_ours():
     def caught(x):
         seen = 0

@@ -63,7 +63,7 @@ class Outcome:
         self.is_little = False  # array work, too little for what Python costs each time
         is_early = stage.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
-        self.is_over = stage.is_over  # capture takes too long
+        self.why_over = stage.why_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -139,15 +139,14 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """Capture takes more than it can give."""
     job.why = why
     if "capture_limit" in why:
-        say_limit(job)
+        say_limit(job, why)
     job.budget.give_up(bound, likeness(bound), why)
     return job.fn(*args, **kwargs)
 
 
-def say_limit(job: Job) -> None:
+def say_limit(job: Job, why: str) -> None:
     """The user hears once that capture has been left off."""
-    text = f"{job.title} runs on in NumPy: capture has taken longer than capture_limit"
-    job.warn_once("capture_limit", f"{text} ({job.option('capture_limit'):g} s)")
+    job.warn_once("capture_limit", f"{job.title} runs on in NumPy: {why}")
 
 
 def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -268,8 +267,8 @@ def learn_from(
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
-    if outcome.is_over:
-        job.budget.give_up(bound, kind, "capture takes longer than capture_limit")
+    if outcome.why_over:
+        job.budget.give_up(bound, kind, outcome.why_over)
         return None
     race = job.budget.race(kind)
     race.break_budget = outcome.break_budget
@@ -354,6 +353,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
+    stage.most_nodes = job.option("node_limit")
     stage.flags = 0 if float_warnings.are_all_given() else job.flags
     return stage
 
@@ -389,8 +389,8 @@ def on_stage(
     finally:
         instead = None  # which has this frame in its traceback
         close(stage)
-    if stage.is_over:
-        say_limit(job)
+    if stage.why_over:
+        say_limit(job, stage.why_over)
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)

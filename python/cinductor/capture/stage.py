@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import math
+import sys
 import time
 import types
 from collections.abc import Callable
@@ -102,8 +103,9 @@ class Stage:
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
         self.limit = math.inf  # seconds of our own work
+        self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
-        self.is_over = False  # the limit has been reached
+        self.why_over = ""  # a limit has been reached
         self.flags = 0  # of floating point, that have been looked at
         self.runs = False  # the function's own code
         self.has_ended = False  # that, with a result

@@ -146,7 +146,7 @@ REASONS = tuple(
         ),
         (
             "budget",
-            r".*(NumPy is quicker|again and again|capture has taken longer|capture takes longer|little (array )?work|the rest of the call)|"
+            r".*(NumPy is quicker|again and again|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
             r"its graph is too large|.*recompile|the limit of recompiles",
             "larger arrays, or fewer steps that need Python; the options capture_limit, node_limit and recompile_limit set the limits",
         ),

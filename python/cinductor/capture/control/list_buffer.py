@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 SPARE = 64  # items that may be appended outside of the loop
 OPEN = 4096  # in a loop of which nobody knows how long it runs: with more, Python takes long anyway
 MANY = 1 << 22
+MOST_HELD = 4096  # items that a list has before: each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 
 
@@ -301,6 +302,8 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
     known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no gap
     if not all(is_alike(other, item, kinds) for other in known):
         loop.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the buffers are made
+    if len(container) > MOST_HELD:
+        loop.fail("a list grows that has thousands of items")
     room = 1
     owner, is_open = None, False
     for region in loop.state.active:

@@ -39,11 +39,18 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call."""
-    if stage.own_work <= stage.limit or stage.has_fallen_back or stage.tracer.fullgraph:
+    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
+    where an effect has happened and the graph is half full: once it is full nothing could begin anew.
+    """
+    is_half_full = stage.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
+    if stage.own_work <= stage.limit and not is_half_full:
+        return None
+    if stage.has_fallen_back or stage.tracer.fullgraph:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
-    stage.is_over = True
+    if is_half_full:
+        why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
+    stage.why_over = why
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
     if stage.begins_anew():
