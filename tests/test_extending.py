@@ -490,4 +490,5 @@ def test_kernels_run_by_the_interpreter_and_fusions_are_counted():
         compiled = cinductor.compile(plain, options=options)
         same(compiled(X), plain(X))
         text = compiled.specializations[0].program.text("joins")
-        assert text.splitlines() == joins[: options.get("fusion_limit", 2)]
+        said = joins[: options.get("fusion_limit", 2)] or ["# nothing is put together"]
+        assert text.splitlines() == said
