@@ -6,6 +6,7 @@ CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1.
 """
 
 import os
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
@@ -52,6 +53,12 @@ def in_parallel(compile_objects):
 
 class BuildCore(build_clib):
     def build_libraries(self, libraries):
+        program = getattr(self.compiler, "compiler", ["cc"])[0]
+        if shutil.which(program) is None:
+            raise SystemExit(
+                f"cinductor is built from C, and there is no compiler {program!r}: install gcc (11 or newer) or clang "
+                "(12 or newer), or name one in CC. Wheels need none."
+            )
         self.compiler.compile = in_parallel(self.compiler.compile)
         for name, _ in libraries:  # an old archive keeps the objects of sources that are gone
             archive = self.compiler.library_filename(name, output_dir=self.build_clib)
