@@ -1,6 +1,9 @@
 """Products of stacks and what is done between them, problem by problem: a loop whose trips run side by side."""
 
+import os
 import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -150,3 +153,22 @@ def test_a_number_that_is_none_warns_once_as_numpy_does():
 
     compile(one_matrix_for_all, options=SMALL)(*arrays(*[(4, 10, 10)] * 3))
     assert messages(compiled) == messages(one_matrix_for_all)
+
+
+ASKED = """
+import numpy as np, cinductor
+def fn(q, k, v):
+    return np.maximum(q @ k.swapaxes(-1, -2), 0) @ v
+q, k, v = np.ones((3, 16, 256, 32))
+print("loop t0" in cinductor.explain(fn, q, k, v).kernels)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numpys_library_is_asked_for_its_threads(threads):
+    """With threads of its own its calls would wait for each other: they are made one after another then."""
+    if os.cpu_count() < 2 and threads > 1:
+        pytest.skip("OpenBLAS takes no more threads than there are processors")
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, env=env, check=True)
+    assert done.stdout.split() == [str(threads == 1)]

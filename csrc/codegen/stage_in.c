@@ -10,7 +10,6 @@
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
-
 typedef struct Tiler {
     CiBuild b;
     const CiFamily *family;

@@ -287,26 +287,17 @@ new_task(const Task *what, size_t more)
     return task;
 }
 
-/* Gives the queue's stream a copy of the task. */
+/* Gives the queue's stream a copy of the task; waits: until it is done. */
 static int32_t
-give(const CiQueue *queue, const Task *what)
+give(const CiQueue *queue, const Task *what, bool waits)
 {
     Stream *stream = stream_of(queue);
     Task *task = stream ? new_task(what, 0) : NULL;
     if (!task)
         return CI_ERR_MEMORY;
-    (void)append(stream, task);
-    return CI_OK;
-}
-
-static int32_t
-give_and_wait(const CiQueue *queue, const Task *what)
-{
-    Stream *stream = stream_of(queue);
-    Task *task = stream ? new_task(what, 0) : NULL;
-    if (!task)
-        return CI_ERR_MEMORY;
-    wait_for(stream, append(stream, task));
+    long number = append(stream, task);
+    if (waits)
+        wait_for(stream, number);
     return CI_OK;
 }
 
@@ -358,7 +349,7 @@ release(const CiQueue *queue, void *block, size_t size)
 {
     (void)size;
     (void)enter(CALL_release);
-    (void)give(queue, &(Task){.kind = KIND_free, .to = block});
+    (void)give(queue, &(Task){.kind = KIND_free, .to = block}, false);
 }
 
 static int32_t
@@ -369,7 +360,7 @@ copy(const CiQueue *queue, int call, const Task *task, const void *device)
         snprintf(error, sizeof error, "a copy with memory of another card");
         status = CI_ERR_DEVICE;
     }
-    return status || !task->size ? status : give_and_wait(queue, task);
+    return status || !task->size ? status : give(queue, task, true);
 }
 
 static int32_t
@@ -418,7 +409,7 @@ copy_later(const CiQueue *queue, int call, const Task *task, const void *here, i
         snprintf(error, sizeof error, "a copy with memory of another card");
         status = CI_ERR_DEVICE;
     }
-    return status || !task->size ? status : give(queue, task);
+    return status || !task->size ? status : give(queue, task, false);
 }
 
 static int32_t
@@ -470,7 +461,7 @@ stream_close(const CiQueue *queue, void *what)
 {
     Stream *stream = what;
     CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
-    (void)give(&of, &(Task){.kind = KIND_end});
+    (void)give(&of, &(Task){.kind = KIND_end}, false);
     pthread_join(stream->thread, NULL);
     pthread_mutex_lock(&lock);
     for (Stream **s = &all[queue->index]; *s; s = &(*s)->next)
@@ -508,7 +499,7 @@ event_record(const CiQueue *queue, void *what)
     pthread_mutex_lock(&lock);
     long record = ++event->recorded;
     pthread_mutex_unlock(&lock);
-    return give(queue, &(Task){.kind = KIND_record, .event = event, .number = record});
+    return give(queue, &(Task){.kind = KIND_record, .event = event, .number = record}, false);
 }
 
 static int32_t
@@ -517,7 +508,7 @@ event_wait(const CiQueue *queue, void *what)
     Event *event = what;
     int32_t status = enter(CALL_event_wait);
     Task task = {.kind = KIND_wait, .event = event, .number = event->recorded};
-    return status ? status : give(queue, &task);
+    return status ? status : give(queue, &task, false);
 }
 
 static int32_t
