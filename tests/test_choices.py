@@ -1,5 +1,9 @@
 """Thresholds of the compiler: rows of csrc/ir/choices.def, which a user may set."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -28,7 +32,9 @@ def test_a_choice_changes_kernels_and_no_bit():
     plain, split = kernels(), kernels(options={"choices": "split_elements=256, least_subtree=64"})
     assert plain != split and "split into" in split
     for backend in ("interp", "c"):
-        few = compile(spread, backend=backend, options={"choices": "split_elements=256, least_subtree=64"})
+        few = compile(
+            spread, backend=backend, options={"choices": "split_elements=256, least_subtree=64"}
+        )
         for got, expected in zip(few(X), spread(X)):
             np.testing.assert_array_equal(got, expected)
 
@@ -58,6 +64,24 @@ def test_the_environment_is_checked(monkeypatch):
     cinductor.config.reload()
 
 
+def test_the_environment_holds_from_the_import_on():
+    """Every option's variable, as the package is imported: choices' too, whose names the compiler knows."""
+    values = {
+        o.environment: str(o.default)
+        for o in cinductor.list_options()
+        if o.environment and str(o.default)
+    }
+    values["CINDUCTOR_CHOICES"] = "few_points=9"
+    say = "import cinductor; print(cinductor.config.choices)"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", say],
+        env={**os.environ, **values},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip(), done.stderr) == ("few_points=9", "")
+
+
 # --- heuristics -----------------------------------------------------------------------------------
 
 
@@ -73,7 +97,11 @@ def test_heuristics_decide_by_facts(nobody_decides):
 
     def decide(name, facts):
         told.append((name, facts))
-        return {"split_elements": 256, "least_subtree": 64}.get(name) if facts.arrays[0][0][1] > 1000 else None
+        return (
+            {"split_elements": 256, "least_subtree": 64}.get(name)
+            if facts.arrays[0][0][1] > 1000
+            else None
+        )
 
     plain = kernels()
     before = compile(spread)
@@ -97,8 +125,12 @@ def test_heuristics_decide_by_facts(nobody_decides):
 
 @pytest.mark.parametrize("answer", [0, -3, 2.5, "8", True])
 def test_what_is_no_value_of_a_heuristic(answer, nobody_decides):
-    cinductor.register_heuristics("cpu", lambda name, facts: answer if name == "near_lines" else None)
-    with pytest.raises(ValueError, match=f"heuristics of device 'cpu' give {answer!r} for 'near_lines'; allowed"):
+    cinductor.register_heuristics(
+        "cpu", lambda name, facts: answer if name == "near_lines" else None
+    )
+    with pytest.raises(
+        ValueError, match=f"heuristics of device 'cpu' give {answer!r} for 'near_lines'; allowed"
+    ):
         compile(spread)(X)
     cinductor.register_heuristics("cpu", None)
     assert compile(spread)(X) == spread(X)

@@ -212,14 +212,29 @@ run_passes(Job *job)
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
+/* What kernels are made for: what the compiler says of it, and the user's choices. */
+static CiTarget *
+make_target(Job *job)
+{
+    const CiRequest *request = job->request;
+    const CiBackend *backend = request->queue.backend;
+    CiTarget *target = CI_NEW(job->ctx, CiTarget);
+    backend->compiler->fill_target(target, request->options);
+    target->device = backend->device->name;
+    target->backend = backend->compiler->name;
+    ci_choices_set(job->ctx, target, request->options->choices);
+    return target;
+}
+
 static CiLoops *
-lower(Job *job)
+lower(Job *job, const CiTarget *target)
 {
     CiRequest *request = job->request;
     const CiDevice *device = request->queue.backend->device;
     CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
                               .takes_extern = device->takes_extern,
                               .inline_limit = (int)request->options->inline_limit,
+                              .frame_bytes = ci_choice(target, CI_CHOICE_frame_bytes),
                               .own_order = request->queue.backend->compiler->has_own_order ||
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);
@@ -247,18 +262,12 @@ print_joins(CiText *text, const CiKernels *kernels)
 }
 
 static CiKernels *
-schedule(Job *job, CiLoops *loops)
+schedule(Job *job, CiLoops *loops, const CiTarget *target)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
                                  .fusion_limit = request->options->fusion_limit,
                                  .library_threads = request->options->library_threads};
-    CiTarget *target = CI_NEW(job->ctx, CiTarget);
-    const CiBackend *backend = request->queue.backend;
-    backend->compiler->fill_target(target, request->options);
-    target->device = backend->device->name;
-    target->backend = backend->compiler->name;
-    ci_choices_set(job->ctx, target, request->options->choices);
     lap_ms(job);
     CiKernels *kernels = ci_schedule(loops, target, &options);
     request->info.schedule_ms = lap_ms(job);
@@ -398,8 +407,9 @@ compile_body(CiContext *ctx, void *arg)
     char message[512];
     check_dump_option(job);
     run_passes(job);
-    CiLoops *loops = lower(job);
-    CiKernels *kernels = schedule(job, loops);
+    const CiTarget *target = make_target(job);
+    CiLoops *loops = lower(job, target);
+    CiKernels *kernels = schedule(job, loops, target);
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
     build(job, kernels);

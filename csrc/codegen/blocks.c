@@ -459,7 +459,8 @@ find_widest(const Blocks *s, const CiStmts *body, int *lanes)
             continue;
         }
         CiDomain d = domain_of(s, stmt);
-        int taken = ci_domain_lanes(&s->r.b, s->r.family, &d);
+        int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.family, stmt)
+                                     : ci_domain_lanes(&s->r.b, s->r.family, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
         inside = count->high == CI_INFINITY ? 1 << 20 : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
@@ -480,7 +481,7 @@ static void
 share_one(Blocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
-        ci_scan_share(&s->r.b, s->threads, &s->bytes, stmt);
+        ci_scan_share(&s->r.b, s->r.family, s->threads, &s->bytes, stmt);
         return;
     }
     s->domain = domain_of(s, stmt);

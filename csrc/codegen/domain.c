@@ -4,6 +4,7 @@
 #include "codegen/at.h"
 
 #define MOST_ROUNDS 8
+#define STORE 4 /* loads that a store costs which does not fill what it touches */
 
 /* ---- neighbours of one thread ---- */
 
@@ -13,8 +14,9 @@ typedef struct Neighbours {
     const CiExpr *var;
     const CiAccess *stored;
     int widest, lanes; /* bytes of an element; asked for */
+    bool may_run;      /* lanes may come in order: what runs, and packs */
     bool is_apart;     /* no thread may do several at once */
-    bool has_any;      /* some access would move so many */
+    int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
 static void
@@ -26,7 +28,7 @@ look_for_store(void *arg, const CiStmt *stmt)
 }
 
 static void
-look_at_access(Neighbours *n, const CiAccess *at)
+look_at_access(Neighbours *n, const CiAccess *at, bool is_store)
 {
     const CiExpr *coef, *rest;
     if (at->memory->space != CI_SPACE_global ||
@@ -35,20 +37,23 @@ look_at_access(Neighbours *n, const CiAccess *at)
         return;
     int size = ci_dtype_size(at->memory->dtype);
     n->widest = size > n->widest ? size : n->widest;
-    n->has_any |= ci_sym_known_multiple_of(n->sym, rest, ci_expr_const(n->sym, n->lanes));
+    bool moves = ci_sym_known_multiple_of(n->sym, rest, ci_expr_const(n->sym, n->lanes));
+    n->moves += moves;
+    n->others += moves ? 0 : is_store ? STORE : 1;
 }
 
 static void
 look(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
-    bool is_store = stmt->kind == CI_STMT_store;
+    bool is_store = stmt->kind == CI_STMT_store, is_pack = stmt->kind == CI_STMT_call;
     n->is_apart |= stmt->kind != CI_STMT_let && stmt->kind != CI_STMT_alloc &&
-                   stmt->kind != CI_STMT_yield && !is_store;
+                   stmt->kind != CI_STMT_yield && !is_store && !(is_pack && n->may_run);
     n->is_apart |= stmt->kind == CI_STMT_alloc && stmt->memory->space != CI_SPACE_register;
-    n->is_apart |= stmt->op == CI_OP_bind || stmt->cell || (is_store && stmt->op != CI_OP_none);
-    if (stmt->at.memory)
-        look_at_access(n, &stmt->at);
+    n->is_apart |= stmt->op == CI_OP_bind || (stmt->cell && !n->may_run) ||
+                   (is_store && stmt->op != CI_OP_none);
+    if (stmt->at.memory && !is_pack)
+        look_at_access(n, &stmt->at, is_store);
     if (!is_store)
         return;
     n->stored = &stmt->at;
@@ -62,25 +67,42 @@ ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes)
                                                       ci_expr_const(sym, lanes));
 }
 
-/* As many as make an access of the widest element, where one is contiguous and aligned. */
-int
-ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+/* As many as make an access of the widest element, where most are contiguous and aligned: others
+ * become one for each neighbour, far from those of the next thread. */
+static int
+find_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain, bool may_run)
 {
     int last = domain->count - 1;
     if (last < 0)
         return 1;
-    Neighbours n = {.sym = b->sym, .body = &domain->body, .var = domain->vars[last], .lanes = 1};
+    Neighbours n = {.sym = b->sym,
+                    .body = &domain->body,
+                    .var = domain->vars[last],
+                    .lanes = 1,
+                    .may_run = may_run};
     ci_stmts_visit(&domain->body, look, &n);
     if (n.is_apart || !n.widest)
         return 1;
     for (n.lanes = family->access_bytes / n.widest; n.lanes > 1; n.lanes /= 2) {
-        n.has_any = false;
+        n.moves = n.others = 0;
         ci_stmts_visit(&domain->body, look, &n);
-        if (n.has_any && domain->extents[last]->high >= n.lanes &&
+        if (n.moves > n.others && domain->extents[last]->high >= n.lanes &&
             (last == 0 || ci_domain_is_whole(n.sym, domain, n.lanes)))
             return n.lanes;
     }
     return 1;
+}
+
+int
+ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+{
+    return find_lanes(b, family, domain, false);
+}
+
+int
+ci_domain_running_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain)
+{
+    return find_lanes(b, family, domain, true);
 }
 
 /* ---- points ---- */

@@ -15,6 +15,8 @@ typedef struct CiDomain {
 /* domain.c. Neighbours along the last axis that one access moves: 1 where none does. That axis is
  * made of whole groups of them, or is the only one. */
 int ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
+/* The same where neighbours may come one after another, and a thread goes on with what it has. */
+int ci_domain_running_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
 /* Whole groups of so many neighbours. */
 const CiExpr *ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes);
 bool ci_domain_is_whole(CiSym *sym, const CiDomain *domain, int lanes);

@@ -16,12 +16,13 @@
 #include "codegen/at.h"
 #include "codegen/reduction.h"
 
-#define EACH 4 /* neighbours of a thread */
+#define EACH 4 /* neighbours of a thread whose accesses move one */
+#define GROUPS 2 /* of neighbours that one access moves */
 #define MOST_CELLS 4
 
 typedef struct Cell {
     CiMemory *memory, *parts, *before, *own;
-    CiOp fold;
+    CiOp fold, scan;
     int value; /* what an element adds */
     bool is_count;
     const CiExpr *position; /* of an element; NULL: it counts from the cell's start */
@@ -29,7 +30,7 @@ typedef struct Cell {
 
 typedef struct Scan {
     CiBuild *b;
-    int threads;
+    int threads, lanes, each; /* neighbours of a thread, of which one access moves so many */
     int64_t *bytes;
     const CiStmt *loop;
     CiStmts lift; /* what yields the values that elements add */
@@ -130,6 +131,7 @@ find_cells(Scan *s)
             s->cells[s->ncells++] =
                 (Cell){.memory = stmt->cell,
                        .fold = is_count ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
+                       .scan = is_count ? CI_OP_cumsum : stmt->op,
                        .value = operand_of(stmt),
                        .is_count = is_count,
                        .position = is_count ? NULL : stmt->expr};
@@ -176,19 +178,50 @@ enter_threads(Scan *s)
     return ci_build_enter(s->b, &loop->body);
 }
 
-/* Of this thread's neighbours one, where there is one. */
-static const CiExpr *
-enter_element(Scan *s)
+/* Of neighbours that are all there, group after group. */
+static void
+add_groups(Scan *s, const CiExpr *first, void (*add)(Scan *s, const CiExpr *element))
 {
     CiSym *sym = s->b->sym;
-    CiStmt *each = ci_build_for(s->b, "e", number(s, EACH), CI_RUN_serial);
-    ci_build_enter(s->b, &each->body);
-    const CiExpr *element =
-        ci_expr_add(sym, s->first,
-                    ci_expr_add(sym, ci_expr_mul(sym, s->thread, number(s, EACH)), each->vars[0]));
+    const CiExpr *each = number(s, s->each / s->lanes);
+    CiStmt *groups = ci_build_for(s->b, "e", each, CI_RUN_unroll);
+    CiStmts *outside = ci_build_enter(s->b, &groups->body);
+    add(s, ci_expr_add(sym, first, ci_expr_mul(sym, groups->vars[0], number(s, s->lanes))));
+    ci_build_leave(s->b, outside);
+}
+
+/* One by one, as many as there are. */
+static void
+add_some(Scan *s, const CiExpr *first, void (*add)(Scan *s, const CiExpr *element))
+{
+    int lanes = s->lanes;
+    CiStmt *each = ci_build_for(s->b, "e", number(s, s->each), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(s->b, &each->body);
+    const CiExpr *element = ci_expr_add(s->b->sym, first, each->vars[0]);
     CiStmt *some = ci_build_test(s->b, CI_STMT_if, CI_COMPARE_less, element, s->loop->extents[0]);
     ci_build_enter(s->b, &some->body);
-    return element;
+    s->lanes = 1;
+    add(s, element);
+    s->lanes = lanes;
+    ci_build_leave(s->b, outside);
+}
+
+/* This thread's neighbours. */
+static void
+add_neighbours(Scan *s, void (*add)(Scan *s, const CiExpr *element))
+{
+    CiSym *sym = s->b->sym;
+    const CiExpr *width = number(s, s->each),
+                 *first = ci_expr_add(sym, s->first, ci_expr_mul(sym, s->thread, width));
+    CiStmt *all = ci_build_test(s->b, CI_STMT_if, CI_COMPARE_less_equal,
+                                ci_expr_add(sym, first, width), s->loop->extents[0]);
+    CiStmts *outside = ci_build_enter(s->b, &all->body);
+    add_groups(s, first, add);
+    if (!ci_sym_known_multiple_of(sym, s->loop->extents[0], width)) {
+        ci_build_enter(s->b, &all->other);
+        add_some(s, first, add);
+    }
+    ci_build_leave(s->b, outside);
 }
 
 static int
@@ -219,6 +252,29 @@ add_memory(Scan *s, const Cell *cell, const char *stem, CiSpace space, int64_t c
 }
 
 static void
+add_lanes(Scan *s, const CiStmts *body, const CiExpr *element, const int **yielded)
+{
+    CiAt at = {1, &s->loop->vars[0], &element, s->loop->vars[0], s->lanes, NULL, 1};
+    const int *values = ci_build_at(s->b, body, &at);
+    if (yielded)
+        *yielded = values;
+}
+
+/* What begins is not its own: any position but the first. */
+static void
+add_to_own(Scan *s, const CiExpr *element)
+{
+    const int *values;
+    add_lanes(s, &s->lift, element, &values);
+    for (int k = 0; k < s->ncells; k++) {
+        const Cell *cell = &s->cells[k];
+        ci_build_let(s->b, ci_type_of(cell->own->dtype, s->lanes), cell->scan, 1, &values[k]);
+        s->b->to->last->cell = cell->own;
+        s->b->to->last->expr = number(s, 1);
+    }
+}
+
+static void
 find_parts(Scan *s)
 {
     const CiExpr *zero = number(s, 0);
@@ -227,16 +283,7 @@ find_parts(Scan *s)
         s->cells[k].own = add_memory(s, &s->cells[k], "own", CI_SPACE_register, 1);
         store_identity(s, &s->cells[k], s->cells[k].own);
     }
-    CiStmts *all = s->b->to;
-    const CiExpr *element = enter_element(s);
-    CiAt at = {1, &s->loop->vars[0], &element, NULL, 1, NULL, 1};
-    const int *values = ci_build_at(s->b, &s->lift, &at);
-    for (int k = 0; k < s->ncells; k++) {
-        const Cell *cell = &s->cells[k];
-        int early = ci_build_load(s->b, cell->own, zero, 1);
-        ci_build_store(s->b, cell->own, zero, combine(s, cell, early, values[k]));
-    }
-    ci_build_leave(s->b, all);
+    add_neighbours(s, add_to_own);
     for (int k = 0; k < s->ncells; k++)
         ci_build_store(s->b, s->cells[k].parts, s->thread,
                        ci_build_load(s->b, s->cells[k].own, zero, 1));
@@ -279,21 +326,27 @@ begin_own(Scan *s, Cell *cell)
     ci_build_leave(s->b, outside);
 }
 
+/* The loop's own body, in the thread's own cells. */
 static void
-add_elements(Scan *s)
+add_body(Scan *s, const CiExpr *element)
 {
-    CiStmts *outside = enter_threads(s), made = {0};
-    for (int k = 0; k < s->ncells; k++)
-        begin_own(s, &s->cells[k]);
-    const CiExpr *element = enter_element(s);
-    CiStmts *inside = ci_build_enter(s->b, &made);
-    ci_build_trip(s->b, &s->loop->body, s->loop->vars[0], element);
+    CiStmts made = {0}, *inside = ci_build_enter(s->b, &made);
+    add_lanes(s, &s->loop->body, element, NULL);
     ci_build_leave(s->b, inside);
     for (CiStmt *stmt = made.first; stmt; stmt = stmt->next)
         for (int k = 0; k < s->ncells; k++)
             if (stmt->cell && stmt->cell == s->cells[k].memory)
                 stmt->cell = s->cells[k].own;
     ci_build_move_all(s->b, &made);
+}
+
+static void
+add_elements(Scan *s)
+{
+    CiStmts *outside = enter_threads(s);
+    for (int k = 0; k < s->ncells; k++)
+        begin_own(s, &s->cells[k]);
+    add_neighbours(s, add_body);
     ci_build_leave(s->b, outside);
 }
 
@@ -315,11 +368,22 @@ open_cell(Scan *s, const Cell *cell)
     ci_build_leave(s->b, outside);
 }
 
+int
+ci_scan_lanes(const CiBuild *b, const CiFamily *family, const CiStmt *loop)
+{
+    CiDomain domain = {.count = 1, .body = loop->body};
+    domain.vars[0] = loop->vars[0];
+    domain.extents[0] = loop->extents[0];
+    return ci_domain_running_lanes(b, family, &domain);
+}
+
 void
-ci_scan_share(CiBuild *b, int threads, int64_t *bytes, const CiStmt *loop)
+ci_scan_share(CiBuild *b, const CiFamily *family, int threads, int64_t *bytes, const CiStmt *loop)
 {
     Scan scan = {.b = b, .threads = threads, .bytes = bytes, .loop = loop}, *s = &scan;
-    const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * EACH),
+    s->lanes = ci_scan_lanes(b, family, loop);
+    s->each = s->lanes > 1 ? GROUPS * s->lanes : EACH;
+    const CiExpr *zero = number(s, 0), *tile = number(s, (int64_t)threads * s->each),
                  *last = number(s, threads - 1);
     find_cells(s);
     find_lift(s);

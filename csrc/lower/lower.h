@@ -7,6 +7,7 @@
 
 typedef struct CiLowerOptions {
     int inline_limit; /* ops a body may reach before a value gets a buffer */
+    int64_t frame_bytes; /* of an array from which on a copy leaves out what is overwritten */
     bool own_order;   /* folds of floats are in our own order, not in NumPy's */
     /* Arguments are in the memory of devices, which do these library calls themselves (NULL: none); the
      * host does the others, with copies, each of one dense run of bytes. */

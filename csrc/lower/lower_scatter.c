@@ -91,7 +91,7 @@ ci_lowering_scatter(CiLowering *low, CiNode *node)
 {
     const CiExpr *sizes[2 * CI_MAX_RANK];
     Operand operands[CI_MAX_INDICES + 1];
-    CiHome home = ci_lowering_take_over(low, node, true);
+    CiHome home = ci_lowering_take_over(low, node, NULL);
     for (int k = 2; k < node->nargs; k++)
         operands[k - 2] = take_operand(low, node->args[k], home.buffer);
     CiNest nest = {.fold = CI_OP_none,

@@ -25,21 +25,32 @@ ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
            is_written_input(low, low->graph->inputs[home.buffer->input]);
 }
 
+static bool
+survives(CiLowering *low, CiNode *base)
+{
+    low->visit++;
+    return ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) ||
+           ci_lowering_is_used_after(low, base);
+}
+
 CiHome
-ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps)
+ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
 {
     CiNode *base = node->args[0];
-    ci_lowering_realize(low, base);
-    CiHome home = ci_lowering_state(low, base)->home;
-    low->visit++;
-    bool survives = ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) ||
-                    ci_lowering_is_used_after(low, base);
-    if (survives || !ci_lowering_may_overwrite(low, home)) {
-        CiHome copy = ci_lowering_make_home(low, node);
-        if (keeps)
-            ci_lowering_store(low, base, base, base, copy);
-        home = copy;
-    }
+    CiFrame frame;
+    bool is_framed = written && written != base &&
+                     ci_lowering_find_frame(low, base, written, &frame);
+    CiNodeState *state = ci_lowering_state(low, base);
+    bool is_gone = is_framed && !state->home.buffer && !survives(low, base);
+    if (!is_gone)
+        ci_lowering_realize(low, base);
+    if (!is_gone && !survives(low, base) && ci_lowering_may_overwrite(low, state->home))
+        return state->home;
+    CiHome home = ci_lowering_make_home(low, node);
+    if (is_framed)
+        ci_lowering_store_frame(low, base, &frame, home);
+    else if (written != base)
+        ci_lowering_store(low, base, base, base, home);
     return home;
 }
 
@@ -63,7 +74,7 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
         ci_lowering_state(low, node)->home = state->home;
         return;
     }
-    CiHome home = ci_lowering_take_over(low, node, view != base);
+    CiHome home = ci_lowering_take_over(low, node, view);
     ci_lowering_store(low, value, view, base, home);
     ci_lowering_state(low, node)->home = home;
 }

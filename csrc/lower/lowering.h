@@ -175,6 +175,15 @@ void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNod
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
                            CiHome home);
 
+/* lower_frame.c: of the box of base that view is: where it starts and ends along each axis. Found
+ * where it fills base but for a thin frame, and base is large. */
+typedef struct CiFrame {
+    const CiExpr **starts, **ends;
+} CiFrame;
+bool ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame);
+/* What is around the box, in a home that nothing reads. */
+void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiHome home);
+
 /* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.
  */
 bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest);
@@ -196,9 +205,9 @@ bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
  * be after it. */
 void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
                            bool *is_stored);
-/* assign, scatter: where the new version of args[0] lies, its elements there already when `keeps`.
- */
-CiHome ci_lowering_take_over(CiLowering *low, CiNode *node, bool keeps);
+/* assign, scatter: where the new version of args[0] lies, its elements there already but those of
+ * `written`, which may be missing (NULL: any). */
+CiHome ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

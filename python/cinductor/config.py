@@ -154,10 +154,17 @@ def registered() -> list[str]:
     return [] if module is None else module.names()
 
 
+def list_choices() -> list[Threshold]:
+    """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
+    return [Threshold(*row) for row in _core.choices()]
+
+
 def checked_choices(what: str, value: Any) -> str:
     """The text of an option of type choices."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'")
+        raise TypeError(
+            f"{what} is {value!r}; allowed: a string like 'few_points=8, near_lines=1024'"
+        )
     names = [choice.name for choice in list_choices()]
     for part in value.replace(",", " ").split():
         name, _, number = part.partition("=")
@@ -263,11 +270,6 @@ def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
 def list_options() -> list[Option]:
     """Every option with its type, default, environment variable and documentation."""
     return list(OPTIONS.values())
-
-
-def list_choices() -> list[Threshold]:
-    """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
-    return [Threshold(*row) for row in _core.choices()]
 
 
 def list_backends() -> dict[str, str | None]:

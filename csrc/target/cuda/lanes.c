@@ -34,7 +34,9 @@ ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let)
 bool
 ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
 {
-    return (stmt->kind == CI_STMT_let || stmt->kind == CI_STMT_store) && type_of(p, stmt).lanes > 1;
+    bool is_known = stmt->kind == CI_STMT_let || stmt->kind == CI_STMT_store ||
+                    stmt->kind == CI_STMT_call;
+    return is_known && type_of(p, stmt).lanes > 1;
 }
 
 static void
@@ -65,7 +67,8 @@ bool
 ci_cuda_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type)
 {
     const CiAccess *at = &stmt->at;
-    bool is_access = at->memory && (stmt->kind == CI_STMT_let || stmt->op == CI_OP_none);
+    bool is_store = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none,
+         is_access = at->memory && (stmt->kind == CI_STMT_let || is_store);
     return is_access && at->memory->space == CI_SPACE_global && type.lanes > 1 && !at->stride &&
            !has_lanes(lane_symbols, at->index) &&
            ci_sym_known_multiple_of(sym, at->index, ci_expr_const(sym, type.lanes));
@@ -212,6 +215,8 @@ value_text(Run *r, const CiStmt *let)
         names[a] = lane_of(r, let->args[a]);
     if (let->op == CI_OP_load && holds_values(let->at.memory))
         ci_text_add(&text, "%s", element(r, let));
+    else if (ci_stmt_is_running(let))
+        ci_text_add(&text, "%s", ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)));
     else if (let->op == CI_OP_load)
         ci_emit_widen(p->base, &text, let->type.dtype,
                       is_at_once(r, let) ? ci_format(p->ctx, "x%d.v[l]", let->value)
@@ -230,9 +235,27 @@ value_text(Run *r, const CiStmt *let)
     return text.data;
 }
 
+/* Lanes have their turns in order: what the cell holds is what those before have left. */
+static void
+print_running(Run *r, const CiStmt *let)
+{
+    CiCPrinter *p = r->p;
+    CiText text = ci_text_new(p->ctx);
+    const char *cell = ci_c_element(p, let->cell, ci_expr_const(p->sym, 0)),
+               *value = lane_of(r, let->args[0]);
+    if (let->expr->low <= 0)
+        ci_text_add(&text, "%s + l > 0 ? ", ci_emit_index_text(p->base, let->expr));
+    ci_emit_combine(p->base, &text, let->op, let->type.dtype, cell, value);
+    if (let->expr->low <= 0)
+        ci_text_add(&text, " : %s", value);
+    ci_text_line(p->out, "%s = %s;", cell, text.data);
+}
+
 static void
 print_let(Run *r, const CiStmt *let)
 {
+    if (ci_stmt_is_running(let))
+        print_running(r, let);
     if (is_inner(r, let))
         ci_text_line(r->p->out, "const %s v%d = %s;", ci_emit_type(let->type.dtype), let->value,
                      value_text(r, let));
@@ -261,6 +284,21 @@ print_store(Run *r, const CiStmt *store)
                  text.data);
 }
 
+static void
+print_pack(Run *r, const CiStmt *call)
+{
+    CiCPrinter *p = r->p;
+    const char *cell = ci_c_element(p, call->cell, ci_expr_const(p->sym, 0));
+    CiText value = ci_text_new(p->ctx);
+    ci_emit_narrow(p->base, &value, call->at.memory->dtype, lane_of(r, call->args[0]));
+    ci_text_line(p->out, "if (%s && %s < %s)", lane_of(r, call->args[1]), cell,
+                 ci_emit_index_text(p->base, call->limit));
+    ci_text_line(p->out, "    %s[%s + (%s)*%s++] = %s;", ci_c_memory(p, call->at.memory),
+                 ci_emit_index_text(p->base, call->at.index),
+                 call->at.stride ? ci_emit_index_text(p->base, call->at.stride) : "1", cell,
+                 value.data);
+}
+
 /* ---- runs ---- */
 
 /* In front of the loop and behind it. */
@@ -283,7 +321,7 @@ print_moves(Run *r, bool is_behind)
         else if (moves && !is_behind)
             ci_text_line(p->out, "const %s x%d = *(const %s *)%s;", type, stmt->value, type,
                          place_text(r, stmt));
-        if (!is_store && !is_behind && !is_inner(r, stmt))
+        if (stmt->kind == CI_STMT_let && !is_behind && !is_inner(r, stmt))
             ci_text_line(p->out, "%s v%d;", type_text(r, ci_emit_type(stmt->type.dtype)),
                          stmt->value);
     }
@@ -304,6 +342,8 @@ ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first)
     for (const CiStmt *stmt = r.first; stmt != r.last->next; stmt = stmt->next) {
         if (is_in_loop(&r, stmt) && stmt->kind == CI_STMT_let)
             print_let(&r, stmt);
+        else if (is_in_loop(&r, stmt) && stmt->kind == CI_STMT_call)
+            print_pack(&r, stmt);
         else if (is_in_loop(&r, stmt))
             print_store(&r, stmt);
     }

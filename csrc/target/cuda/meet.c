@@ -120,7 +120,44 @@ ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
     p->other = NULL;
 }
 
-/* Within a warp those 1, 2, 4, 8, 16 before; then warps before, the nearest first. */
+/* Those 1, 2, 4, … lanes before. */
+static void
+print_prefix_of_lanes(CiCPrinter *c, const CiStmt *prefix, const Parts *parts, int lanes)
+{
+    ci_text_line(c->out, "#pragma unroll");
+    ci_text_open(c->out, "for (int h = 1; h < %d; h *= 2) {", lanes);
+    print_others(c, parts, "ci_before(%s, h)");
+    ci_text_open(c->out, "if (lane >= h) {");
+    ci_c_print_block(c, &prefix->body);
+    ci_text_close(c->out);
+    ci_text_close(c->out);
+}
+
+/* What the last lanes of warps have, in shared memory: every warp finds the prefixes of that, and
+ * begins with what those before it have. */
+static void
+print_prefix_of_warps(CiCudaPrinter *p, const CiStmt *prefix, const Parts *parts)
+{
+    CiCPrinter *c = &p->c;
+    int warps = p->threads / CI_WARP;
+    const char *name = parts->memories[0]->name, *type = ci_emit_type(parts->memories[0]->dtype);
+    ci_text_line(c->out, "__shared__ %s met_%s[%d];", type, name, warps);
+    if (p->meets_again)
+        ci_text_line(c->out, "__syncthreads();");
+    ci_text_line(c->out, "const int warp = (int)threadIdx.x / %d;", CI_WARP);
+    ci_text_line(c->out, "if (lane == %d)", CI_WARP - 1);
+    ci_text_line(c->out, "    met_%s[warp] = %s;", name, name);
+    ci_text_line(c->out, "__syncthreads();");
+    ci_text_line(c->out, "const %s own_%s = %s;", type, name, name);
+    ci_text_line(c->out, "%s = met_%s[lane < %d ? lane : 0];", name, name, warps);
+    print_prefix_of_lanes(c, prefix, parts, warps);
+    print_others(c, parts, "ci_before(%s, lane - warp + 1)");
+    ci_text_line(c->out, "%s = own_%s;", name, name);
+    ci_text_open(c->out, "if (warp > 0) {");
+    ci_c_print_block(c, &prefix->body);
+    ci_text_close(c->out);
+}
+
 void
 ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix)
 {
@@ -131,25 +168,9 @@ ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix)
     p->other = prefix->vars[0];
     ci_text_open(c->out, "{");
     ci_text_line(c->out, "const int lane = (int)threadIdx.x %% %d;", lanes);
-    ci_text_open(c->out, "for (int h = 1; h < %d; h *= 2) {", lanes);
-    print_others(c, &parts, "ci_before(%s, h)");
-    ci_text_open(c->out, "if (lane >= h) {");
-    ci_c_print_block(c, &prefix->body);
-    ci_text_close(c->out);
-    ci_text_close(c->out);
-    if (p->threads > CI_WARP) {
-        const char *name = parts.memories[0]->name;
-        ci_text_line(c->out, "__shared__ %s met_%s[%d];", ci_emit_type(parts.memories[0]->dtype),
-                     name, p->threads / CI_WARP);
-        ci_text_line(c->out, "__syncthreads();");
-        ci_text_line(c->out, "if (lane == %d)", CI_WARP - 1);
-        ci_text_line(c->out, "    met_%s[threadIdx.x/%d] = %s;", name, CI_WARP, name);
-        ci_text_line(c->out, "__syncthreads();");
-        ci_text_open(c->out, "for (int w = (int)threadIdx.x/%d - 1; w >= 0; w--) {", CI_WARP);
-        print_others(c, &parts, "met_%s[w]");
-        ci_c_print_block(c, &prefix->body);
-        ci_text_close(c->out);
-    }
+    print_prefix_of_lanes(c, prefix, &parts, lanes);
+    if (p->threads > CI_WARP)
+        print_prefix_of_warps(p, prefix, &parts);
     ci_text_close(c->out);
     p->other = NULL;
 }

@@ -1,0 +1,100 @@
+/* A write to a box within an array, where the new version gets memory of its own: of the old one
+ * only the frame around the box is stored, one slab before and one behind it along each axis.
+ *
+ *   y = x.copy(); y[1:-1, 1:-1] = v  ->  the first and the last row of x; of the others, the first
+ *                                        and the last element; v
+ *
+ * Worth it where the frame is thin: launches are then dearer than what they store. */
+#include "lower/lowering.h"
+
+#include "ir/cost.h"
+
+#define THICKEST 8 /* elements of the frame along an axis, before or behind the box */
+
+static bool
+is_thin(const CiExpr *extent)
+{
+    int64_t value;
+    return ci_expr_is_const(extent, &value) && value >= 0 && value <= THICKEST;
+}
+
+/* Where the box begins along axis k of base, and what is behind it. */
+static bool
+find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr *const *index,
+           const CiExpr *const *element, int k, CiFrame *frame)
+{
+    const CiExpr *start = ci_expr_sub(low->sym, element[k], index[k]);
+    const CiExpr *end = ci_expr_add(low->sym, start, view->sizes[k]);
+    frame->starts[k] = start;
+    frame->ends[k] = end;
+    return is_thin(start) && is_thin(ci_expr_sub(low->sym, base->sizes[k], end));
+}
+
+static bool
+is_large(const CiLowering *low, const CiNode *base)
+{
+    CiAmount bytes = ci_amount(ci_dtype_size(base->dtype));
+    for (int k = 0; k < base->rank; k++)
+        bytes = ci_amount_of(bytes, base->sizes[k]);
+    return ci_amount_likely(bytes) >= low->options->frame_bytes;
+}
+
+bool
+ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame)
+{
+    if (view->rank != base->rank || !is_large(low, base))
+        return false;
+    CiNest box = {0};
+    const CiExpr *const *index = ci_lowering_point_axes(low, &box, view->rank, view->sizes);
+    const CiExpr *const *element = ci_view_base_index(low, view, base, index);
+    frame->starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
+    frame->ends = CI_NEW_ARRAY(low->ctx, const CiExpr *, base->rank + 1);
+    for (int k = 0; k < base->rank; k++)
+        if (!find_slabs(low, base, view, index, element, k, frame))
+            return false;
+    return true;
+}
+
+/* The elements of node from `starts` on, `sizes` of them along each axis. */
+static void
+store_slab(CiLowering *low, CiNode *node, const CiExpr *const *starts, const CiExpr *const *sizes,
+           CiHome home)
+{
+    CiNest nest = {.fold = CI_OP_none, .target = home.buffer};
+    const CiExpr *const *index = ci_lowering_point_axes(low, &nest, node->rank, sizes);
+    const CiExpr **element = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+    for (int k = 0; k < node->rank; k++)
+        element[k] = ci_expr_add(low->sym, starts[k], index[k]);
+    nest.store = ci_lowering_element(low, home, node->rank, element);
+    CiRecorder rec = ci_recorder_new(low);
+    int result = ci_recorder_value(&rec, node, element);
+    ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, low->items) = nest;
+}
+
+/* Axes before k are those of the box, axes behind it whole. */
+void
+ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiHome home)
+{
+    CiSym *sym = low->sym;
+    const CiExpr *zero = ci_expr_const(sym, 0);
+    const CiExpr **starts = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+    const CiExpr **sizes = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
+    for (int k = 0; k < node->rank; k++) {
+        starts[k] = zero;
+        sizes[k] = node->sizes[k];
+    }
+    for (int k = 0; k < node->rank; k++) {
+        const CiExpr *before = frame->starts[k], *end = frame->ends[k],
+                     *behind = ci_expr_sub(sym, node->sizes[k], end);
+        sizes[k] = before;
+        if (before != zero)
+            store_slab(low, node, starts, sizes, home);
+        starts[k] = end;
+        sizes[k] = behind;
+        if (behind != zero)
+            store_slab(low, node, starts, sizes, home);
+        starts[k] = before;
+        sizes[k] = ci_expr_sub(sym, end, before);
+    }
+}
