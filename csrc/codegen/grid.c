@@ -167,8 +167,10 @@ ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
     proc->body = (CiStmts){0};
     bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
                      proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
-         is_shared =
-             is_across ? ci_share_columns(&b, family, &points) : ci_share_rows(&b, family, &points);
+         is_shared = ci_share_tally(&b, family, &points);
+    if (!is_shared)
+        is_shared = is_across ? ci_share_columns(&b, family, &points)
+                              : ci_share_rows(&b, family, &points);
     if (!is_shared)
         make_threads(&b, family, &points);
 }

@@ -38,6 +38,9 @@ CiStmts *ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr *
 /* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
  * this is no form of it. */
 bool ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points);
+/* tally.c: threads of a block combine in memory of their own first. Changes the points' body; false
+ * where it is not worth it. */
+bool ci_share_tally(CiBuild *b, const CiFamily *family, CiDomain *points);
 /* blocks.c: each point is a block's, whose threads share out what is inside. False where nothing is
  * worth it. */
 bool ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);
