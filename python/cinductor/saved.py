@@ -34,6 +34,7 @@ UNKNOWN = object()  # the value of a source that only the call knows
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const")
 SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING}
+LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Beside classes, what may go by a name.
 NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
@@ -230,7 +231,7 @@ class CallWriter:
     def put(self, value: Any) -> None:
         """The lines of one value: a letter and what it says, then those of its items."""
         cls = type(value)
-        single = next((letter for letter, one in SINGLES.items() if value is one), None)
+        single = LETTERS.get(id(value))
         if single is not None:
             self.lines.append(single)
         elif cls is int:

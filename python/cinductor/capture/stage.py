@@ -378,11 +378,6 @@ class Stage:
         for opened in [*self.state.sized_lists.values()]:
             opened.look(self, reason)
 
-    @property
-    def done(self) -> tuple[int, int, int]:
-        """How much has happened that is not done twice: effects first."""
-        return self.effects, self.followed, self.state.changes
-
     def stop(self, reason: str, *given: Any) -> None:
         """A break: what is pending is run first. given: what others are to get; an iterator among it
         stands where somebody knows, or the call begins anew while it can.

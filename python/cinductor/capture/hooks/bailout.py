@@ -60,11 +60,13 @@ def with_bailout(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         if stage.has_fallen_back:  # since the frame has read this method
             return on_real_values(self, name, args, kwargs)
-        done = stage.done
+        state = stage.state
+        effects, followed, changes = stage.effects, stage.followed, state.changes
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            if not done[0] or stage.done != done:
+            is_done = (stage.effects, stage.followed, state.changes) != (effects, followed, changes)
+            if not effects or is_done:
                 raise
             if stage.tracer.in_region or not is_of_ours(error):
                 raise

@@ -9,7 +9,7 @@ from typing import Any
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
 from .names import Names
-from .nodes import Transformer, placed
+from .nodes import Transformer, place_of, placed
 from .sites import Site
 from .source import FunctionNode
 
@@ -52,27 +52,27 @@ class Asking(Transformer):
 
     def ask(self, node: ast.AST, method: str, *args: ast.expr, **more: Any) -> ast.Call:
         """`__ci__.method(args)` at node's place."""
-        call = ast.Call(func=self.ours(node, method), args=list(args), keywords=[])
-        call.keywords = more.get("keywords", [])
-        return placed(call, node)
+        at = place_of(node)
+        method_of = ast.Attribute(ast.Name(STAGE, ast.Load(), **at), method, ast.Load(), **at)
+        return ast.Call(method_of, list(args), more.get("keywords", []), **at)
 
     def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
         """`__ci__.name`, or of another name of ours, at node's place."""
-        owner = self.load(node, of)
-        return placed(ast.Attribute(owner, name, ast.Load()), node)
+        at = place_of(node)
+        return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
 
     def load(self, node: ast.AST, name: str) -> ast.Name:
         """A name as it is."""
-        return placed(ast.Name(name, ast.Load()), node)
+        return ast.Name(name, ast.Load(), **place_of(node))
 
     def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
         """name = value"""
-        target = placed(ast.Name(name, ast.Store()), node)
-        return placed(ast.Assign([target], value), node)
+        at = place_of(node)
+        return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
 
     def text(self, node: ast.AST, value: Any) -> ast.Constant:
         """A constant."""
-        return placed(ast.Constant(value), node)
+        return ast.Constant(value, **place_of(node))
 
     def temporary(self, kind: str) -> str:
         """A new local name of ours."""

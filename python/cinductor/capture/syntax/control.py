@@ -38,7 +38,10 @@ SPARE_BLOCKS = 5  # for a try or a with in the innermost body
 
 def depth_of(node: ast.AST) -> int:
     """How many loops of a statement stand each within the one before."""
-    inside = max(map(depth_of, children(node)), default=0)
+    inside = 0
+    for part in children(node):
+        if not isinstance(part, ast.expr):
+            inside = max(inside, depth_of(part))
     return inside + isinstance(node, ast.For | ast.While)
 
 
