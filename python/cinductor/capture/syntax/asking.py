@@ -83,9 +83,7 @@ class Asking(Transformer):
 
     def where(self, name: str) -> str:
         """Where a name of the innermost function lives."""
-        if name.startswith(OURS):
-            return LOCAL
-        if any(name in targets for targets in self.hidden):
+        if name.startswith(OURS) or self.is_hidden(name):
             return LOCAL
         if name in self.scopes[-1].globals:
             return GLOBAL
@@ -98,20 +96,24 @@ class Asking(Transformer):
                 return CELL if shared else LOCAL
         return FREE if name in self.freevars else GLOBAL
 
+    def is_hidden(self, name: str) -> bool:
+        """Whether a comprehension around binds it."""
+        return bool(self.hidden) and any(name in targets for targets in self.hidden)
+
     def _may_be_unbound(self, name: str) -> bool:
         """Whether constructs may leave a name without a value on some paths, for whoever reads it
         asks.
         """
         if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
-        names, is_hidden = self.scopes[-1], any(name in targets for targets in self.hidden)
-        return name in names.bound and name not in names.unbound and not is_hidden
+        names = self.scopes[-1]
+        return name in names.bound and name not in names.unbound and not self.is_hidden(name)
 
     def _has_value(self, name: str) -> bool:
         """Whether a local name surely has one; those of functions around are taken to have, unless
         some statement deletes them.
         """
-        if name in self.bound or any(name in targets for targets in self.hidden):
+        if name in self.bound or self.is_hidden(name):
             return True
         around = [scope for scope in self.scopes if name in scope.bound]
         return self.scopes[-1] not in around and all(name not in s.unbound for s in around)
