@@ -7,6 +7,7 @@ What outlives the call holds nothing traced and is left alone.
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -109,10 +110,11 @@ class Materialiser:
 
     def fill(self, value: Any) -> None:
         """Makes real, in place, what an object made in this call holds."""
-        if is_a(value, list):
-            for i, item in enumerate(value):
+        if is_a(value, list) or type(value) is collections.deque:
+            put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
+            for i, item in enumerate([*value]):
                 if (new := self.of(item)) is not item:
-                    list.__setitem__(value, i, new)
+                    put(value, i, new)
         elif is_a(value, dict):
             self.fill_keys(value)
             for key, item in list(value.items()):

@@ -371,6 +371,7 @@ class Carried:
             if self.contents.has(container) or change.is_nothing:
                 continue
             if not change.keeps_places:
+                loop.fills |= change.fills
                 raise Peel("the body adds to a container or takes from it")
             name = self.contents.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
 from ..value.kinds import ATOMS, UNBOUND, have_same_structure, is_number, is_same, leaves, rebuilt
-from ..value.objects import Traced, attributes_of
+from ..value.objects import Traced, attributes_of, slots_of
 from . import varying
 from .alias import is_loose
 from .phi import Phi, strength_of
+from .state import ROWS
 
 if TYPE_CHECKING:
     from .alias import Source
@@ -146,7 +147,8 @@ class Last:
 
     def was_there(self, leaf: Any) -> bool:
         """An object of before the loop."""
-        if is_a(leaf, list | dict | set) or attributes_of(leaf) is not None:
+        is_plain = attributes_of(leaf) is None and not slots_of(type(leaf))
+        if type(leaf) in ROWS or is_a(leaf, list | dict | set) or not is_plain:
             values = (*self.carried.entry.values(), *self.loop.others.values())
             return any(leaf is value for value in values)
         return True

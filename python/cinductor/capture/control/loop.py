@@ -32,6 +32,7 @@ PATIENCE = 3  # trips of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
 MAX_PEELED = 2
+MOST_FILLING = 16  # while a deque with a bound is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -71,6 +72,7 @@ class Loop(Region):
         self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
         self.ended: Any = False  # whether a trip before the region has ended the loop
+        self.fills = False  # whether a deque with a bound was seen to grow
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -298,7 +300,8 @@ class Loop(Region):
     @property
     def may_peel(self) -> bool:
         """Whether one more trip can be run before the region."""
-        if self.offset >= MAX_PEELED or self.capacities:
+        most = MOST_FILLING if self.fills else MAX_PEELED
+        if self.offset >= most or self.capacities:
             return False
         if self.is_while:
             return True

@@ -300,9 +300,11 @@ class Region:
 
     def check_others(self, names: dict[str, Any]) -> None:
         """Names that the construct does not assign are as they were."""
+        code = None if self.frame is None else self.frame.f_code
+        cells = () if code is None else (*code.co_cellvars, *code.co_freevars)  # the journal's to keep
         for name, value in self.others.items():
             now = names.get(name, UNBOUND)
-            if now is not value and not is_one(now, value):
+            if now is not value and not is_one(now, value) and name not in cells:
                 self.fail(f"{name} is changed by a function inside")
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:

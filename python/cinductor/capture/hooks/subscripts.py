@@ -7,6 +7,7 @@ it. An index has been looked into before an array gets it.
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable
@@ -142,6 +143,9 @@ class Subscripts:
             return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
+        if cls is collections.deque and stage.source_of(value) is None:
+            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
+            return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key)]
         if is_a(value, type) and not has_hooks(cls):
@@ -223,9 +227,9 @@ class Subscripts:
             return
         source = stage.source_of(value)
         method = self.stage.class_attr(cls, "__setitem__")
-        if source is None and cls in (list, dict):
+        if source is None and cls in (list, dict, collections.deque):
             stage.state.before_change(value)
-            value[key] = item
+            value[key if cls is not collections.deque else self._index(key)] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):

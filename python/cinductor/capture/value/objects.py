@@ -28,6 +28,7 @@ SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 MISSING = object()
+IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
@@ -169,6 +170,37 @@ def attributes_of(value: Any) -> Any:
     """An object's own attributes, or None."""
     found = find_in_class(type(value), "__dict__")
     return found.__get__(value) if type(found) in SLOTS else None
+
+
+def has_attributes_alone(cls: type) -> bool:
+    """Whether objects of the class have a `__dict__` and slots, and nothing that only C knows of."""
+    return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
+
+
+def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
+    """The places of attributes in objects that have nothing else but a `__dict__`: `__slots__` of classes
+    of the user's.
+    """
+    if not has_attributes_alone(cls):
+        return ()
+    every = (place for base in cls.__mro__ for place in vars(base).values())
+    return tuple(place for place in every if type(place) is types.MemberDescriptorType)
+
+
+def is_slot_of(cls: type, found: Any) -> bool:
+    """Whether what a class has under a name is such a place."""
+    return type(found) is types.MemberDescriptorType and any(found is slot for slot in slots_of(cls))
+
+
+def in_slots(value: Any) -> list[Any]:
+    """What an object holds in its slots, UNBOUND where nothing."""
+    cls, found = type(value), []
+    for slot in slots_of(cls):
+        try:
+            found.append(slot.__get__(value, cls))
+        except AttributeError:
+            found.append(UNBOUND)
+    return found
 
 
 def is_tuple(cls: type) -> bool:
