@@ -216,15 +216,6 @@ def a_deque_that_turns(x):
 
 
 @case(X)
-def a_set_that_has_it_already(x):
-    seen, total = set(), 0.0
-    for i in range(len(x)):
-        seen.add(3)
-        total += x[i] * len(seen)
-    return total
-
-
-@case(X)
 def a_name_that_a_function_inside_sets(x):
     total, last = 0.0, 1.0
 

@@ -40,14 +40,14 @@ class Arrays:
             stage.known[id(value)] = (value, source)
             stage.effect(f"{why} is read")
             return value
-        sizes = gaps = None
+        sizes = paddings = None
         if source >= 0 and stage.symbols is not None:
             words = stage.place(source)
             sizes = stage.symbols.of_array(value, source, words)
-            gaps = stage.symbols.of_gaps(value, source, words, sizes)
-        traced = tracer.array(value, source, sizes, gaps)
+            paddings = stage.symbols.of_paddings(value, source, words, sizes)
+        traced = tracer.array(value, source, sizes, paddings)
         if source >= 0:
-            is_symbolic = sizes is not None or gaps is not None
+            is_symbolic = sizes is not None or paddings is not None
             layout = tracer.layout(traced) if is_symbolic else (value.shape, value.strides)
             flags = value.flags
             stage.check(source, "array", value.dtype, *layout, flags.writeable, flags.aligned)

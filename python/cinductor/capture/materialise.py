@@ -1,4 +1,4 @@
-"""Values made real, for code that is not captured.
+"""Values materialised, for code that is not captured.
 
 What was made in the call (containers, objects, functions) stays the object it is, with real things
 in it; what cannot be changed (a tuple, a partial) is made again where something in it was traced.
@@ -44,7 +44,7 @@ class Materialiser:
         self.made: dict[int, tuple[Any, Any]] = {}  # by id: the value, and what it was made
 
     def of(self, value: Any) -> Any:
-        """The value with everything traced made real: containers made in the call in place."""
+        """The value with everything traced materialised: containers made in the call in place."""
         cls = type(value)
         if cls is Flat:
             return value.real(self.stage)

@@ -1,6 +1,6 @@
-"""The end of a captured call: what the function returned, made real, and as a recipe for later calls.
+"""The end of a captured call: what the function returned, materialised, and as a recipe for later calls.
 
-What a recipe cannot make again has been made real before: then Python has to run in each call, and
+What a recipe cannot make again has been materialised before: then Python has to run in each call, and
 the stage knows why.
 """
 

@@ -267,9 +267,9 @@ def call_container(
     stage, name = scope.stage, f.__name__
     if id(owner) in stage.state.sized_lists:
         stage.state.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
-    growth = stage.state.growing.get(id(owner))
-    if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
-        return getattr(growth, name)(*args)
+    grown = stage.state.growing.get(id(owner))
+    if grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+        return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
     source = stage.source_of(owner)
     if source is None:

@@ -34,13 +34,13 @@ class End:
     """What an arm ends with: values of names, and memory written to."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # growths, and items
+        self.appended: list[tuple[Any, list[Any]]] = []  # grown_lists, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
         self.names = {name: held_leaves(block, value, known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
-    def append(self, block: Any, growth: Any, items: list[Any]) -> None:
+    def append(self, block: Any, grown: Any, items: list[Any]) -> None:
         """What the arm appended to a list."""
         held = []
         for item in items:
@@ -49,7 +49,7 @@ class End:
                 continue
             flag = ArmValue(block, item.flag) if type(item.flag) is Traced else item.flag
             held.append(Maybe(held_leaves(block, item.value), flag, item.truths))
-        self.appended.append((growth, held))
+        self.appended.append((grown, held))
 
     def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""

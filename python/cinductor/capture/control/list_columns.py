@@ -3,7 +3,7 @@
 What a trip appends lies in buffers that the trips hand on, one for each value; behind the loop the
 list holds the buffers' items. How many they are is known while the program is captured: the number
 of trips is, and a condition under which a trip appends is decided by the trip's number alone
-(`i % 10 == 0`). The list has a gap while the loop is captured: nobody may look at what is there.
+(`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at what is there.
 """
 
 from __future__ import annotations
@@ -357,7 +357,7 @@ class ListColumns:
             self.loop.regions.keep_backing(self.container, self.buffer)
 
     def column(self, item: Item, trips: int, names: dict[str, Any]) -> Any:
-        """What each trip appended as this item; a gap where it did not."""
+        """What each trip appended as this item; nothing where it did not."""
         parts, buffers = leaves(item.value), item.buffers
         if type(item.value) is Traced and len(buffers[0]) == 1:
             self.buffer = buffers[0][0] if item.truths is None else buffers[0][0][:-1]
@@ -396,13 +396,13 @@ class ListColumns:
 
 
 def owner_of(region: Region, change: Change) -> Any:
-    """The growth of a list to which an arm of a branch appends, an item at first; raises where there
+    """The grown of a list to which an arm of a branch appends, an item at first; raises where there
     is none yet.
     """
     container, state = change.container, region.state
-    growth = state.growing.get(id(container))
-    if growth is not None:
-        return growth
+    grown = state.growing.get(id(container))
+    if grown is not None:
+        return grown
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
             loop.carried.grow(Change(container, loop.attempt.changes.before[id(container)][1]))

@@ -80,9 +80,9 @@ class Loop(Region):
         self.heads: dict[str, Any] | None = None  # what the next plain run begins with
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
         self.growing: dict[int, Any] | None = None  # lists that grew before any was
-        self.rules: list[Any] = []  # by which arrays grow, `widening`
+        self.rules: list[Any] = []  # by which arrays grow: `capacity`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
     @property
@@ -229,13 +229,13 @@ class Loop(Region):
             return True
         is_rerun = kind is Rerun and error.args[0] is self
         if self.phase != REGION:
-            return is_rerun and self.again(REGION)  # it was being watched
+            return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
             if self.asked or self.rules:
                 self.start_over()
-            if self.rules and self.offset and self.again(REGION):
+            if self.rules and self.offset and self.rerun_as(REGION):
                 self.offset = self.memory.offset = 0  # no trip was unlike the others
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
@@ -258,7 +258,7 @@ class Loop(Region):
 
     # --- other ways to run it ---
 
-    def again(self, phase: str) -> bool:
+    def rerun_as(self, phase: str) -> bool:
         """Back to where the loop began; False when that cannot be."""
         if self.base is None:
             return False
@@ -325,7 +325,7 @@ class Loop(Region):
 
     def peel_one(self, why: Peel) -> bool:
         """Runs one more trip before the region."""
-        if not self.may_peel or not self.again(PEEL):
+        if not self.may_peel or not self.rerun_as(PEEL):
             return False
         self.offset += 1
         self.memory.offset = self.offset

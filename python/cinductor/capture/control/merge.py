@@ -72,10 +72,10 @@ class Merge:
                 names[name] = value
                 continue
             names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
-        for growth, item in appended:
+        for grown, item in appended:
             value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
-            self.region.state.before_change(growth.container)
-            growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
+            self.region.state.before_change(grown.container)
+            grown.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
         for is_then, name in self.checks:
             bound = (
@@ -101,17 +101,17 @@ class Merge:
         """What the arms appended to lists, with a Result where the graph decides."""
         plan = []
         for which, end in enumerate(self.ends):
-            for growth, items in end.appended:
+            for grown, items in end.appended:
                 item = items[0].value
                 like = rebuilt(item, map(unheld, leaves(item)))
-                taken = [t != bool(which) for t in growth.truths(self.level.condition, like)]
+                taken = [t != bool(which) for t in grown.truths(self.level.condition, like)]
                 for item in items:
                     values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
                     value = self.plan_dead("an item", *(values[::-1] if which else values))
                     flag = self.pairs.want(*(flags[::-1] if which else flags))
                     self.listed |= {v.number for v in leaves(value) if type(v) is Result}
                     pairs = zip(taken, item.truths or taken, strict=True)
-                    plan.append((growth, Maybe(value, flag, [a and b for a, b in pairs])))
+                    plan.append((grown, Maybe(value, flag, [a and b for a, b in pairs])))
         return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
@@ -122,12 +122,12 @@ class Merge:
         return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
 
     def note_known(self, made: list[Any]) -> None:
-        """Where sizes choose, whoever demands a number gets this call's, with a guard."""
-        is_so = self.tracer.sample_truth(self.level.condition)
-        if is_so is None:
+        """Where sizes choose, whoever forces a number gets this call's, with a guard."""
+        sample = self.tracer.sample_truth(self.level.condition)
+        if sample is None:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
-            chosen = pair.parts[0] if is_so else pair.parts[1]
+            chosen = pair.parts[0] if sample else pair.parts[1]
             chosen = chosen.part if type(chosen) is Unsigned else chosen
             chosen = chosen.value if type(chosen) in (ArmValue, Bool) else chosen
             if type(value) is Traced and value.kind == "python":
@@ -255,8 +255,8 @@ class Merge:
                 lengths[axis] = self.pairs.length(*((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = InBuffer(part, tuple(shape), lengths) if lengths else part
-        blank = Undefined(part, tuple(shape))
-        return self.pairs.want(*((blank, value) if is_first else (value, blank)))
+        undefined = Undefined(part, tuple(shape))
+        return self.pairs.want(*((undefined, value) if is_first else (value, undefined)))
 
     def plan_flag(self, a: Any, b: Any) -> Any:
         if a is b and type(a) is bool:

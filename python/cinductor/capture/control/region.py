@@ -76,8 +76,8 @@ class Regions:
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
         value = self.stage.handed.now(value)
-        growth = self.state.growing.get(id(value))
-        return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
+        grown = self.state.growing.get(id(value))
+        return items_of(self.stage.lift_array(value)) if grown is None else grown.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
         """The items of a value for whoever runs over all of them: an iterator moves along."""

@@ -94,15 +94,15 @@ def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) 
     return items
 
 
-def call_with_sized_list(stage: Any, f: Any, opened: SizedList) -> Any:
+def call_with_sized_list(stage: Any, f: Any, sized: SizedList) -> Any:
     """f(list) of a list that is as long as a loop had trips."""
     if f is len:
-        return opened.length
-    inner = opened.buffer.shape[1:]
+        return sized.length
+    inner = sized.buffer.shape[1:]
     if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-        return opened.joined(stage)
+        return sized.joined(stage)
     if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-        rows = opened.joined(stage)
+        rows = sized.joined(stage)
         return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
     name = getattr(f, "__name__", type(f).__name__)
     raise Replan("sized_lists", f"{name} looks at a list that is as long as a loop had trips")

@@ -237,13 +237,13 @@ class State:
         """Whether it may be an array that another name has."""
         return not all(source.alone for source in self.records[storage][1])
 
-    def grow(self, growth: Any) -> None:
-        """From here on a list has a gap, or is buffers."""
-        self.put(growing={**self.growing, id(growth.container): growth})
+    def grow(self, grown: Any) -> None:
+        """From here on a list is columns, or a buffer."""
+        self.put(growing={**self.growing, id(grown.container): grown})
 
     def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
-        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
-        return {key: growth for key, growth in before.items() if key in self.growing}
+        """Of the lists that grew those that still do: what was looked at since is like any other."""
+        return {key: grown for key, grown in before.items() if key in self.growing}
 
     def size_list(self, made: Any) -> None:
         """A list is as long as a loop had trips."""
@@ -256,7 +256,7 @@ class State:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: growth for key, growth in self.growing.items() if growth.is_buffer}
+        return {key: grown for key, grown in self.growing.items() if grown.is_buffer}
 
     # --- blocks, and what is known in them ---
 
@@ -367,11 +367,13 @@ class Change(NamedTuple):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether it still has the same keys, or as many items; a set, the same ones."""
+        """Whether it still has the same keys, or as many items. A set may have grown its table though it
+        holds what it held, and the order of its items with it.
+        """
         now, before = self.container, self.before
-        if is_a(now, dict | set):
+        if is_a(now, dict):
             return list(before) == list(now)
-        return len(before) == len(items_in(now))
+        return type(now) is not set and len(before) == len(items_in(now))
 
     @property
     def fills(self) -> bool:

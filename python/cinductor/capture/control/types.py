@@ -124,7 +124,7 @@ class Types:
         types = self.of[name]
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
-        again = False
+        is_wider = False
         entries = leaves(self.carried.entry[name])
         for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
             kind = types[k]
@@ -133,8 +133,8 @@ class Types:
             else:
                 wider = None if is_same(before, after) else self.join(name, before, after)
             if wider is not None:
-                types[k], again = wider, True
-        return again
+                types[k], is_wider = wider, True
+        return is_wider
 
     def wider(self, name: str, kind: Type, entry: Any, before: Any, after: Any) -> Type | None:
         """The type of a leaf that has one, where that is no longer enough."""

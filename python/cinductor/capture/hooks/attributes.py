@@ -71,7 +71,7 @@ class Attributes:
             if cls is Traced:
                 self.stage.regions.look_at_class((value,))
                 if name == "base" and value.kind == "array":
-                    if not self.stage.tracer.in_region and self.stage.begins_anew():
+                    if not self.stage.tracer.in_region and self.stage.undo_call():
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.lift(self.stage.materialise(value).base)

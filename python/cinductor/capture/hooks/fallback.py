@@ -33,7 +33,7 @@ def check_budget(stage: Stage) -> None:
     if why is None:
         return None
     is_unrolled = tracer.nodes > MANY_NODES
-    if (is_unrolled or not tracer.useful) and stage.begins_anew():
+    if (is_unrolled or not tracer.useful) and stage.undo_call():
         raise OverBudget(why)
     return fall_back(stage)
 
@@ -53,15 +53,15 @@ def limit(stage: Stage) -> None:
     stage.why_over = why
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
-    if stage.begins_anew():
+    if stage.undo_call():
         raise OverBudget(why)
     return fall_back(stage, why)
 
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
-    for growth in [*stage.state.growing.values()]:
-        growth.look()
+    for grown in [*stage.state.growing.values()]:
+        grown.look()
     stage.stop(f"{why}: the rest of the call runs in NumPy")
     stage.has_fallen_back = stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage)

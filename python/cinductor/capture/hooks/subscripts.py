@@ -121,9 +121,9 @@ class Subscripts:
         stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
-            growth = stage.state.growing.get(id(value))
-            if growth is not None:
-                return growth.item(key)
+            grown = stage.state.growing.get(id(value))
+            if grown is not None:
+                return grown.item(key)
             source = stage.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
