@@ -14,7 +14,6 @@ import numpy as np
 
 from .. import _core
 from ..instance import is_a
-from .value.deferred import DeferredCall, choose
 from .value.handed import is_iterator
 from .value.objects import (
     BOUND,
@@ -23,9 +22,11 @@ from .value.objects import (
     IDENTITY_TYPES,
     MISSING,
     UNBOUND,
+    DeferredCall,
     Traced,
     attributes_of,
     bounds_of,
+    choose,
     find_in_class,
     has_attributes_alone,
     holds_items,

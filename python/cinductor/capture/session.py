@@ -25,7 +25,7 @@ from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call
 from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
-from .hooks.bailout import is_of_ours
+from .hooks.fallback import is_of_ours
 from .hooks.plain import PlainScope
 from .hooks.scope import Scope
 from .pieces.driver import plan_of

@@ -25,11 +25,10 @@ from ..dynamic import Symbols, place_of
 from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
-from .arrays import Arrays
+from .boundary import Arrays, Materialiser
 from .control.region import Regions
 from .control.state import State
 from .failure import Abandon, Suspect
-from .materialise import Materialiser
 from .stores import Stores
 from .value.handed import Handed
 from .value.items import Items

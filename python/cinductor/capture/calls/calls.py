@@ -36,7 +36,7 @@ from ..value.objects import (
     is_standard,
     is_tuple,
 )
-from . import lowered
+from . import follow
 from .follow import call_function, enter_items
 from .numpys import (
     call_array_method,
@@ -118,8 +118,8 @@ def enter_families() -> None:
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
-    if lowered.ROWS and (other := lowered.instead_of(scope, f)) is not None:
-        return lowered.call_lowered(scope, f, other, args, kwargs)
+    if follow.ROWS and (other := follow.instead_of(scope, f)) is not None:
+        return follow.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
     if LATE:

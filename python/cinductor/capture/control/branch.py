@@ -15,7 +15,7 @@ from ...signals import Signal
 from ..value.kinds import UNBOUND
 from ..value.objects import Traced
 from . import list_buffer
-from .ends import End
+from .arms import End
 from .list_columns import owner_of
 from .merge import OURS, Merge
 from .region import (

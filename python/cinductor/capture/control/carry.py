@@ -1,7 +1,7 @@
 """What a loop's trips hand to each other, as far as it is known, and the region made of it.
 
 `open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
-are unchanged, or `steps` (ints that grow by a constant), or carried by value (`types`, and in the
+are unchanged, or `steps` (ints that grow by a constant), or carried by value (`lattice`, and in the
 region `phi`). Memory written to is carried as versions of the same array. A value carried is
 by value: where memory that two names share would be written through one of them the loop is not
 captured; arrays that change places are, by running the body once for each arrangement in one trip
@@ -18,13 +18,12 @@ from ..value.kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, l
 from ..value.objects import MaybeUnbound, Traced
 from . import list_buffer, varying
 from .alias import Flow, Objects
-from .last import Last
+from .last import Last, Trips
+from .lattice import Type, Types, at_entry
 from .list_columns import ListColumns
 from .phi import Memory, Number, Phi, Value, make_region
 from .region import Peel, truth
 from .state import Change, Contents, value_of
-from .trips import Trips
-from .types import Type, Types, at_entry
 
 if TYPE_CHECKING:
     from .loop import Learnt, Loop

@@ -22,7 +22,7 @@ from ...signals import Signal
 from ..value.items import END, UNKNOWN, Items
 from ..value.kinds import UNBOUND, is_same
 from ..value.objects import Traced
-from . import capacity, list_buffer
+from . import list_buffer, varying
 from .carry import Carried
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
 from .state import Attempt
@@ -82,7 +82,7 @@ class Loop(Region):
         self.restores = self.phase != PLAIN
         self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
         self.growing: dict[int, Any] | None = None  # lists that grew before any was
-        self.rules: list[Any] = []  # by which arrays grow: `capacity`
+        self.rules: list[Any] = []  # by which arrays grow: `varying`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
     @property
@@ -378,7 +378,7 @@ class Loop(Region):
             if self.asked:
                 self.growing = self.state.growing if self.growing is None else self.growing
                 list_buffer.make(self)
-            capacity.resolve(self)
+            varying.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.attempt = Attempt(self.state)
             self.carried = Carried(self)

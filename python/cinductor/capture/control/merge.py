@@ -1,7 +1,7 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`ends`). Of two
-ends what is the same stays; what differs is a pair of which the branch chooses one (`pairs`). Arrays
+An arm ends with values of names, versions of memory and items appended to lists (`End`). Of two
+ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`). Arrays
 of two shapes lie in buffers that have room for both. A name that one arm does not bind is checked.
 """
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
 from ..syntax.jumps import RETURN, VALUE
-from ..value.deferred import DeferredCall, choose
 from ..value.kinds import (
     UINT64,
     UNBOUND,
@@ -24,13 +23,23 @@ from ..value.kinds import (
     rebuilt,
     strength,
 )
-from ..value.objects import CONSTANT_LEAVES, MaybeUnbound, Traced
+from ..value.objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
 from . import varying
 from .alias import Objects, Source, is_loose, sources_in
-from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
+from .arms import (
+    ArmValue,
+    Bool,
+    End,
+    InBuffer,
+    Pairs,
+    Result,
+    Undefined,
+    Unsigned,
+    array_in,
+    unheld,
+)
 from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
-from .pairs import Pairs
 from .region import Region
 
 if TYPE_CHECKING:

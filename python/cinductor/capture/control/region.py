@@ -25,7 +25,7 @@ from .alias import Aliases, Peel, Records, count_in
 from .state import Attempt, Change, fill, reached
 
 if TYPE_CHECKING:
-    from ..syntax.sites import Site
+    from ..syntax.asking import Site
     from ..value.hooks import Hooks
 
 RegionBreak = _core.RegionBreak

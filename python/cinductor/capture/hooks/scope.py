@@ -24,10 +24,10 @@ from ..calls.membership import contains
 from ..calls.patterns import PATTERNS
 from ..calls.unknown import DEBUGGERS
 from ..control import list_buffer
-from ..control.sized_list import call_with_sized_list
+from ..control.list_columns import call_with_sized_list
 from ..failure import Raised, comes_from_within, names_traced, reword
 from ..stage import Stage
-from ..syntax.sites import Site
+from ..syntax.asking import Site
 from ..value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -39,9 +39,8 @@ from ..value.objects import (
 )
 from . import whole
 from .attributes import Attributes
-from .bailout import lifted_once, with_bailout
 from .constructs import TracedControl
-from .fallback import check_budget, fall_back, limit
+from .fallback import check_budget, fall_back, lifted_once, limit, with_bailout
 from .iteration import Iteration
 from .plain_control import generated
 from .slot import Managed, Quiet, Slot

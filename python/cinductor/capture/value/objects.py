@@ -502,3 +502,18 @@ def remade(like: Any, items: list[Any]) -> Any:
 def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     """Start, stop and step of a slice or range."""
     return (value.start, value.stop, value.step)
+
+
+# --- results that are made anew in each call ---
+
+
+class DeferredCall(tuple):
+    """Stands for what its first item returns when it is called with the others."""
+
+    __slots__ = ()
+    __cinductor_call__ = True
+
+
+def choose(is_first: Any, first: Any, second: Any) -> Any:
+    """One of two results of branches on data."""
+    return first if is_first else second
