@@ -177,14 +177,20 @@ def has_attributes_alone(cls: type) -> bool:
     return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
 
 
+_slots: weakref.WeakKeyDictionary[type, tuple[types.MemberDescriptorType, ...]] = weakref.WeakKeyDictionary()
+
+
 def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
     """The places of attributes in objects that have nothing else but a `__dict__`: `__slots__` of classes
     of the user's.
     """
-    if not has_attributes_alone(cls):
-        return ()
-    every = (place for base in cls.__mro__ for place in vars(base).values())
-    return tuple(place for place in every if type(place) is types.MemberDescriptorType)
+    found = _slots.get(cls)
+    if found is None:
+        bases = cls.__mro__ if has_attributes_alone(cls) else ()
+        every = (place for base in bases for place in vars(base).values())
+        found = tuple(place for place in every if type(place) is types.MemberDescriptorType)
+        _slots[cls] = found
+    return found
 
 
 def is_slot_of(cls: type, found: Any) -> bool:
