@@ -24,7 +24,32 @@ if TYPE_CHECKING:
     from .branch import Level
 
 
-class ArmValue:
+class Part:
+    """What an arm gives for one side of a pair. kind: of what the branch gives then, None where the other
+    side says it; is_small: a `where` may choose it; array, lengths: where it is an array.
+    """
+
+    __slots__ = ()
+    kind: str | None = "python"
+    is_small = True
+    array: ArmValue | None = None
+    lengths: Any = None
+
+    @property
+    def sample(self) -> Any:
+        """What it is in this call, where sizes choose."""
+        return self
+
+    def put(self, region: Region, block: Any, like: Any) -> None:
+        """It is a result of the arm, whose block is open."""
+        block.result(self.here(region))
+
+    def here(self, region: Region) -> Any:
+        """It in the block around."""
+        raise NotImplementedError
+
+
+class ArmValue(Part):
     """A traced value that an arm ends with, kept by its block."""
 
     __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
@@ -38,6 +63,41 @@ class ArmValue:
     @property
     def node(self) -> tuple[Any, int]:
         return self.block, self.number
+
+    @property
+    def is_small(self) -> bool:  # type: ignore[override]
+        return bool(self.kind != "array")
+
+    @property
+    def array(self) -> ArmValue | None:  # type: ignore[override]
+        return self if self.kind == "array" else None
+
+    @property
+    def sample(self) -> Any:
+        return self.value
+
+    def put(self, region: Region, block: Any, like: Any) -> None:
+        block.result(self.node, like)
+
+    def here(self, region: Region) -> Any:
+        return self.block.value(self.number)
+
+
+class Constant(Part):
+    """A number that is the same in every block."""
+
+    __slots__ = ("value", "kind", "dtype")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.kind, self.dtype = kind_of(value)  # type: ignore[misc]
+
+    @property
+    def sample(self) -> Any:
+        return self.value
+
+    def here(self, region: Region) -> Any:
+        return lifted(region.tracer, self.value, self.kind, self.dtype)
 
 
 class End:
@@ -106,34 +166,57 @@ class Result:
         self.strong: int | None = None
 
 
-class Undefined:
+class Undefined(Part):
     """Stands for a value that nobody looks at."""
 
     __slots__ = ("like", "shape")
+    kind = None
 
     def __init__(self, like: ArmValue, shape: tuple[Any, ...]) -> None:
         self.like, self.shape = like, shape
 
+    def here(self, region: Region) -> Any:
+        like = self.like
+        if like.kind == "array":
+            return region.tracer.undefined(like.node, self.shape)
+        return like.block.undefined(like.number)
 
-class InBuffer:
+
+class InBuffer(Part):
     """An array in a buffer that is large enough for that of the other arm, too."""
 
-    __slots__ = ("held", "shape", "lengths")
+    __slots__ = ("array", "shape", "lengths")
+    kind, is_small = "array", False
 
-    def __init__(self, held: ArmValue, shape: tuple[Any, ...], lengths: Any) -> None:
-        self.held, self.shape, self.lengths = held, shape, lengths
+    def __init__(self, array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> None:
+        self.array, self.shape, self.lengths = array, shape, lengths
+
+    def here(self, region: Region) -> Any:
+        buffer = region.tracer.undefined(self.array.node, self.shape)
+        varying.write(region.tracer, buffer, self.array.here(region), self.lengths)
+        return buffer
 
 
-class Unsigned:
-    """A Python int, held or a constant, as one of [0, 2**64), which the other arm's is."""
+class Unsigned(Part):
+    """A Python int, live out of the arm or a constant, as one of [0, 2**64), which the other arm's is."""
 
     __slots__ = ("part",)
+    is_small = False
 
     def __init__(self, part: Any) -> None:
-        self.part = part
+        self.part = part_of(part)
+
+    @property
+    def sample(self) -> Any:
+        return self.part.sample
+
+    def here(self, region: Region) -> Any:
+        part = self.part
+        held = part.here(region) if type(part) is ArmValue else part.value
+        return lifted(region.tracer, held, "python", UINT64)
 
 
-class Size:
+class Size(Part):
     """One of an array's sizes."""
 
     __slots__ = ("size",)
@@ -141,8 +224,11 @@ class Size:
     def __init__(self, size: Any) -> None:
         self.size = size
 
+    def here(self, region: Region) -> Any:
+        return varying.number_of(region.tracer, self.size)
 
-class Bool:
+
+class Bool(Part):
     """A flag."""
 
     __slots__ = ("value",)
@@ -150,32 +236,38 @@ class Bool:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+    @property
+    def sample(self) -> Any:
+        return self.value
 
-def array_in(part: Any) -> ArmValue | None:
-    """The array of one side of a pair."""
-    held = part.held if type(part) is InBuffer else part
-    return held if type(held) is ArmValue and held.kind == "array" else None
+    def put(self, region: Region, block: Any, like: Any) -> None:
+        is_live = type(self.value) is ArmValue
+        block.result(self.value.node if is_live else self.here(region))
+
+    def here(self, region: Region) -> Any:
+        if type(self.value) is not ArmValue:
+            return region.tracer.lift(bool(self.value))
+        return region.tracer.as_python(truth(region.stage, self.value.here(region)))
+
+
+def part_of(value: Any) -> Part:
+    """A leaf of an arm's end as one side of a pair."""
+    return value if isinstance(value, Part) else Constant(value)
 
 
 # --- values of which a branch chooses one of two ---
 
 
 class Pair(Phi):
-    """A part for each arm, of which the branch chooses one."""
+    """A part for each arm, of which the branch chooses one; values: the leaves that they stand for."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("values", "parts")
 
-    def __init__(self, *parts: Any) -> None:
-        self.parts = parts
+    def __init__(self, *values: Any) -> None:
+        self.values, self.parts = values, tuple(map(part_of, values))
 
     def kinds(self, operands: list[Any]) -> list[str]:
-        for value in self.parts:
-            if type(value) in (Bool, Size, Unsigned):
-                return ["python"]
-            if type(value) is InBuffer:
-                return ["array"]
-        known = [v for v in self.parts if type(v) is not Undefined]
-        kinds = [v.kind if type(v) is ArmValue else kind_of(v)[0] for v in known]  # type: ignore[index]
+        kinds = [part.kind for part in self.parts if part.kind is not None]
         return ["scalar" if "scalar" in kinds else kinds[0]]
 
 
@@ -192,7 +284,7 @@ class Pairs:
     def want(self, a: Any, b: Any) -> Result:
         """The one of two parts that the branch chooses."""
         for number, pair in enumerate(self.all):
-            if pair.parts[0] is a and pair.parts[1] is b:
+            if pair.values[0] is a and pair.values[1] is b:
                 return Result(number)
         self.all.append(Pair(a, b))
         return Result(len(self.all) - 1)
@@ -219,7 +311,7 @@ class Pairs:
 
     def read(self, value: Any, pair: Pair) -> Any:
         """A result; an array of its own where the region's has room for more."""
-        lengths = next((part.lengths for part in pair.parts if type(part) is InBuffer), None)
+        lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
         return value if lengths is None else varying.read(self.tracer, value, lengths)
 
     def choose(self, handles: list[Any]) -> list[Any]:
@@ -227,11 +319,7 @@ class Pairs:
         if not self.all and not handles and not any(block.has_effects for block in self.blocks):
             return []
         harmless = all(block.is_harmless for block in self.blocks)
-        is_small = all(
-            type(v) not in (InBuffer, Unsigned) and (type(v) is not ArmValue or v.kind != "array")
-            for pair in self.all
-            for v in pair.parts
-        )
+        is_small = all(part.is_small for pair in self.all for part in pair.parts)
         if harmless and is_small and not handles:
             return self.select()
         return self.make_region(handles)
@@ -241,28 +329,9 @@ class Pairs:
             block.splice()
         made = []
         for pair in self.all:
-            parts = [self.here(v) for v in pair.parts]
+            parts = [part.here(self.region) for part in pair.parts]
             made.append(self.tracer.select(self.level.condition, *parts, *pair.kinds([])))
         return made
-
-    def here(self, value: Any) -> Any:
-        """A value of a pair in the block around."""
-        if type(value) is ArmValue:
-            return value.block.value(value.number)
-        if type(value) is Undefined:
-            return self.undefined(value)
-        return self.constant(value)
-
-    def constant(self, value: Any) -> Any:
-        """A plain part in the graph."""
-        if type(value) is Bool:
-            inner = value.value
-            if type(inner) is ArmValue:
-                inner = inner.block.value(inner.number)
-                return self.tracer.as_python(truth(self.region.stage, inner))
-            return self.tracer.lift(bool(inner))
-        kind, dtype = kind_of(value)  # type: ignore[misc]
-        return lifted(self.tracer, value, kind, dtype)
 
     def make_region(self, handles: list[Any]) -> list[Any]:
         state, tracer = self.region.state, self.tracer
@@ -272,7 +341,7 @@ class Pairs:
             for pair in self.all:
                 first = pair.parts[0]
                 like = first.node if which and type(first) is ArmValue else None
-                self.add_result(block, pair.parts[which], like)
+                pair.parts[which].put(self.region, block, like)
             for handle in handles:
                 held = written.get(handle.storage)
                 block.result(handle if held is None else held.node, handle)
@@ -282,31 +351,3 @@ class Pairs:
         for phi in memory:
             phi.rebuild(tracer)
         return [pair.made[0] for pair in self.all]
-
-    def add_result(self, block: Any, value: Any, like: Any) -> None:
-        """A part as a result of its arm."""
-        if type(value) is ArmValue:
-            block.result(value.node, like)
-        elif type(value) is Unsigned:
-            part = value.part
-            held = block.value(part.number) if type(part) is ArmValue else part
-            block.result(lifted(self.tracer, held, "python", UINT64))
-        elif type(value) is Size:
-            block.result(varying.number_of(self.tracer, value.size))
-        elif type(value) is InBuffer:
-            buffer = self.tracer.undefined(value.held.node, value.shape)
-            held = block.value(value.held.number)
-            varying.write(self.tracer, buffer, held, value.lengths)
-            block.result(buffer)
-        elif type(value) is Undefined:
-            block.result(self.undefined(value))
-        elif type(value) is Bool and type(value.value) is ArmValue:
-            block.result(value.value.node)
-        else:
-            block.result(self.constant(value))
-
-    def undefined(self, value: Undefined) -> Any:
-        like = value.like
-        if like.kind == "array":
-            return self.tracer.undefined(like.node, value.shape)
-        return like.block.undefined(like.number)

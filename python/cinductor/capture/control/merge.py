@@ -35,7 +35,6 @@ from .arms import (
     Result,
     Undefined,
     Unsigned,
-    array_in,
     unheld,
 )
 from .lattice import OTHER, Joined, join
@@ -136,9 +135,7 @@ class Merge:
         if sample is None:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
-            chosen = pair.parts[0] if sample else pair.parts[1]
-            chosen = chosen.part if type(chosen) is Unsigned else chosen
-            chosen = chosen.value if type(chosen) in (ArmValue, Bool) else chosen
+            chosen = pair.parts[0 if sample else 1].sample
             if type(value) is Traced and value.kind == "python":
                 self.tracer.note_sample(value, self.level.condition, chosen)
 
@@ -325,7 +322,7 @@ class Merge:
             if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
-                held = array_in(part)
+                held = part.array
                 if held is None:
                     continue
                 for source in sources_in(end.records, held.value):
@@ -342,7 +339,7 @@ class Merge:
 
     def is_loose(self, part: Any, end: End) -> bool:
         """Whether an array lies otherwise in memory where the arm ends."""
-        held = array_in(part)
+        held = part.array
         return held is not None and is_loose(end.records, held.value)
 
     def is_alone(self, array: Any, end: End) -> bool:
