@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...instance import is_a
 from ..value.kinds import UINT64, UNBOUND, kind_of, leaves, lifted, rebuilt
 from ..value.objects import Traced
 from . import varying
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .branch import Level
 
 
-class Part:
+class Side:
     """What an arm gives for one side of a pair. kind: of what the branch gives then, None where the other
     side says it; is_small: a `where` may choose it; array, lengths: where it is an array.
     """
@@ -49,7 +50,7 @@ class Part:
         raise NotImplementedError
 
 
-class ArmValue(Part):
+class ArmValue(Side):
     """A traced value that an arm ends with, kept by its block."""
 
     __slots__ = ("block", "number", "kind", "dtype", "value", "strong")
@@ -83,7 +84,7 @@ class ArmValue(Part):
         return self.block.value(self.number)
 
 
-class Constant(Part):
+class Constant(Side):
     """A number that is the same in every block."""
 
     __slots__ = ("value", "kind", "dtype")
@@ -166,7 +167,7 @@ class Result:
         self.strong: int | None = None
 
 
-class Undefined(Part):
+class Undefined(Side):
     """Stands for a value that nobody looks at."""
 
     __slots__ = ("like", "shape")
@@ -182,7 +183,7 @@ class Undefined(Part):
         return like.block.undefined(like.number)
 
 
-class InBuffer(Part):
+class InBuffer(Side):
     """An array in a buffer that is large enough for that of the other arm, too."""
 
     __slots__ = ("array", "shape", "lengths")
@@ -197,14 +198,14 @@ class InBuffer(Part):
         return buffer
 
 
-class Unsigned(Part):
+class Unsigned(Side):
     """A Python int, live out of the arm or a constant, as one of [0, 2**64), which the other arm's is."""
 
     __slots__ = ("part",)
     is_small = False
 
     def __init__(self, part: Any) -> None:
-        self.part = part_of(part)
+        self.part = side_of(part)
 
     @property
     def sample(self) -> Any:
@@ -216,7 +217,7 @@ class Unsigned(Part):
         return lifted(region.tracer, held, "python", UINT64)
 
 
-class Size(Part):
+class Size(Side):
     """One of an array's sizes."""
 
     __slots__ = ("size",)
@@ -228,7 +229,7 @@ class Size(Part):
         return varying.number_of(region.tracer, self.size)
 
 
-class Bool(Part):
+class Bool(Side):
     """A flag."""
 
     __slots__ = ("value",)
@@ -250,9 +251,9 @@ class Bool(Part):
         return region.tracer.as_python(truth(region.stage, self.value.here(region)))
 
 
-def part_of(value: Any) -> Part:
+def side_of(value: Any) -> Side:
     """A leaf of an arm's end as one side of a pair."""
-    return value if isinstance(value, Part) else Constant(value)
+    return value if is_a(value, Side) else Constant(value)
 
 
 # --- values of which a branch chooses one of two ---
@@ -264,7 +265,7 @@ class Pair(Phi):
     __slots__ = ("values", "parts")
 
     def __init__(self, *values: Any) -> None:
-        self.values, self.parts = values, tuple(map(part_of, values))
+        self.values, self.parts = values, tuple(map(side_of, values))
 
     def kinds(self, operands: list[Any]) -> list[str]:
         kinds = [part.kind for part in self.parts if part.kind is not None]
