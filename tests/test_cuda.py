@@ -151,9 +151,12 @@ raises(ValueError, cinductor.compile(lambda a: a + np.ones(5)), x)
 raises(cinductor.Unsupported, cinductor.compile(lambda a: a if np.sum(a) > 3 else -a), x)
 del a, b, c, d, e, g, inverse
 gc.collect()
+assert fake.fake_blocks() > 2 and cinductor.memory_stats()["blocks"] == 2  # small ones are kept
+cinductor.empty_cache()
 assert fake.fake_blocks() == 2, fake.fake_blocks()
 host = cinductor.compile(f, device="cuda")
 assert isinstance(host(np.ones((3, 4)), np.ones(4), 2.0)[0], np.ndarray)
+cinductor.empty_cache()
 stats = cinductor.memory_stats()
 assert (stats["allocated"], stats["blocks"], stats["reserved"]) == (96 + 32, 2, 2 << 21), stats
 y = cinductor.from_dlpack(x)  # the same memory, twice over
@@ -163,11 +166,47 @@ np.testing.assert_array_equal(z.numpy(), x.numpy().T)
 cinductor.configure_memory("limit:200")
 assert "limit is 200" in raises(MemoryError, cinductor.to_device, np.ones(40))
 cinductor.configure_memory("limit:0,keep:1MiB")
-cinductor.empty_cache()
 del x, w, y, z
 gc.collect()
+cinductor.empty_cache()
 assert fake.fake_blocks() == 0, fake.fake_blocks()
 print("flow", "ok")
+"""
+
+DISPATCH = """
+import ctypes
+fake = ctypes.CDLL("libcuda.so.1")
+import numpy as np, cinductor
+
+def calls_of(make, times=10):
+    for _ in range(3):
+        result = make()
+    names = b"", b"cuLaunchKernel", b"cuCtxGetCurrent", b"cuMemAllocAsync", b"cuMemFreeAsync", b"cuCtxPushCurrent_v2"
+    before = [fake.fake_count(name) for name in names]
+    for _ in range(times):
+        result = make()
+    return [(fake.fake_count(name) - count) / times for name, count in zip(names, before)]
+
+def pair(name, size=8):
+    return [cinductor.to_device(np.ones(size, "f4"), name) for _ in range(2)]
+
+f = cinductor.compile(lambda a, b: a * 2 + b)
+first, second, large = pair("cuda"), pair("cuda:1"), pair("cuda", 1 << 20)
+# One to launch; where results get and leave memory, and at the launch, whose context is current.
+assert calls_of(lambda: f(*first)) == [4, 1, 3, 0, 0, 0]
+# Another device's context is not left behind: it is pushed and popped.
+assert calls_of(lambda: f(*second)) == [10, 1, 3, 0, 0, 3]
+assert calls_of(lambda: f(*large)) == [6, 1, 3, 1, 1, 0]  # large blocks are the driver's
+stream = cinductor.Stream("cuda")
+def on_stream():
+    with stream:
+        return f(*first)
+assert calls_of(on_stream)[3:5] == [1, 1]  # and so are those of other streams
+cinductor.configure_memory("keep:0")
+assert calls_of(lambda: f(*first))[3:5] == [1, 1]
+cinductor.configure_memory("keep:300")
+assert calls_of(lambda: f(*first))[3:5] == [0, 0] and calls_of(lambda: f(*pair("cuda", 200)))[3:5] == [3, 3]
+print("dispatch ok")
 """
 
 FAILURE = """
@@ -187,7 +226,7 @@ import numpy as np, cinductor
 f = cinductor.compile(lambda a: a * 2 + a.sum(), device="cuda")
 for _ in range(2):
     f(np.ones(4))
-print("contexts", fake.fake_count(b"retained"), fake.fake_count(b"beside"))
+print("contexts", fake.fake_count(b"cuDevicePrimaryCtxRetain"), fake.fake_count(b"beside"))
 """
 
 FORK = """
@@ -208,7 +247,8 @@ def fake_libraries(folder):
     """Builds the driver without a card and the NVRTC of the emulator into a folder."""
     where = ROOT / "tests" / "cuda"
     compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
-    driver = [*compiler, folder / "libcuda.so.1", where / "fake_driver.c", where / "emulator.c"]
+    sources = [where / name for name in ("fake_driver.c", "fake_share.c", "emulator.c")]
+    driver = [*compiler, folder / "libcuda.so.1", *sources]
     subprocess.run([*driver, "-ldl", "-lpthread"], check=True)
     subprocess.run([*compiler, folder / "libnvrtc.so.13", where / "fake_nvrtc.c"], check=True)
     return folder
@@ -236,6 +276,11 @@ def fake_driver(tmp_path_factory):
 
 def test_device_arrays(fake_driver):
     assert "flow ok" in fake_driver(FLOW)
+
+
+def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
+    """Beyond the launch the driver is only asked whose context is current."""
+    assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
 @pytest.mark.parametrize(
@@ -435,7 +480,7 @@ for first, second, x, y, where in (
     for g, w in zip(got, want):
         np.testing.assert_allclose(g.numpy(), w, rtol=1e-14)
 if FAKE:
-    across, peers = fake.fake_count(b"across"), fake.fake_count(b"peers")
+    across, peers = fake.fake_count(b"cuMemcpyPeerAsync"), fake.fake_count(b"cuMemPoolSetAccess")
     print("ok" if across >= 4 and peers == PEERS else "wrong", "across", across, "peers", peers)
 x = cinductor.to_device(big, "cuda:1")
 copy = (x + 1).start_copy()

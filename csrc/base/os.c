@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -205,6 +206,39 @@ ci_os_time_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Lies in a page that a child finds empty, where the kernel has such pages. */
+struct CiOsMark {
+    int64_t process;
+    bool is_wiped;
+};
+
+CiOsMark *
+ci_os_mark_new(void)
+{
+    CiOsMark *mark = mmap(NULL, sizeof *mark, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0);
+    if (mark == MAP_FAILED)
+        return NULL;
+    mark->process = getpid();
+#ifdef MADV_WIPEONFORK
+    mark->is_wiped = madvise(mark, sizeof *mark, MADV_WIPEONFORK) == 0;
+#endif
+    return mark;
+}
+
+void
+ci_os_mark_free(CiOsMark *mark)
+{
+    if (mark)
+        munmap(mark, sizeof *mark);
+}
+
+bool
+ci_os_is_marked(const CiOsMark *mark)
+{
+    return mark->is_wiped || mark->process == getpid();
 }
 
 const void *

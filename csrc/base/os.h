@@ -24,6 +24,11 @@ int ci_os_resolve(const char *path, char *out, size_t capacity);
 /* Looks a program up in PATH, or takes a path; 0 and its absolute path, or an error. */
 int ci_os_find_program(const char *name, char *out, size_t capacity);
 int64_t ci_os_time_ns(void); /* monotonic */
+/* Tells the process that made it from those that fork makes of it. */
+typedef struct CiOsMark CiOsMark;
+CiOsMark *ci_os_mark_new(void); /* NULL without memory */
+void ci_os_mark_free(CiOsMark *mark);
+bool ci_os_is_marked(const CiOsMark *mark); /* asks nothing of the system, where that can be */
 /* Where the library that holds the function is loaded; NULL: nobody knows. */
 const void *ci_os_library(void (*function)(void));
 

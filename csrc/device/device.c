@@ -47,6 +47,10 @@ is_whole(const CiDevice *device)
     if (has_memory &&
         !(device->release && device->copy_in && device->copy_out && device->synchronize))
         return false;
+    if (device->share_allocate &&
+        !(has_memory && device->share_release && device->share_name && device->share_open &&
+          device->share_close))
+        return false;
     if ((device->host_allocate || device->copy_out_start) &&
         !(has_streams && device->host_allocate && device->host_release && device->copy_out_start))
         return false;

@@ -122,9 +122,16 @@ typedef struct CiDeviceProperties {
     int64_t memory; /* bytes in all; 0: not known */
     int capability; /* 90 for a CUDA device of 9.0; 0: it has no such number */
     int units;      /* multiprocessors or cores */
+    /* What tells it from all others, in other processes too; zeros: its index does. */
+    unsigned char identity[16];
 } CiDeviceProperties;
 
-#define CI_DEVICE_ABI 2
+/* By which another process finds memory; what stands in it is the device's. */
+typedef struct CiShareName {
+    char bytes[64];
+} CiShareName;
+
+#define CI_DEVICE_ABI 3
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -169,6 +176,17 @@ struct CiDevice {
     /* Keeps at most that much for later, from now on (SIZE_MAX: as much as by default); what is
      * more goes back at once. NULL: it keeps nothing. */
     int32_t (*keep)(const CiQueue *queue, size_t bytes);
+    /* Memory that other processes can open, without what other memory is kept for. NULL, and so are the
+     * next four: there is none. */
+    int32_t (*share_allocate)(const CiQueue *queue, size_t size, void **block);
+    /* Gives it back, when nobody uses it here. Who has opened it elsewhere is not asked. */
+    void (*share_release)(const CiQueue *queue, void *block);
+    int32_t (*share_name)(const CiQueue *queue, const void *block, CiShareName *name);
+    /* Such memory of another process, and its size; CI_ERR_DEVICE where there is none of the name. */
+    int32_t (*share_open)(const CiQueue *queue, const CiShareName *name, void **block,
+                          size_t *size);
+    /* When nobody uses it here. */
+    void (*share_close)(const CiQueue *queue, void *block);
     /* A stream beside the device's own. NULL: there are none, and no events. */
     int32_t (*stream_open)(const CiQueue *queue, void **stream);
     /* Waits for what it was given, then ends it. */
@@ -296,6 +314,9 @@ typedef struct CiMemoryUse {
  * keeps is given back, and it is asked once more. */
 int32_t ci_device_allocate(const CiQueue *queue, size_t size, void **block);
 void ci_device_release(const CiQueue *queue, void *block, size_t size);
+/* The same of memory that other processes can open. */
+int32_t ci_device_share(const CiQueue *queue, size_t size, void **block);
+void ci_device_unshare(const CiQueue *queue, void *block, size_t size);
 /* What is in use of one device, through this runtime; all 0 where its registry is NULL. */
 void ci_memory_use(const CiQueue *queue, CiMemoryUse *out);
 void ci_memory_forget_peak(const CiQueue *queue);

@@ -140,6 +140,24 @@ ci_device_allocate(const CiQueue *queue, size_t size, void **block)
     return status;
 }
 
+int32_t
+ci_device_share(const CiQueue *queue, size_t size, void **block)
+{
+    if (!take(queue, (int64_t)size))
+        return CI_ERR_MEMORY;
+    int32_t status = queue->backend->device->share_allocate(queue, size, block);
+    if (status)
+        give(queue, (int64_t)size, status == CI_ERR_MEMORY);
+    return status;
+}
+
+void
+ci_device_unshare(const CiQueue *queue, void *block, size_t size)
+{
+    queue->backend->device->share_release(queue, block);
+    give(queue, (int64_t)size, false);
+}
+
 void
 ci_device_release(const CiQueue *queue, void *block, size_t size)
 {

@@ -4,6 +4,7 @@
  * stream is given is done at once. $FAKE_CUDA_FAIL names a function that fails (out of memory for
  * allocation, else an unknown error). */
 #include "emulator.h"
+#include "fake_driver.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 typedef unsigned long long Address;
 
-static int
-fails(const char *name, int result)
+int
+fake_fails(const char *name, int result)
 {
     const char *chosen = getenv("FAKE_CUDA_FAIL");
     return chosen && !strcmp(chosen, name) ? result : 0;
@@ -68,12 +69,16 @@ EXPORT int cuStreamSynchronize(void *stream);
 EXPORT int cuCtxSynchronize(void);
 EXPORT int cuGetErrorString(int result, const char **text);
 EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by NVRTC */
+EXPORT int cuCtxGetCurrent(void **context);
+EXPORT int cuCtxSetCurrent(void *context);
+EXPORT int cuDeviceGetUuid_v2(void *identity, int device);
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
-EXPORT int fake_count(const char *what); /* pinned: blocks now; others: calls */
+EXPORT int fake_count(const char *what); /* pinned: blocks now; others: calls, "" all of them */
 
 #define MOST_DEVICES 8
+#define MOST_NAMES 96
 #define MOST_OWNED 65536
 #define WRONG_CONTEXT 400
 
@@ -82,8 +87,10 @@ typedef struct Owned {
     int device;
 } Owned;
 
-static int blocks, launches, pinned, peers, across;
-static int launches_on[MOST_DEVICES], retained, beside;
+static int blocks, launches, pinned, beside;
+static int launches_on[MOST_DEVICES];
+static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
+static int calls[MOST_NAMES];
 static pthread_t first; /* the thread that looked for the driver */
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
@@ -99,8 +106,8 @@ device_now(void)
     return depth > 0 ? current[depth - 1] : -1;
 }
 
-static void
-own(const void *what)
+void
+fake_own(const void *what)
 {
     pthread_mutex_lock(&lock);
     owned[nowned++ % MOST_OWNED] = (Owned){what, device_now()};
@@ -129,25 +136,40 @@ count_devices(void)
     return text ? atoi(text) : 1;
 }
 
+void
+fake_called(const char *name)
+{
+    int k = 0;
+    pthread_mutex_lock(&lock);
+    while (k < MOST_NAMES - 1 && names[k] && strcmp(names[k], name))
+        k++;
+    names[k] = name;
+    calls[k]++;
+    pthread_mutex_unlock(&lock);
+}
+
 int
 cuInit(unsigned flags)
 {
+    fake_called(__func__);
     (void)flags;
     if (!first)
         first = pthread_self();
-    return fails("cuInit", 999);
+    return fake_fails("cuInit", 999);
 }
 
 int
 cuDeviceGetCount(int *count)
 {
-    *count = fails("cuDeviceGetCount", 1) ? 0 : count_devices();
+    fake_called(__func__);
+    *count = fake_fails("cuDeviceGetCount", 1) ? 0 : count_devices();
     return 0;
 }
 
 int
 cuDeviceGet(int *device, int ordinal)
 {
+    fake_called(__func__);
     *device = ordinal;
     return ordinal < count_devices() ? 0 : 101;
 }
@@ -155,6 +177,7 @@ cuDeviceGet(int *device, int ordinal)
 int
 cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+    fake_called(__func__);
     (void)device;
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 232448;
     return 0;
@@ -163,13 +186,23 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
 int
 cuDeviceGetName(char *name, int length, int device)
 {
+    fake_called(__func__);
     snprintf(name, (size_t)length, "Fake %d", device);
+    return 0;
+}
+
+int
+cuDeviceGetUuid_v2(void *identity, int device)
+{
+    fake_called(__func__);
+    memset(identity, 0xc0 + device, 16);
     return 0;
 }
 
 int
 cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
+    fake_called(__func__);
     (void)device;
     *bytes = (size_t)1 << 34;
     return 0;
@@ -178,6 +211,7 @@ cuDeviceTotalMem_v2(size_t *bytes, int device)
 int
 cuMemGetInfo_v2(size_t *left, size_t *all)
 {
+    fake_called(__func__);
     *all = (size_t)1 << 34;
     *left = *all - (size_t)blocks;
     return 0;
@@ -186,15 +220,16 @@ cuMemGetInfo_v2(size_t *left, size_t *all)
 int
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
+    fake_called(__func__);
     *context = &contexts[device];
-    retained++;
     beside += !pthread_equal(first, pthread_self());
-    return fails("cuDevicePrimaryCtxRetain", 999);
+    return fake_fails("cuDevicePrimaryCtxRetain", 999);
 }
 
 int
 cuDevicePrimaryCtxRelease_v2(int device)
 {
+    fake_called(__func__);
     (void)device;
     return 0;
 }
@@ -202,6 +237,7 @@ cuDevicePrimaryCtxRelease_v2(int device)
 int
 cuCtxPushCurrent_v2(void *context)
 {
+    fake_called(__func__);
     current[depth++] = (int)((int *)context - contexts);
     return 0;
 }
@@ -209,22 +245,42 @@ cuCtxPushCurrent_v2(void *context)
 int
 cuCtxPopCurrent_v2(void **context)
 {
+    fake_called(__func__);
     *context = &contexts[current[--depth]];
+    return 0;
+}
+
+int
+cuCtxGetCurrent(void **context)
+{
+    fake_called(__func__);
+    *context = depth > 0 ? &contexts[current[depth - 1]] : NULL;
+    return 0;
+}
+
+int
+cuCtxSetCurrent(void *context)
+{
+    fake_called(__func__);
+    depth = depth > 0 ? depth : 1;
+    current[depth - 1] = (int)((int *)context - contexts);
     return 0;
 }
 
 int
 cuModuleLoadData(void **module, const void *image)
 {
+    fake_called(__func__);
     is_emulated = *(const char *)image == '/';
     *module = is_emulated ? emulator_open(image) : (void *)image;
-    own(*module);
-    return !*module ? 1 : fails("cuModuleLoadData", 999);
+    fake_own(*module);
+    return !*module ? 1 : fake_fails("cuModuleLoadData", 999);
 }
 
 int
 cuModuleUnload(void *module)
 {
+    fake_called(__func__);
     if (is_emulated)
         emulator_close(module);
     return 0;
@@ -233,16 +289,18 @@ cuModuleUnload(void *module)
 int
 cuModuleGetFunction(void **function, void *module, const char *name)
 {
+    fake_called(__func__);
     *function = is_emulated ? emulator_find(module, name) : module;
     if (!is_ours(module))
         return WRONG_CONTEXT;
-    own(*function);
+    fake_own(*function);
     return *function ? 0 : 1;
 }
 
 int
 cuFuncSetAttribute(void *function, int attribute, int value)
 {
+    fake_called(__func__);
     (void)function;
     (void)attribute;
     (void)value;
@@ -253,6 +311,7 @@ int
 cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
+    fake_called(__func__);
     (void)gz, (void)by, (void)bz, (void)extra;
     if (!is_ours(function) || !is_ours(stream))
         return WRONG_CONTEXT;
@@ -262,17 +321,18 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
         return 1;
     if (is_emulated)
         emulator_launch(function, gx, gy, bx, shared, parameters);
-    return fails("cuLaunchKernel", 999);
+    return fake_fails("cuLaunchKernel", 999);
 }
 
 int
 cuMemAllocAsync(Address *block, size_t size, void *stream)
 {
+    fake_called(__func__);
     (void)stream;
-    if (fails("cuMemAllocAsync", 2))
+    if (fake_fails("cuMemAllocAsync", 2))
         return 2;
     *block = (Address)(size_t)calloc(1, size);
-    own((void *)(size_t)*block);
+    fake_own((void *)(size_t)*block);
     blocks++;
     return *block ? 0 : 2;
 }
@@ -280,6 +340,7 @@ cuMemAllocAsync(Address *block, size_t size, void *stream)
 int
 cuMemFreeAsync(Address block, void *stream)
 {
+    fake_called(__func__);
     if (!is_ours((void *)(size_t)block) || !is_ours(stream))
         return WRONG_CONTEXT;
     free((void *)(size_t)block);
@@ -290,6 +351,7 @@ cuMemFreeAsync(Address block, void *stream)
 int
 cuDeviceGetDefaultMemPool(void **pool, int device)
 {
+    fake_called(__func__);
     (void)device;
     *pool = &blocks;
     return 0;
@@ -298,6 +360,7 @@ cuDeviceGetDefaultMemPool(void **pool, int device)
 int
 cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
+    fake_called(__func__);
     (void)pool, (void)attribute, (void)value;
     return 0;
 }
@@ -305,6 +368,7 @@ cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 int
 cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 {
+    fake_called(__func__);
     (void)pool, (void)attribute;
     *(unsigned long long *)value = (unsigned long long)blocks << 21;
     return 0;
@@ -313,6 +377,7 @@ cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 int
 cuMemPoolTrimTo(void *pool, size_t keep)
 {
+    fake_called(__func__);
     (void)pool, (void)keep;
     return 0;
 }
@@ -320,6 +385,7 @@ cuMemPoolTrimTo(void *pool, size_t keep)
 int
 cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 {
+    fake_called(__func__);
     (void)stream;
     for (size_t k = 0; k < count; k++)
         ((unsigned *)(size_t)block)[k] = value;
@@ -329,13 +395,15 @@ cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 int
 cuMemcpyHtoD_v2(Address to, const void *from, size_t size)
 {
+    fake_called(__func__);
     memcpy((void *)(size_t)to, from, size);
-    return fails("cuMemcpyHtoD_v2", 999);
+    return fake_fails("cuMemcpyHtoD_v2", 999);
 }
 
 int
 cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 {
+    fake_called(__func__);
     memcpy(to, (const void *)(size_t)from, size);
     return 0;
 }
@@ -343,26 +411,30 @@ cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 int
 cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream)
 {
+    fake_called(__func__);
     return is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : WRONG_CONTEXT;
 }
 
 int
 cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
 {
+    fake_called(__func__);
     return is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : WRONG_CONTEXT;
 }
 
 int
 cuMemAllocHost_v2(void **block, size_t size)
 {
+    fake_called(__func__);
     *block = malloc(size);
     pinned++;
-    return fails("cuMemAllocHost_v2", 2);
+    return fake_fails("cuMemAllocHost_v2", 2);
 }
 
 int
 cuMemFreeHost(void *block)
 {
+    fake_called(__func__);
     free(block);
     pinned--;
     return 0;
@@ -371,6 +443,7 @@ cuMemFreeHost(void *block)
 int
 cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
+    fake_called(__func__);
     *can = device != peer && !getenv("FAKE_CUDA_NO_PEERS");
     return 0;
 }
@@ -378,8 +451,8 @@ cuDeviceCanAccessPeer(int *can, int device, int peer)
 int
 cuMemPoolSetAccess(void *pool, const int *access, size_t count)
 {
+    fake_called(__func__);
     (void)pool;
-    peers++;
     return access[0] == 1 && access[2] == 3 && count == 1 ? 0 : 1;
 }
 
@@ -387,42 +460,46 @@ int
 cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context, size_t size,
                   void *stream)
 {
+    fake_called(__func__);
     int device = device_now(), is_right = is_ours(stream) && is_ours((void *)(size_t)to);
     is_right &= to_context == &contexts[device];
     current[depth - 1] = (int)((int *)from_context - contexts);
     is_right &= is_ours((void *)(size_t)from);
     current[depth - 1] = device;
-    across++;
     if (!is_right)
         return WRONG_CONTEXT;
     memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
-    return fails("cuMemcpyPeerAsync", 999);
+    return fake_fails("cuMemcpyPeerAsync", 999);
 }
 
 int
 cuStreamSynchronize(void *stream)
 {
-    return !is_ours(stream) ? WRONG_CONTEXT : fails("cuStreamSynchronize", 999);
+    fake_called(__func__);
+    return !is_ours(stream) ? WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
 }
 
 int
 cuCtxSynchronize(void)
 {
-    return fails("cuStreamSynchronize", 999);
+    fake_called(__func__);
+    return fake_fails("cuStreamSynchronize", 999);
 }
 
 int
 cuStreamCreate(void **stream, unsigned flags)
 {
+    fake_called(__func__);
     (void)flags;
     *stream = malloc(1);
-    own(*stream);
-    return fails("cuStreamCreate", 999);
+    fake_own(*stream);
+    return fake_fails("cuStreamCreate", 999);
 }
 
 int
 cuStreamDestroy_v2(void *stream)
 {
+    fake_called(__func__);
     int result = is_ours(stream) ? 0 : WRONG_CONTEXT;
     free(stream);
     return result;
@@ -431,24 +508,28 @@ cuStreamDestroy_v2(void *stream)
 int
 cuEventCreate(void **event, unsigned flags)
 {
+    fake_called(__func__);
     return cuStreamCreate(event, flags);
 }
 
 int
 cuEventDestroy_v2(void *event)
 {
+    fake_called(__func__);
     return cuStreamDestroy_v2(event);
 }
 
 int
 cuEventRecord(void *event, void *stream)
 {
+    fake_called(__func__);
     return is_ours(event) && is_ours(stream) ? 0 : WRONG_CONTEXT;
 }
 
 int
 cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
+    fake_called(__func__);
     (void)event, (void)flags; /* it may be another device's */
     return is_ours(stream) ? 0 : WRONG_CONTEXT;
 }
@@ -456,12 +537,14 @@ cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 int
 cuEventSynchronize(void *event)
 {
+    fake_called(__func__);
     return is_ours(event) ? 0 : WRONG_CONTEXT;
 }
 
 int
 cuEventElapsedTime(float *ms, void *first, void *second)
 {
+    fake_called(__func__);
     *ms = 0.5f;
     return is_ours(first) && is_ours(second) ? 0 : WRONG_CONTEXT;
 }
@@ -469,6 +552,7 @@ cuEventElapsedTime(float *ms, void *first, void *second)
 int
 cuGetErrorString(int result, const char **text)
 {
+    fake_called(__func__);
     *text = result == 2 ? "out of memory" : "unknown error";
     return 0;
 }
@@ -476,6 +560,7 @@ cuGetErrorString(int result, const char **text)
 int
 cuGetExportTable(const void **table, const void *id)
 {
+    fake_called(__func__);
     (void)id;
     *table = NULL;
     return 801; /* not supported */
@@ -502,9 +587,13 @@ fake_launches_on(int device)
 int
 fake_count(const char *what)
 {
-    return !strcmp(what, "pinned")     ? pinned
-           : !strcmp(what, "peers")    ? peers
-           : !strcmp(what, "retained") ? retained
-           : !strcmp(what, "beside")   ? beside
-                                       : across;
+    int count = 0;
+    if (!strcmp(what, "pinned"))
+        return pinned;
+    if (!strcmp(what, "beside"))
+        return beside;
+    for (int k = 0; k < MOST_NAMES && names[k]; k++)
+        if (!*what || !strcmp(names[k], what))
+            count += calls[k];
+    return count;
 }

@@ -155,15 +155,15 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
 {
-    CiCudaState *state = ci_cuda_state(&executable->base.queue);
-    int32_t status = ci_cuda_enter(state);
+    CiCudaStay stay;
+    int32_t status = ci_cuda_enter(&stay, &executable->base.queue);
     if (status)
         return status;
-    int result = state->driver.module_load(&image->module, cubin);
+    int result = stay.driver->module_load(&image->module, cubin);
     for (int k = 0; k < executable->nkernels && !result; k++)
         if (image->layouts[k].name)
-            result = ci_cuda_find_functions(state, image->module, &image->layouts[k]);
-    return ci_cuda_leave(state, result);
+            result = ci_cuda_find_functions(&stay, image->module, &image->layouts[k]);
+    return ci_cuda_leave(&stay, result);
 }
 
 static int32_t
@@ -239,11 +239,8 @@ close_executable(CiExecutable *base)
 {
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
     ci_cuda_close_variants(executable);
-    for (int k = 0; k < 2; k++) {
-        CiCudaState *state = executable->images[k].module ? ci_cuda_state(&base->queue) : NULL;
-        if (state && !ci_cuda_enter(state))
-            (void)ci_cuda_leave(state, state->driver.module_unload(executable->images[k].module));
-    }
+    for (int k = 0; k < 2; k++)
+        ci_cuda_unload(&base->queue, executable->images[k].module);
     pthread_mutex_destroy(&executable->lock);
     if (executable->memory)
         ci_context_close(executable->memory);
@@ -315,30 +312,33 @@ start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch
 
 /* What the first leaves for the second lies in memory of the launch. */
 static int
-start_both(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
+start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
            Parameters *parameters)
 {
+    const CiCudaDriver *driver = stay->driver;
     CUdeviceptr partials = 0;
     if (!layout->has_finish)
         return start(driver, &layout->functions[0], launch, parameters);
     int64_t bytes = ci_cuda_extent_value(&layout->partial_bytes, launch->sizes);
-    int result = driver->allocate(&partials, (size_t)(bytes > 0 ? bytes : 1), launch->stream);
+    bytes = bytes > 0 ? bytes : 1;
+    int result = ci_cuda_block_take(stay, (size_t)bytes, launch->stream, &partials);
     if (result)
         return result;
     parameters->list[parameters->count++] = &partials;
     for (int k = 0; k < 2 && !result; k++)
         result = start(driver, &layout->functions[k], launch, parameters);
-    int freed = driver->release(partials, launch->stream);
+    int freed = ci_cuda_block_give(stay, partials, (size_t)bytes, launch->stream);
     return result ? result : freed;
 }
 
 /* Waits for the kernel, for the host must know whether to go on. */
 static int
-start_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLaunch *launch,
+start_checked(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
               Parameters *parameters, int *failed)
 {
+    const CiCudaDriver *driver = stay->driver;
     CUdeviceptr place = 0;
-    int result = driver->allocate(&place, sizeof *failed, launch->stream);
+    int result = ci_cuda_block_take(stay, sizeof *failed, launch->stream, &place);
     if (result)
         return result;
     parameters->list[parameters->count++] = &place;
@@ -349,7 +349,7 @@ start_checked(const CiCudaDriver *driver, const CiCudaLayout *layout, const CiLa
         result = driver->copy_out_on(failed, place, sizeof *failed, launch->stream);
     if (!result)
         result = driver->synchronize(launch->stream);
-    int freed = driver->release(place, launch->stream);
+    int freed = ci_cuda_block_give(stay, place, sizeof *failed, launch->stream);
     return result ? result : freed;
 }
 
@@ -375,7 +375,7 @@ static int32_t
 launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
 {
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
-    CiCudaState *state = ci_cuda_state(&base->queue);
+    CiCudaStay stay;
     int64_t sizes[CI_CUDA_MAX_SIZES];
     const CiCudaLayout *layout;
     CiLaunch own = *asked, *launch = &own;
@@ -388,15 +388,15 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     if (layout != &executable->images[0].layouts[asked->kernel] &&
         layout != &executable->images[1].layouts[asked->kernel])
         own.sizes = sizes;
-    status = ci_cuda_enter(state);
+    status = ci_cuda_enter(&stay, &base->queue);
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);
     int failed = 0,
         result = layout->has_checks
-                     ? start_checked(&state->driver, layout, launch, &parameters, &failed)
-                     : start_both(&state->driver, layout, launch, &parameters);
-    status = ci_cuda_leave(state, result);
+                     ? start_checked(&stay, layout, launch, &parameters, &failed)
+                     : start_both(&stay, layout, launch, &parameters);
+    status = ci_cuda_leave(&stay, result);
     if (status || !failed)
         return status;
     fault->kind = CI_ERR_CHECK;
@@ -404,40 +404,7 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     return CI_ERR_CHECK;
 }
 
-extern const CiDevice ci_device_cuda;
 extern const CiCompiler ci_compiler_cuda;
-
-const CiDevice ci_device_cuda = {
-    .abi = CI_DEVICE_ABI,
-    .name = "cuda",
-    .doc = "NVIDIA's devices, through the driver",
-    .dlpack = 2,
-    .count = ci_cuda_count,
-    .properties = ci_cuda_properties,
-    .allocate = ci_cuda_allocate,
-    .release = ci_cuda_release,
-    .copy_in = ci_cuda_copy_in,
-    .copy_out = ci_cuda_copy_out,
-    .host_allocate = ci_cuda_host_allocate,
-    .host_release = ci_cuda_host_release,
-    .copy_out_start = ci_cuda_copy_out_start,
-    .copy_across = ci_cuda_copy_across,
-    .synchronize = ci_cuda_synchronize,
-    .memory_left = ci_cuda_memory_left,
-    .reserved = ci_cuda_reserved,
-    .keep = ci_cuda_keep_memory,
-    .stream_open = ci_cuda_stream_open,
-    .stream_close = ci_cuda_stream_close,
-    .event_open = ci_cuda_event_open,
-    .event_close = ci_cuda_event_close,
-    .event_record = ci_cuda_event_record,
-    .event_wait = ci_cuda_event_wait,
-    .event_synchronize = ci_cuda_event_synchronize,
-    .event_elapsed = ci_cuda_event_elapsed,
-    .takes_extern = ci_cuda_takes_extern,
-    .run_extern = ci_cuda_run_extern,
-    .last_error = ci_cuda_last_error,
-};
 
 const CiCompiler ci_compiler_cuda = {
     .abi = CI_DEVICE_ABI,

@@ -159,7 +159,7 @@ join_letters(Contraction *c)
 
 typedef struct Run {
     const CiQueue *queue;
-    CiCudaState *state;
+    CiCudaStay stay;
     Contraction *c;
     CiCudaProduct product;
     const Letter *walked[MOST_LETTERS];
@@ -228,7 +228,7 @@ walk(Run *r)
             for (int i = 0; i < 3; i++)
                 all[i]->data += (CUdeviceptr)(at * size * r->walked[k]->strides[i]);
         }
-        status = ci_cuda_product(r->queue, r->state, &own, &r->result);
+        status = ci_cuda_product(r->queue, r->stay.state, &own, &r->result);
     }
     return status;
 }
@@ -237,7 +237,7 @@ int32_t
 ci_cuda_run_contraction(const CiQueue *queue, const CiExternCall *call)
 {
     Contraction c;
-    Run r = {.queue = queue, .state = ci_cuda_state(queue), .c = &c};
+    Run r = {.queue = queue, .c = &c};
     if (!read(&c, call->ext->key))
         return CI_ERR_UNSUPPORTED;
     for (int axis = 0; axis < call->ranks[2]; axis++)
@@ -246,10 +246,10 @@ ci_cuda_run_contraction(const CiQueue *queue, const CiExternCall *call)
     take_sizes(&c, call);
     join_letters(&c);
     set_product(&r, call);
-    int32_t status = ci_cuda_enter(r.state);
+    int32_t status = ci_cuda_enter(&r.stay, queue);
     if (status)
         return status;
     status = walk(&r);
-    int32_t left = ci_cuda_leave(r.state, r.result);
+    int32_t left = ci_cuda_leave(&r.stay, r.result);
     return status ? status : left;
 }

@@ -1,8 +1,9 @@
-/* The driver: opening it, its context, its memory.
+/* The driver: opening it, and its context.
  *
  * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that
- * reason, never a crash. The context is pushed for each call and popped after it, so that another
- * library's choice of device stays as it was. */
+ * reason, never a crash. Another library's choice of device stays as it was: over its context ours
+ * is pushed for each call and popped after it. Where a thread has none, the first device's becomes
+ * its own and stays, for that is what CUDA's runtime would give it; calls then change nothing. */
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     RESULT_no_memory = 2,
@@ -18,14 +18,9 @@ enum {
     RESULT_forked = -2,
     ATTRIBUTE_major = 75,
     ATTRIBUTE_minor = 76,
-    ATTRIBUTE_units = 16,
     ATTRIBUTE_shared_optin = 97,
-    POOL_release_threshold = 4,
-    POOL_reserved = 5
+    POOL_release_threshold = 4
 };
-
-#define KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the pool keeps at hand */
-#define LEAST_BLOCK 256
 
 const char *
 ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
@@ -72,24 +67,39 @@ open_device(CiCudaState *state)
     (void)driver->device_attribute(&state->shared_limit, ATTRIBUTE_shared_optin, state->device);
     state->capability = 10 * major + minor;
     CUmemoryPool pool;
-    uint64_t keep = KEEP_BYTES;
+    uint64_t keep = CI_CUDA_KEEP_BYTES;
     if (!driver->pool(&pool, state->device))
         (void)driver->pool_attribute(pool, POOL_release_threshold, &keep);
     return 0;
 }
 
 static void
+free_state(CiCudaState *state)
+{
+    pthread_mutex_destroy(&state->lock);
+    pthread_mutex_destroy(&state->opening);
+    pthread_mutex_destroy(&state->blocks.lock);
+    ci_os_mark_free(state->mark);
+    free(state);
+}
+
+static void
 shut(CiDeviceState *base)
 {
     CiCudaState *state = (CiCudaState *)base;
-    if (state->context && state->process == getpid()) {
-        ci_cublas_shut(state); /* its modules go with the context */
-        (void)state->driver.context_release(state->device);
+    const CiCudaDriver *driver = &state->driver;
+    CUcontext now = NULL;
+    if (state->context && ci_os_is_marked(state->mark)) {
+        CiCudaStay stay = {.state = state, .driver = driver};
+        if (!driver->context_push(state->context)) {
+            (void)ci_cuda_blocks_bound(&stay, 0);
+            ci_cublas_shut(state); /* its modules go with the context */
+            (void)driver->context_pop(&now);
+        }
+        (void)driver->context_release(state->device);
     }
     ci_cuda_forget_texts(state);
-    pthread_mutex_destroy(&state->lock);
-    pthread_mutex_destroy(&state->opening);
-    free(state);
+    free_state(state);
 }
 
 static CiCudaState *
@@ -100,10 +110,15 @@ new_state(int index)
         return NULL;
     state->index = index;
     state->base.shut = shut;
-    state->process = getpid();
+    state->mark = ci_os_mark_new();
+    state->blocks.most = SIZE_MAX;
     pthread_mutex_init(&state->lock, NULL);
     pthread_mutex_init(&state->opening, NULL);
-    return state;
+    pthread_mutex_init(&state->blocks.lock, NULL);
+    if (state->mark)
+        return state;
+    free_state(state);
+    return NULL;
 }
 
 static void
@@ -156,7 +171,7 @@ ci_cuda_state(const CiQueue *queue)
     do {
         found = find_state(queue);
         if (found) { /* another thread was first */
-            shut(&own->base);
+            free_state(own);
             return opened(found);
         }
         own->base.next = first;
@@ -164,30 +179,56 @@ ci_cuda_state(const CiQueue *queue)
     return opened(own);
 }
 
-int32_t
-ci_cuda_enter(CiCudaState *state)
+static int
+make_current(CiCudaStay *stay)
 {
-    int result = !state                       ? RESULT_no_memory
-                 : state->why_not[0]          ? RESULT_unusable
-                 : state->process != getpid() ? RESULT_forked
-                                              : 0;
-    if (!state)
-        return CI_ERR_MEMORY;
-    if (!result)
-        result = state->driver.context_push(state->context);
-    if (result)
-        atomic_store(&state->last_error, result);
-    return result ? CI_ERR_DEVICE : CI_OK;
+    CUcontext own = stay->state->context, now = NULL;
+    int result = stay->driver->context_now(&now);
+    if (result || now == own)
+        return result;
+    if (!now && stay->state->index == 0)
+        return stay->driver->context_set(own);
+    result = stay->driver->context_push(own);
+    stay->is_pushed = !result;
+    return result;
 }
 
-int32_t
-ci_cuda_leave(CiCudaState *state, int result)
+static int32_t
+status_of(CiCudaState *state, int result)
 {
-    CUcontext ignored;
-    (void)state->driver.context_pop(&ignored);
     if (result)
         atomic_store(&state->last_error, result);
     return !result ? CI_OK : result == RESULT_no_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+}
+
+int32_t
+ci_cuda_enter(CiCudaStay *stay, const CiQueue *queue)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    if (!state)
+        return CI_ERR_MEMORY;
+    *stay = (CiCudaStay){.state = state, .driver = &state->driver};
+    int result = state->why_not[0]              ? RESULT_unusable
+                 : !ci_os_is_marked(state->mark) ? RESULT_forked
+                                                 : make_current(stay);
+    return result ? status_of(state, result) : CI_OK;
+}
+
+int32_t
+ci_cuda_leave(const CiCudaStay *stay, int result)
+{
+    CUcontext ignored;
+    if (stay->is_pushed)
+        (void)stay->driver->context_pop(&ignored);
+    return result ? status_of(stay->state, result) : CI_OK;
+}
+
+void
+ci_cuda_unload(const CiQueue *queue, CUmodule module)
+{
+    CiCudaStay stay;
+    if (module && !ci_cuda_enter(&stay, queue))
+        (void)ci_cuda_leave(&stay, stay.driver->module_unload(module));
 }
 
 const char *
@@ -206,141 +247,4 @@ ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity)
         state->driver.error_string(result, &text);
     snprintf(out, capacity, "%s", text ? text : "unknown error");
     return out;
-}
-
-/* ---- what there is ---- */
-
-int
-ci_cuda_count(const CiQueue *queue)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    return state && !state->why_not[0] ? state->count : 0;
-}
-
-int32_t
-ci_cuda_properties(const CiQueue *queue, CiDeviceProperties *out)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = ci_cuda_enter(state);
-    size_t bytes = 0;
-    if (status)
-        return status;
-    *out = (CiDeviceProperties){.capability = state->capability};
-    int result = state->driver.device_name(out->name, sizeof out->name, state->device);
-    if (!result)
-        result = state->driver.device_memory(&bytes, state->device);
-    if (!result)
-        result = state->driver.device_attribute(&out->units, ATTRIBUTE_units, state->device);
-    out->memory = (int64_t)bytes;
-    return ci_cuda_leave(state, result);
-}
-
-int32_t
-ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = ci_cuda_enter(state);
-    return status ? status : ci_cuda_leave(state, state->driver.memory_left(left, all));
-}
-
-/* ---- memory ---- */
-
-int32_t
-ci_cuda_reserved(const CiQueue *queue, size_t *bytes)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = ci_cuda_enter(state);
-    CUmemoryPool pool;
-    uint64_t reserved = 0;
-    if (status)
-        return status;
-    int result = state->driver.pool(&pool, state->device);
-    if (!result)
-        result = state->driver.pool_state(pool, POOL_reserved, &reserved);
-    *bytes = (size_t)reserved;
-    return ci_cuda_leave(state, result);
-}
-
-int32_t
-ci_cuda_keep_memory(const CiQueue *queue, size_t bytes)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = ci_cuda_enter(state);
-    CUmemoryPool pool;
-    uint64_t keep = bytes == SIZE_MAX ? KEEP_BYTES : bytes;
-    if (status)
-        return status;
-    int result = state->driver.pool(&pool, state->device);
-    if (!result)
-        result = state->driver.pool_attribute(pool, POOL_release_threshold, &keep);
-    if (!result)
-        result = state->driver.pool_trim(pool, (size_t)keep);
-    return ci_cuda_leave(state, result);
-}
-
-static CUdeviceptr
-address(const void *block)
-{
-    return (CUdeviceptr)(uintptr_t)block;
-}
-
-int32_t
-ci_cuda_allocate(const CiQueue *queue, size_t size, void **block)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    CUdeviceptr made = 0;
-    int32_t status = ci_cuda_enter(state);
-    if (status)
-        return status;
-    status =
-        ci_cuda_leave(state, state->driver.allocate(&made, size < LEAST_BLOCK ? LEAST_BLOCK : size,
-                                                    queue->stream));
-    *block = (void *)(uintptr_t)made;
-    return status;
-}
-
-void
-ci_cuda_release(const CiQueue *queue, void *block, size_t size)
-{
-    CiCudaState *state = find_state(queue);
-    (void)size;
-    if (state && block && !ci_cuda_enter(state))
-        (void)ci_cuda_leave(state, state->driver.release(address(block), queue->stream));
-}
-
-int32_t
-ci_cuda_copy_in(const CiQueue *queue, void *device, const void *host, size_t size)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    if (status || !size)
-        return status;
-    if (!queue->stream)
-        return ci_cuda_leave(state, state->driver.copy_in(address(device), host, size));
-    int result = state->driver.copy_in_on(address(device), host, size, queue->stream);
-    return ci_cuda_leave(state, result ? result : state->driver.synchronize(queue->stream));
-}
-
-int32_t
-ci_cuda_copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = size ? ci_cuda_enter(state) : CI_OK;
-    if (status || !size)
-        return status;
-    if (!queue->stream)
-        return ci_cuda_leave(state, state->driver.copy_out(host, address(device), size));
-    int result = state->driver.copy_out_on(host, address(device), size, queue->stream);
-    return ci_cuda_leave(state, result ? result : state->driver.synchronize(queue->stream));
-}
-
-int32_t
-ci_cuda_synchronize(const CiQueue *queue)
-{
-    CiCudaState *state = ci_cuda_state(queue);
-    int32_t status = ci_cuda_enter(state);
-    if (status)
-        return status;
-    return ci_cuda_leave(state, queue->stream ? state->driver.synchronize(queue->stream)
-                                              : state->driver.synchronize_all());
 }

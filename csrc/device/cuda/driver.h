@@ -3,6 +3,7 @@
 #ifndef CI_DEVICE_CUDA_DRIVER_H
 #define CI_DEVICE_CUDA_DRIVER_H
 
+#include "base/os.h"
 #include "device/device.h"
 
 #include <pthread.h>
@@ -29,9 +30,12 @@ typedef struct CiCudaAccess {
     DRIVER(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int device))        \
     DRIVER(device_name, cuDeviceGetName, (char *name, int length, int device))                     \
     DRIVER(device_memory, cuDeviceTotalMem_v2, (size_t *bytes, int device))                        \
+    DRIVER(device_identity, cuDeviceGetUuid_v2, (void *identity, int device))                      \
     DRIVER(memory_left, cuMemGetInfo_v2, (size_t *left, size_t *all))                              \
     DRIVER(context_retain, cuDevicePrimaryCtxRetain, (CUcontext * context, int device))            \
     DRIVER(context_release, cuDevicePrimaryCtxRelease_v2, (int device))                            \
+    DRIVER(context_now, cuCtxGetCurrent, (CUcontext * context))                                    \
+    DRIVER(context_set, cuCtxSetCurrent, (CUcontext context))                                      \
     DRIVER(context_push, cuCtxPushCurrent_v2, (CUcontext context))                                 \
     DRIVER(context_pop, cuCtxPopCurrent_v2, (CUcontext * context))                                 \
     DRIVER(module_load, cuModuleLoadData, (CUmodule * module, const void *image))                  \
@@ -46,6 +50,14 @@ typedef struct CiCudaAccess {
             CUstream stream, void **parameters, void **extra))                                     \
     DRIVER(allocate, cuMemAllocAsync, (CUdeviceptr * block, size_t size, CUstream stream))         \
     DRIVER(release, cuMemFreeAsync, (CUdeviceptr block, CUstream stream))                          \
+    DRIVER(shared_allocate, cuMemAlloc_v2, (CUdeviceptr * block, size_t size))                     \
+    DRIVER(shared_release, cuMemFree_v2, (CUdeviceptr block))                                      \
+    DRIVER(shared_extent, cuMemGetAddressRange_v2,                                                 \
+           (CUdeviceptr * block, size_t * size, CUdeviceptr inside))                               \
+    DRIVER(share, cuIpcGetMemHandle, (CiShareName * name, CUdeviceptr block))                      \
+    DRIVER(share_open, cuIpcOpenMemHandle_v2,                                                      \
+           (CUdeviceptr * block, CiShareName name, unsigned flags))                                \
+    DRIVER(share_close, cuIpcCloseMemHandle, (CUdeviceptr block))                                  \
     DRIVER(pool, cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, int device))                     \
     DRIVER(pool_attribute, cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void *value)) \
     DRIVER(pool_state, cuMemPoolGetAttribute, (CUmemoryPool pool, int attribute, void *value))     \
@@ -86,6 +98,17 @@ typedef struct CiCudaDriver {
 
 typedef struct CiCublas CiCublas;
 
+#define CI_CUDA_BLOCK_CLASSES 13 /* 256 bytes to 1 MiB, in powers of two */
+#define CI_CUDA_BLOCKS_KEPT 16   /* of each */
+
+/* Blocks that nobody uses but the device's own stream, by class. */
+typedef struct CiCudaBlocks {
+    pthread_mutex_t lock;
+    size_t most, bytes; /* that are kept */
+    int counts[CI_CUDA_BLOCK_CLASSES];
+    CUdeviceptr kept[CI_CUDA_BLOCK_CLASSES][CI_CUDA_BLOCKS_KEPT];
+} CiCudaBlocks;
+
 /* One device, its primary context. Work that names no stream goes to the legacy default stream: in
  * order among itself and with whoever else uses that stream. */
 typedef struct CiCudaLoaded CiCudaLoaded; /* library.h */
@@ -99,11 +122,12 @@ typedef struct CiCudaState {
     int device;
     int capability;    /* 90 for sm_90; 0 without a device */
     int shared_limit;  /* bytes of shared memory a block may ask for */
-    int64_t process;   /* whose context it is: a forked child cannot use it */
+    CiOsMark *mark;    /* of the process whose context it is: a forked child cannot use it */
     atomic_bool is_open; /* or known to be unusable; who comes meanwhile waits for the lock */
     pthread_mutex_t opening;
     char why_not[256]; /* "": usable */
     atomic_int last_error;
+    CiCudaBlocks blocks;
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
@@ -115,37 +139,52 @@ const char *ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity
 /* That of a queue, made when first asked for. NULL only without memory. May be unusable: see
  * why_not. */
 CiCudaState *ci_cuda_state(const CiQueue *queue);
-/* Makes the context current for this thread, or says CI_ERR_DEVICE; ends by ci_cuda_leave. */
-int32_t ci_cuda_enter(CiCudaState *state);
-int32_t ci_cuda_leave(CiCudaState *state,
-                      int result); /* CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE, remembered */
-/* The functions of the device: see CiDevice. */
 const char *ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity);
-int ci_cuda_count(const CiQueue *queue);
-int32_t ci_cuda_properties(const CiQueue *queue, CiDeviceProperties *out);
-int32_t ci_cuda_allocate(const CiQueue *queue, size_t size, void **block);
-void ci_cuda_release(const CiQueue *queue, void *block, size_t size);
-int32_t ci_cuda_copy_in(const CiQueue *queue, void *device, const void *host, size_t size);
-int32_t ci_cuda_copy_out(const CiQueue *queue, void *host, const void *device, size_t size);
-int32_t ci_cuda_synchronize(const CiQueue *queue);
-int32_t ci_cuda_memory_left(const CiQueue *queue, size_t *left, size_t *all);
-int32_t ci_cuda_reserved(const CiQueue *queue, size_t *bytes);
-int32_t ci_cuda_keep_memory(const CiQueue *queue, size_t bytes);
-/* peers.c */
-int32_t ci_cuda_host_allocate(const CiQueue *queue, size_t size, void **block);
-void ci_cuda_host_release(const CiQueue *queue, void *block, size_t size);
-int32_t ci_cuda_copy_out_start(const CiQueue *queue, void *host, const void *device, size_t size);
-int32_t ci_cuda_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
-                            size_t size);
-/* stream.c */
-int32_t ci_cuda_stream_open(const CiQueue *queue, void **stream);
-void ci_cuda_stream_close(const CiQueue *queue, void *stream);
-int32_t ci_cuda_event_open(const CiQueue *queue, void **event);
-void ci_cuda_event_close(const CiQueue *queue, void *event);
-int32_t ci_cuda_event_record(const CiQueue *queue, void *event);
-int32_t ci_cuda_event_wait(const CiQueue *queue, void *event);
-int32_t ci_cuda_event_synchronize(const CiQueue *queue, void *event);
-int32_t ci_cuda_event_elapsed(const CiQueue *queue, void *first, void *second, double *ms);
+
+/* A stay of this thread in the context of a device. */
+typedef struct CiCudaStay {
+    CiCudaState *state;
+    const CiCudaDriver *driver;
+    bool is_pushed; /* over a context that somebody else has made current */
+} CiCudaStay;
+/* Makes the context of the queue's device current, or says why not: CI_ERR_DEVICE, CI_ERR_MEMORY. Ends
+ * by ci_cuda_leave. */
+int32_t ci_cuda_enter(CiCudaStay *stay, const CiQueue *queue);
+/* result: of the driver; it is remembered. CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE. */
+int32_t ci_cuda_leave(const CiCudaStay *stay, int result);
+
+/* Unloads a module of that device, or nothing. */
+void ci_cuda_unload(const CiQueue *queue, CUmodule module);
+
+/* A function of the device: `call` is done in a stay of the parameter `queue`, and is the driver's
+ * result. */
+#define CI_CUDA_FUNCTION(name, parameters, call)                                                   \
+    static int32_t name parameters                                                                 \
+    {                                                                                              \
+        CiCudaStay stay;                                                                           \
+        int32_t status = ci_cuda_enter(&stay, queue);                                              \
+        return status ? status : ci_cuda_leave(&stay, (call));                                     \
+    }
+/* The same of one that has no answer. */
+#define CI_CUDA_PROCEDURE(name, parameters, call)                                                  \
+    static void name parameters                                                                    \
+    {                                                                                              \
+        CiCudaStay stay;                                                                           \
+        if (ci_cuda_enter(&stay, queue))                                                           \
+            return;                                                                                \
+        (void)ci_cuda_leave(&stay, (call));                                                        \
+    }
+
+#define CI_CUDA_KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the driver keeps at hand */
+
+/* ---- blocks.c: small blocks that are kept for the next allocation ---- */
+
+/* Results of the driver. A block is kept for the device's own stream alone: who is given it next comes
+ * behind what that stream still does with it. */
+int ci_cuda_block_take(const CiCudaStay *stay, size_t size, CUstream stream, CUdeviceptr *block);
+int ci_cuda_block_give(const CiCudaStay *stay, CUdeviceptr block, size_t size, CUstream stream);
+/* Keeps at most that many bytes from now on; what is more goes back to the driver. */
+int ci_cuda_blocks_bound(const CiCudaStay *stay, size_t bytes);
 
 /* ---- nvrtc.c ---- */
 

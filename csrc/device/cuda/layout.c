@@ -65,23 +65,23 @@ ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, C
 
 /* Parts that meet use some shared memory too. */
 static int
-find_function(CiCudaState *state, CUmodule module, const char *name, CiCudaFunction *function)
+find_function(const CiCudaStay *stay, CUmodule module, const char *name, CiCudaFunction *function)
 {
-    int result = state->driver.module_function(&function->run, module, name);
+    int result = stay->driver->module_function(&function->run, module, name);
     if (!result && function->shared_bytes > CI_CUDA_STATIC_SHARED / 2)
-        result = state->driver.function_attribute(function->run, ATTRIBUTE_dynamic_shared,
+        result = stay->driver->function_attribute(function->run, ATTRIBUTE_dynamic_shared,
                                                   (int)function->shared_bytes);
     return result;
 }
 
 int
-ci_cuda_find_functions(CiCudaState *state, CUmodule module, CiCudaLayout *layout)
+ci_cuda_find_functions(const CiCudaStay *stay, CUmodule module, CiCudaLayout *layout)
 {
     char finish[64];
-    int result = find_function(state, module, layout->name, &layout->functions[0]);
+    int result = find_function(stay, module, layout->name, &layout->functions[0]);
     snprintf(finish, sizeof finish, "%s_finish", layout->name);
     if (!result && layout->has_finish)
-        result = find_function(state, module, finish, &layout->functions[1]);
+        result = find_function(stay, module, finish, &layout->functions[1]);
     return result;
 }
 

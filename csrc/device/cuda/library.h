@@ -59,14 +59,15 @@ CiCudaRows ci_cuda_elements(const CiExternCall *call, int k);
  * ci_cuda_enter and finish, which gives the memory back and leaves. */
 typedef struct CiCudaSort {
     const CiQueue *queue;
-    CiCudaState *state;
+    CiCudaStay stay;
     CiCudaRows from;
     bool has_places; /* of the elements in order, too */
     int passes;      /* of 8 bits of the keys; 0: all of an element's */
     const CUfunction *kernels;
     int64_t tiles;
     int key_bytes;
-    void *block; /* all of what follows */
+    CUdeviceptr block; /* all of what follows, and its size; 0: there is none */
+    size_t bytes;
     CUdeviceptr keys[2], places[2], counts, totals;
     int result;
 } CiCudaSort;

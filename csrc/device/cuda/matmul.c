@@ -213,7 +213,7 @@ run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
 int32_t
 ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
 {
-    CiCudaState *state = ci_cuda_state(queue);
+    CiCudaStay stay;
     bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
     int result = 0,
         matrix_axes[3] = {has_rows ? 2 : 1, has_columns ? 2 : 1, has_rows + has_columns};
@@ -227,10 +227,10 @@ ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
     for (int axis = 0; axis < call->ranks[2]; axis++)
         if (call->sizes[2][axis] == 0)
             return CI_OK;
-    int32_t status = ci_cuda_enter(state);
+    int32_t status = ci_cuda_enter(&stay, queue);
     if (status)
         return status;
-    status = run_batches(queue, state, call, matrix_axes, &p, &result);
-    int32_t left = ci_cuda_leave(state, result);
+    status = run_batches(queue, stay.state, call, matrix_axes, &p, &result);
+    int32_t left = ci_cuda_leave(&stay, result);
     return status ? status : left;
 }

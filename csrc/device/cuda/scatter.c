@@ -133,7 +133,7 @@ add_runs(CiCudaSort *s, const CiExternCall *call)
     int combine = find_combine(call->ext->key);
     CiDtype dtype = call->dtypes[3];
     print_beginning(beginning, sizeof beginning, dtype, &combines[combine]);
-    int32_t status = ci_cuda_load_text(s->queue, s->state, &kernels, 16 * (int)dtype + combine,
+    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &kernels, 16 * (int)dtype + combine,
                                        beginning, &functions);
     if (status)
         return status;
@@ -153,7 +153,6 @@ ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
 {
     int64_t elements = count_of(call, 3);
     CiCudaSort s = {.queue = queue,
-                    .state = ci_cuda_state(queue),
                     .from = {.rows = 1, .length = count_of(call, 1), .step = 2},
                     .has_places = true,
                     .passes = passes_for(elements)};
@@ -161,7 +160,7 @@ ci_cuda_run_scatter(const CiQueue *queue, const CiExternCall *call)
         return CI_OK;
     if (elements > UINT32_MAX)
         return CI_ERR_MEMORY;
-    int32_t status = ci_cuda_enter(s.state);
+    int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
     if (s.from.length)

@@ -48,17 +48,17 @@ static int32_t
 run(const CiQueue *queue, const CiCudaText *text, int variant, const char *beginning, int64_t count,
     void **parameters)
 {
-    CiCudaState *state = ci_cuda_state(queue);
+    CiCudaStay stay;
     const CUfunction *kernels;
     int result = 0;
-    int32_t status = count ? ci_cuda_enter(state) : CI_OK;
+    int32_t status = count ? ci_cuda_enter(&stay, queue) : CI_OK;
     if (status || !count)
         return status;
-    status = ci_cuda_load_text(queue, state, text, variant, beginning, &kernels);
+    status = ci_cuda_load_text(queue, stay.state, text, variant, beginning, &kernels);
     if (!status)
-        result = state->driver.launch(kernels[0], (unsigned)((count + THREADS - 1) / THREADS), 1, 1,
+        result = stay.driver->launch(kernels[0], (unsigned)((count + THREADS - 1) / THREADS), 1, 1,
                                       THREADS, 1, 1, 0, queue->stream, parameters, NULL);
-    int32_t left = ci_cuda_leave(state, result);
+    int32_t left = ci_cuda_leave(&stay, result);
     return status ? status : left;
 }
 

@@ -270,7 +270,7 @@ ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t ro
                     void **parameters)
 {
     if (!s->result)
-        s->result = s->state->driver.launch(kernel, (unsigned)blocks, (unsigned)rows, 1,
+        s->result = s->stay.driver->launch(kernel, (unsigned)blocks, (unsigned)rows, 1,
                                             (unsigned)threads, 1, 1, 0, s->queue->stream,
                                             parameters, NULL);
 }
@@ -298,15 +298,17 @@ take_memory(CiCudaSort *s)
            totals = is_short(s) ? 0 : whole(4 * 256 * s->from.rows),
            counts = is_short(s) ? 0 : whole(4 * 256 * s->from.rows * s->tiles),
            all = (size_t)copies * (keys + places) + totals + counts;
-    int32_t status = ci_cuda_allocate(s->queue, all, &s->block);
-    CUdeviceptr at = (CUdeviceptr)(uintptr_t)s->block;
+    int result = ci_cuda_block_take(&s->stay, all, s->queue->stream, &s->block);
+    int32_t status = result ? CI_ERR_MEMORY : CI_OK;
+    CUdeviceptr at = s->block;
     for (int k = 0; k < copies; k++, at += keys + places) {
         s->keys[k] = at;
         s->places[k] = s->has_places ? at + keys : 0;
     }
     s->totals = at;
     s->counts = at + totals;
-    s->block = status ? NULL : s->block;
+    s->bytes = all;
+    s->block = status ? 0 : s->block;
     return status;
 }
 
@@ -375,7 +377,7 @@ ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
     if (s->from.length > UINT32_MAX)
         return CI_ERR_MEMORY;
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
-    int32_t status = ci_cuda_load_text(s->queue, s->state, &sort_kernels, 2 * (int)dtype + alike,
+    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &sort_kernels, 2 * (int)dtype + alike,
                                        beginning, &s->kernels);
     if (!status)
         status = take_memory(s);
@@ -406,8 +408,8 @@ int32_t
 ci_cuda_sort_finish(CiCudaSort *s, int32_t status)
 {
     if (s->block)
-        ci_cuda_release(s->queue, s->block, 0);
-    int32_t left = ci_cuda_leave(s->state, s->result);
+        (void)ci_cuda_block_give(&s->stay, s->block, s->bytes, s->queue->stream);
+    int32_t left = ci_cuda_leave(&s->stay, s->result);
     return status ? status : left;
 }
 
@@ -439,12 +441,11 @@ ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
     int axis = axis_of(call->ext);
     CiCudaRows to = ci_cuda_rows(call, 1, axis);
     CiCudaSort s = {.queue = queue,
-              .state = ci_cuda_state(queue),
               .from = ci_cuda_rows(call, 0, axis),
               .has_places = has_places(call->ext)};
     if (!s.from.rows || !s.from.length)
         return CI_OK;
-    int32_t status = ci_cuda_enter(s.state);
+    int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
     status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.has_places);
@@ -498,7 +499,7 @@ choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaR
     CiDtype dtype = call->dtypes[0];
     ci_cuda_print_keys(beginning, sizeof beginning, dtype, false);
     print_values(beginning + strlen(beginning), sizeof beginning - strlen(beginning), dtype);
-    int32_t status = ci_cuda_load_text(s->queue, s->state, &quantile_kernels, (int)dtype, beginning,
+    int32_t status = ci_cuda_load_text(s->queue, s->stay.state, &quantile_kernels, (int)dtype, beginning,
                                        &kernels);
     if (status)
         return status;
@@ -519,11 +520,10 @@ ci_cuda_run_quantile(const CiQueue *queue, const CiExternCall *call)
         return CI_ERR_UNSUPPORTED;
     CiCudaRows to = ci_cuda_elements(call, 1);
     CiCudaSort s = {.queue = queue,
-              .state = ci_cuda_state(queue),
               .from = ci_cuda_rows(call, 0, q.axis)};
     if (!s.from.rows || !s.from.length)
         return CI_OK;
-    int32_t status = ci_cuda_enter(s.state);
+    int32_t status = ci_cuda_enter(&s.stay, queue);
     if (status)
         return status;
     status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], false);

@@ -18,9 +18,7 @@ static void
 close_code(CiUserCode *base)
 {
     UserCode *code = (UserCode *)base;
-    CiCudaState *state = code->module ? ci_cuda_state(&code->queue) : NULL;
-    if (state && !ci_cuda_enter(state))
-        (void)ci_cuda_leave(state, state->driver.module_unload(code->module));
+    ci_cuda_unload(&code->queue, code->module);
     free(code);
 }
 
@@ -29,7 +27,7 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
          const int64_t *sizes, int64_t units, int threads)
 {
     UserCode *code = (UserCode *)base;
-    CiCudaState *state = ci_cuda_state(queue);
+    CiCudaStay stay;
     void *parameters[MOST + 1];
     int count = 0;
     (void)threads;
@@ -40,24 +38,25 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
     for (int k = 0; k < nsizes; k++)
         parameters[count++] = (void *)(uintptr_t)&sizes[k];
     parameters[count] = &units;
-    int32_t status = units > 0 ? ci_cuda_enter(state) : CI_OK;
+    int32_t status = units > 0 ? ci_cuda_enter(&stay, queue) : CI_OK;
     if (status || units <= 0)
         return status;
     unsigned blocks = (unsigned)((units + THREADS - 1) / THREADS);
-    return ci_cuda_leave(state, state->driver.launch(code->function, blocks, 1, 1, THREADS, 1, 1, 0,
-                                                     queue->stream, parameters, NULL));
+    return ci_cuda_leave(&stay, stay.driver->launch(code->function, blocks, 1, 1, THREADS, 1, 1, 0,
+                                                    queue->stream, parameters, NULL));
 }
 
 static int32_t
-load(UserCode *code, CiCudaState *state, const void *cubin)
+load(UserCode *code, const void *cubin)
 {
-    int32_t status = ci_cuda_enter(state);
+    CiCudaStay stay;
+    int32_t status = ci_cuda_enter(&stay, &code->queue);
     if (status)
         return status;
-    int result = state->driver.module_load(&code->module, cubin);
+    int result = stay.driver->module_load(&code->module, cubin);
     if (!result)
-        result = state->driver.module_function(&code->function, code->module, "cinductor_kernel");
-    return ci_cuda_leave(state, result);
+        result = stay.driver->module_function(&code->function, code->module, "cinductor_kernel");
+    return ci_cuda_leave(&stay, result);
 }
 
 CiUserCode *
@@ -80,7 +79,7 @@ ci_cuda_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
         *code = (UserCode){.base = {.run = run_code, .close = close_code}, .queue = *queue};
         code->queue.stream = NULL;
     }
-    status = code ? (CiStatus)load(code, state, job.cubin) : CI_ERR_MEMORY;
+    status = code ? (CiStatus)load(code, job.cubin) : CI_ERR_MEMORY;
     free(job.cubin);
     if (status && code)
         close_code(&code->base);

@@ -88,15 +88,15 @@ make_source(CiContext *ctx, void *arg)
 static bool
 load(Making *making)
 {
-    CiCudaState *state = ci_cuda_state(&making->executable->base.queue);
+    CiCudaStay stay;
     CiCudaCompile job = ci_cuda_compile_job(making->executable, making->source);
     CiCudaVariant *variant = making->variant;
-    bool is_made = !ci_cuda_compile(&job) && !ci_cuda_enter(state);
+    bool is_made = !ci_cuda_compile(&job) && !ci_cuda_enter(&stay, &making->executable->base.queue);
     if (is_made) {
-        int result = state->driver.module_load(&variant->module, job.cubin);
+        int result = stay.driver->module_load(&variant->module, job.cubin);
         if (!result)
-            result = ci_cuda_find_functions(state, variant->module, &variant->layout);
-        is_made = !ci_cuda_leave(state, result);
+            result = ci_cuda_find_functions(&stay, variant->module, &variant->layout);
+        is_made = !ci_cuda_leave(&stay, result);
     }
     free(job.cubin);
     return is_made;
@@ -177,9 +177,7 @@ ci_cuda_close_variants(CiCudaExecutable *executable)
         CiCudaVariant *variant = atomic_load(&executable->kept[k].variants);
         while (variant) {
             CiCudaVariant *next = variant->next;
-            CiCudaState *state = variant->module ? ci_cuda_state(&executable->base.queue) : NULL;
-            if (state && !ci_cuda_enter(state))
-                (void)ci_cuda_leave(state, state->driver.module_unload(variant->module));
+            ci_cuda_unload(&executable->base.queue, variant->module);
             free(variant);
             variant = next;
         }

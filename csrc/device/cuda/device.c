@@ -1,0 +1,288 @@
+/* The functions of the device (CiDevice). Most are a call of the driver, in a stay. */
+#include "device/cuda/library.h"
+
+#include <string.h>
+
+enum {
+    ATTRIBUTE_units = 16,
+    POOL_release_threshold = 4,
+    POOL_reserved = 5,
+    ACCESS_device = 1,
+    ACCESS_read_write = 3,
+    STREAM_non_blocking = 1, /* it waits for no other, unless an event says so */
+    SHARE_lazy_peers = 1
+};
+
+#define SHARED_BYTES ((size_t)1 << 21) /* what is shared with others has nothing else beside it */
+
+static CUdeviceptr
+address(const void *block)
+{
+    return (CUdeviceptr)(uintptr_t)block;
+}
+
+/* ---- what there is ---- */
+
+static int
+count(const CiQueue *queue)
+{
+    CiCudaState *state = ci_cuda_state(queue);
+    return state && !state->why_not[0] ? state->count : 0;
+}
+
+static int
+fill_properties(const CiCudaStay *stay, CiDeviceProperties *out)
+{
+    const CiCudaDriver *driver = stay->driver;
+    int device = stay->state->device;
+    size_t bytes = 0;
+    *out = (CiDeviceProperties){.capability = stay->state->capability};
+    int result = driver->device_name(out->name, sizeof out->name, device);
+    if (!result)
+        result = driver->device_memory(&bytes, device);
+    if (!result)
+        result = driver->device_attribute(&out->units, ATTRIBUTE_units, device);
+    if (!result)
+        result = driver->device_identity(out->identity, device);
+    out->memory = (int64_t)bytes;
+    return result;
+}
+
+CI_CUDA_FUNCTION(properties, (const CiQueue *queue, CiDeviceProperties *out),
+                 fill_properties(&stay, out))
+CI_CUDA_FUNCTION(memory_left, (const CiQueue *queue, size_t *left, size_t *all),
+                 stay.driver->memory_left(left, all))
+
+/* ---- memory ---- */
+
+static int
+find_reserved(const CiCudaStay *stay, size_t *bytes)
+{
+    CUmemoryPool pool;
+    uint64_t reserved = 0;
+    int result = stay->driver->pool(&pool, stay->state->device);
+    if (!result)
+        result = stay->driver->pool_state(pool, POOL_reserved, &reserved);
+    *bytes = (size_t)reserved;
+    return result;
+}
+
+static int
+keep_at_most(const CiCudaStay *stay, size_t bytes)
+{
+    const CiCudaDriver *driver = stay->driver;
+    CUmemoryPool pool;
+    uint64_t keep = bytes == SIZE_MAX ? CI_CUDA_KEEP_BYTES : bytes;
+    int result = ci_cuda_blocks_bound(stay, bytes);
+    if (!result)
+        result = driver->pool(&pool, stay->state->device);
+    if (!result)
+        result = driver->pool_attribute(pool, POOL_release_threshold, &keep);
+    if (!result && bytes == 0) /* blocks that have just come back are free when this is done */
+        result = driver->synchronize(NULL);
+    return result ? result : driver->pool_trim(pool, (size_t)keep);
+}
+
+/* The driver's address as one of C's. */
+static int
+made(int result, CUdeviceptr at, void **block)
+{
+    *block = (void *)(uintptr_t)at;
+    return result;
+}
+
+static int
+take_block(const CiCudaStay *stay, const CiQueue *queue, size_t size, void **block)
+{
+    CUdeviceptr at = 0;
+    int result = ci_cuda_block_take(stay, size, queue->stream, &at);
+    return made(result, at, block);
+}
+
+static int
+copy_in_now(const CiCudaDriver *driver, const CiQueue *queue, void *device, const void *host,
+            size_t size)
+{
+    if (!size)
+        return 0;
+    if (!queue->stream)
+        return driver->copy_in(address(device), host, size);
+    int result = driver->copy_in_on(address(device), host, size, queue->stream);
+    return result ? result : driver->synchronize(queue->stream);
+}
+
+static int
+copy_out_now(const CiCudaDriver *driver, const CiQueue *queue, void *host, const void *device,
+             size_t size)
+{
+    if (!size)
+        return 0;
+    if (!queue->stream)
+        return driver->copy_out(host, address(device), size);
+    int result = driver->copy_out_on(host, address(device), size, queue->stream);
+    return result ? result : driver->synchronize(queue->stream);
+}
+
+CI_CUDA_FUNCTION(reserved, (const CiQueue *queue, size_t *bytes), find_reserved(&stay, bytes))
+CI_CUDA_FUNCTION(keep, (const CiQueue *queue, size_t bytes), keep_at_most(&stay, bytes))
+CI_CUDA_FUNCTION(allocate, (const CiQueue *queue, size_t size, void **block),
+                 take_block(&stay, queue, size, block))
+CI_CUDA_PROCEDURE(release, (const CiQueue *queue, void *block, size_t size),
+                  block ? ci_cuda_block_give(&stay, address(block), size, queue->stream) : 0)
+CI_CUDA_FUNCTION(copy_in,
+                 (const CiQueue *queue, void *device, const void *host, size_t size),
+                 copy_in_now(stay.driver, queue, device, host, size))
+CI_CUDA_FUNCTION(copy_out,
+                 (const CiQueue *queue, void *host, const void *device, size_t size),
+                 copy_out_now(stay.driver, queue, host, device, size))
+
+/* ---- copies that nobody waits for: into pinned memory, and from card to card ---- */
+
+CI_CUDA_FUNCTION(host_allocate, (const CiQueue *queue, size_t size, void **block),
+                 stay.driver->host_allocate(block, size ? size : 1))
+CI_CUDA_PROCEDURE(host_release, (const CiQueue *queue, void *block, size_t size),
+                  ((void)size, stay.driver->host_release(block)))
+CI_CUDA_FUNCTION(copy_out_start,
+                 (const CiQueue *queue, void *host, const void *device, size_t size),
+                 size ? stay.driver->copy_out_on(host, address(device), size, queue->stream) : 0)
+
+/* Lets the other card read this one's memory by itself, once, where the two can: without that the
+ * driver copies through the host. */
+static void
+let_access(CiCudaState *from, const CiCudaState *to)
+{
+    unsigned bit = 1u << (to->index & 31);
+    CUmemoryPool pool;
+    int can = 0;
+    if (atomic_fetch_or(&from->peers, bit) & bit)
+        return;
+    if (from->driver.can_access(&can, to->device, from->device) || !can)
+        return;
+    CiCudaAccess access = {ACCESS_device, to->device, ACCESS_read_write};
+    if (!from->driver.pool(&pool, from->device))
+        (void)from->driver.pool_access(pool, &access, 1);
+}
+
+static int
+copy_from(const CiCudaStay *stay, const CiQueue *from, CUdeviceptr there, CUdeviceptr here,
+          size_t size, CUstream stream)
+{
+    CiCudaState *source = ci_cuda_state(from);
+    let_access(source, stay->state);
+    return stay->driver->copy_across(there, stay->state->context, here, source->context, size,
+                                     stream);
+}
+
+CI_CUDA_FUNCTION(copy_across,
+                 (const CiQueue *from, const CiQueue *queue, void *there, const void *here,
+                  size_t size),
+                 size ? copy_from(&stay, from, address(there), address(here), size, queue->stream)
+                      : 0)
+
+CI_CUDA_FUNCTION(synchronize, (const CiQueue *queue),
+                 queue->stream ? stay.driver->synchronize(queue->stream) : stay.driver->synchronize_all())
+
+/* ---- memory that other processes open ---- */
+
+static int
+take_shared(const CiCudaDriver *driver, size_t size, void **block)
+{
+    CUdeviceptr at = 0;
+    int result = driver->shared_allocate(&at, (size / SHARED_BYTES + 1) * SHARED_BYTES);
+    return made(result, at, block);
+}
+
+static int
+open_shared(const CiCudaDriver *driver, const CiShareName *name, void **block, size_t *size)
+{
+    CUdeviceptr found = 0, base = 0;
+    int result = driver->share_open(&found, *name, SHARE_lazy_peers);
+    if (!result)
+        result = driver->shared_extent(&base, size, found);
+    *size -= result ? 0 : (size_t)(found - base);
+    return made(result, found, block);
+}
+
+CI_CUDA_FUNCTION(share_allocate, (const CiQueue *queue, size_t size, void **block),
+                 take_shared(stay.driver, size, block))
+CI_CUDA_PROCEDURE(share_release, (const CiQueue *queue, void *block),
+                  stay.driver->shared_release(address(block)))
+CI_CUDA_FUNCTION(share_name, (const CiQueue *queue, const void *block, CiShareName *name),
+                 stay.driver->share(name, address(block)))
+CI_CUDA_FUNCTION(share_open,
+                 (const CiQueue *queue, const CiShareName *name, void **block, size_t *size),
+                 open_shared(stay.driver, name, block, size))
+CI_CUDA_PROCEDURE(share_close, (const CiQueue *queue, void *block),
+                  stay.driver->share_close(address(block)))
+
+/* ---- streams and events ---- */
+
+static int
+close_stream(const CiCudaDriver *driver, CUstream stream)
+{
+    (void)driver->synchronize(stream);
+    return driver->stream_close(stream);
+}
+
+static int
+find_elapsed(const CiCudaDriver *driver, CUevent first, CUevent second, double *ms)
+{
+    float passed = 0.0f;
+    int result = driver->event_elapsed(&passed, first, second);
+    *ms = (double)passed;
+    return result;
+}
+
+CI_CUDA_FUNCTION(stream_open, (const CiQueue *queue, void **stream),
+                 stay.driver->stream_open((CUstream *)(void *)stream, STREAM_non_blocking))
+CI_CUDA_PROCEDURE(stream_close, (const CiQueue *queue, void *stream), close_stream(stay.driver, stream))
+CI_CUDA_FUNCTION(event_open, (const CiQueue *queue, void **event),
+                 stay.driver->event_open((CUevent *)(void *)event, 0))
+CI_CUDA_PROCEDURE(event_close, (const CiQueue *queue, void *event), stay.driver->event_close(event))
+CI_CUDA_FUNCTION(event_record, (const CiQueue *queue, void *event),
+                 stay.driver->event_record(event, queue->stream))
+CI_CUDA_FUNCTION(event_wait, (const CiQueue *queue, void *event),
+                 stay.driver->event_wait(queue->stream, event, 0))
+CI_CUDA_FUNCTION(event_synchronize, (const CiQueue *queue, void *event),
+                 stay.driver->event_synchronize(event))
+CI_CUDA_FUNCTION(event_elapsed, (const CiQueue *queue, void *first, void *second, double *ms),
+                 find_elapsed(stay.driver, first, second, ms))
+
+extern const CiDevice ci_device_cuda;
+
+const CiDevice ci_device_cuda = {
+    .abi = CI_DEVICE_ABI,
+    .name = "cuda",
+    .doc = "NVIDIA's devices, through the driver",
+    .dlpack = 2,
+    .count = count,
+    .properties = properties,
+    .allocate = allocate,
+    .release = release,
+    .copy_in = copy_in,
+    .copy_out = copy_out,
+    .host_allocate = host_allocate,
+    .host_release = host_release,
+    .copy_out_start = copy_out_start,
+    .copy_across = copy_across,
+    .synchronize = synchronize,
+    .memory_left = memory_left,
+    .reserved = reserved,
+    .keep = keep,
+    .share_allocate = share_allocate,
+    .share_release = share_release,
+    .share_name = share_name,
+    .share_open = share_open,
+    .share_close = share_close,
+    .stream_open = stream_open,
+    .stream_close = stream_close,
+    .event_open = event_open,
+    .event_close = event_close,
+    .event_record = event_record,
+    .event_wait = event_wait,
+    .event_synchronize = event_synchronize,
+    .event_elapsed = event_elapsed,
+    .takes_extern = ci_cuda_takes_extern,
+    .run_extern = ci_cuda_run_extern,
+    .last_error = ci_cuda_last_error,
+};

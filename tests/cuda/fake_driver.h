@@ -1,0 +1,12 @@
+/* What the files of the driver without a card share. */
+#ifndef FAKE_DRIVER_H
+#define FAKE_DRIVER_H
+
+/* Counts a call of a function of the driver. */
+void fake_called(const char *name);
+/* `result` where $FAKE_CUDA_FAIL is the name, else 0. */
+int fake_fails(const char *name, int result);
+/* The address is of the device that is current. */
+void fake_own(const void *what);
+
+#endif
