@@ -377,6 +377,11 @@ def test_kernels_of_ones_own(card):
     assert len(lines) == 11 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
 
+def test_arrays_of_two_processes(card):
+    lines = card("sharing.py")
+    assert len(lines) == 10 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
 OFFLOAD = """
 import numpy as np, cinductor
 

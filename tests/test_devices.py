@@ -13,7 +13,7 @@ import cinductor
 
 @pytest.mark.parametrize("name", ["dummy", "scratchpad"])
 def test_devices_from_outside(name, tmp_path):
-    """A folder of examples is built as another package would be, and passes its file of tests/devices."""
+    """A folder of examples is built as another package would be, and passes its files of tests/devices."""
     package = tmp_path / f"cinductor_{name}"
     package.mkdir()
     source = ROOT / "examples" / f"{name}_device" / package.name
@@ -22,9 +22,9 @@ def test_devices_from_outside(name, tmp_path):
     folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
     subprocess.run([*command, *folders, source / f"_{name}.c", "-o", package / f"_{name}.so"], check=True)
     path = os.pathsep.join([str(tmp_path), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
-    checks = ROOT / "tests" / "devices" / f"check_{name}.py"
+    checks = sorted((ROOT / "tests" / "devices").glob(f"check_{name}*.py"))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", checks],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *checks],
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,

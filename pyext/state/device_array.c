@@ -380,7 +380,7 @@ device_open(PyObject *module, PyObject *name)
     Py_RETURN_NONE;
 }
 
-/* device_properties("cuda:1"): (name, memory, capability, units) */
+/* device_properties("cuda:1"): (name, memory, capability, units, identity) */
 static PyObject *
 device_properties(PyObject *module, PyObject *name)
 {
@@ -399,7 +399,8 @@ device_properties(PyObject *module, PyObject *name)
             return NULL;
         }
     }
-    return Py_BuildValue("(sLii)", is.name, (long long)is.memory, is.capability, is.units);
+    return Py_BuildValue("(sLiiy#)", is.name, (long long)is.memory, is.capability, is.units,
+                         (const char *)is.identity, (Py_ssize_t)sizeof is.identity);
 }
 
 PyMethodDef cx_device_methods[] = {

@@ -463,6 +463,7 @@ module_exec(PyObject *module)
         cx_streams_init(state, module) < 0 ||
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
         PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

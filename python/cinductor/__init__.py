@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from .arrays.array import Array, from_dlpack, to_device
+    from .arrays.sharing import from_ipc_handle
     from .arrays.streams import (
         Event,
         Stream,
@@ -111,6 +112,7 @@ __all__ = [
     "export",
     "fori_loop",
     "from_dlpack",
+    "from_ipc_handle",
     "get_include",
     "is_compiling",
     "kernel",
@@ -431,6 +433,7 @@ PLACES = {
     **dict.fromkeys(("Device", "devices", "device", "register_device", "toolkit"), "machine"),
     **dict.fromkeys(("Facts", "register_heuristics"), "heuristics"),
     **dict.fromkeys(("Array", "from_dlpack", "to_device"), "arrays.array"),
+    "from_ipc_handle": "arrays.sharing",
     **dict.fromkeys(
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
         "arrays.streams",

@@ -3,16 +3,24 @@
  * whoever forgets to wait is seen; calls are counted; each can be told to fail. Kernels are those of
  * cinductor's own C compiler: they run on the addresses that `allocate` gives.
  *
+ * Memory that other processes open is a file without a name, which they reach through /proc while the
+ * process that made it lives.
+ *
  * The struct at the end is all that cinductor sees. */
+#define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
 #include "device/device.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CARDS 2
 
@@ -31,6 +39,9 @@
     CALL(event_record)                                                                             \
     CALL(event_wait)                                                                               \
     CALL(event_synchronize)                                                                        \
+    CALL(share_allocate)                                                                           \
+    CALL(share_name)                                                                               \
+    CALL(share_open)                                                                               \
     CALL(launch)
 
 enum {
@@ -57,7 +68,8 @@ enter(int call)
 {
     pthread_mutex_lock(&lock);
     counts[call]++;
-    int32_t status = call != failing ? CI_OK : call == CALL_allocate ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+    bool is_memory = call == CALL_allocate || call == CALL_share_allocate;
+    int32_t status = call != failing ? CI_OK : is_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
     if (status)
         snprintf(error, sizeof error, "the dummy was told to fail in %s", call_names[call]);
     pthread_mutex_unlock(&lock);
@@ -72,6 +84,8 @@ struct Block {
     char *at;
     size_t size;
     int card;
+    bool is_mapped; /* of a file */
+    int file;       /* that was made for it; 0: none, or another process's */
 };
 
 static Block *blocks;
@@ -97,8 +111,14 @@ free_block(void *address)
         if ((*b)->at == address) {
             Block *found = *b;
             *b = found->next;
-            memset(found->at, 0xd7, found->size); /* whoever reads it later gets nonsense */
-            free(found->at);
+            if (found->is_mapped)
+                munmap(found->at, found->size);
+            else
+                memset(found->at, 0xd7, found->size); /* whoever reads it later gets nonsense */
+            if (found->file)
+                close(found->file);
+            if (!found->is_mapped)
+                free(found->at);
             free(found);
             live--;
             break;
@@ -314,19 +334,38 @@ static int32_t
 properties(const CiQueue *queue, CiDeviceProperties *out)
 {
     *out = (CiDeviceProperties){.memory = (int64_t)1 << 30, .units = 1};
+    memset(out->identity, 0xd0 + queue->index, sizeof out->identity);
     snprintf(out->name, sizeof out->name, "Dummy card %d", queue->index);
     return CI_OK;
+}
+
+/* What the call answers if it is told to fail, or the card is none. */
+static int32_t
+enter_card(int call, const CiQueue *queue)
+{
+    int32_t status = enter(call);
+    if (status || (queue->index >= 0 && queue->index < CARDS))
+        return status;
+    snprintf(error, sizeof error, "there are %d dummy cards", CARDS);
+    return CI_ERR_DEVICE;
+}
+
+static void
+add_block(Block *block)
+{
+    pthread_mutex_lock(&lock);
+    block->next = blocks;
+    blocks = block;
+    live++;
+    pthread_mutex_unlock(&lock);
 }
 
 static int32_t
 allocate(const CiQueue *queue, size_t size, void **out)
 {
-    int32_t status = enter(CALL_allocate);
-    if (status || queue->index < 0 || queue->index >= CARDS) {
-        if (!status)
-            snprintf(error, sizeof error, "there are %d dummy cards", CARDS);
-        return status ? status : CI_ERR_DEVICE;
-    }
+    int32_t status = enter_card(CALL_allocate, queue);
+    if (status)
+        return status;
     Block *block = calloc(1, sizeof *block);
     char *at = aligned_alloc(64, (size + 127) / 64 * 64);
     if (!block || !at) {
@@ -335,13 +374,92 @@ allocate(const CiQueue *queue, size_t size, void **out)
         return CI_ERR_MEMORY;
     }
     memset(at, 0xd7, size);
-    pthread_mutex_lock(&lock);
-    *block = (Block){blocks, at, size, queue->index};
-    blocks = block;
-    live++;
-    pthread_mutex_unlock(&lock);
+    *block = (Block){.at = at, .size = size, .card = queue->index};
+    add_block(block);
     *out = at;
     return CI_OK;
+}
+
+/* A block over the file, which is the block's where it `is_made` here and else closed. */
+static int32_t
+map_file(const CiQueue *queue, int file, size_t size, bool is_made, void **out)
+{
+    Block *block = calloc(1, sizeof *block);
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (!block || at == MAP_FAILED || !is_made)
+        close(file);
+    if (block && at != MAP_FAILED) {
+        *block = (Block){NULL, at, size, queue->index, true, is_made ? file : 0};
+        add_block(block);
+        *out = at;
+        return CI_OK;
+    }
+    free(block);
+    return CI_ERR_MEMORY;
+}
+
+static int32_t
+share_allocate(const CiQueue *queue, size_t size, void **out)
+{
+    int32_t status = enter_card(CALL_share_allocate, queue);
+    int file = status ? -1 : memfd_create("cinductor_dummy", MFD_CLOEXEC);
+    size = size ? size : 1;
+    if (file < 0)
+        return status ? status : CI_ERR_MEMORY;
+    if (ftruncate(file, (off_t)size)) {
+        close(file);
+        return CI_ERR_MEMORY;
+    }
+    return map_file(queue, file, size, true, out);
+}
+
+static void
+share_release(const CiQueue *queue, void *block)
+{
+    (void)queue;
+    free_block(block);
+}
+
+/* Where the file is to be found, and which one it is: the number may be another file's by then. */
+static int32_t
+share_name(const CiQueue *queue, const void *block, CiShareName *name)
+{
+    int32_t status = enter(CALL_share_name);
+    struct stat is;
+    int file = 0;
+    (void)queue;
+    pthread_mutex_lock(&lock);
+    for (Block *b = blocks; b; b = b->next)
+        file = b->at == block ? b->file : file;
+    pthread_mutex_unlock(&lock);
+    if (status || fstat(file, &is))
+        return CI_ERR_DEVICE;
+    memset(name, 0, sizeof *name);
+    snprintf(name->bytes, sizeof name->bytes, "/proc/%ld/fd/%d %llu", (long)getpid(), file,
+             (unsigned long long)is.st_ino);
+    return CI_OK;
+}
+
+static int32_t
+share_open(const CiQueue *queue, const CiShareName *name, void **out, size_t *size)
+{
+    int32_t status = enter_card(CALL_share_open, queue);
+    char path[40];
+    unsigned long long number = 0;
+    struct stat is;
+    if (status)
+        return status;
+    bool is_name = memchr(name->bytes, 0, sizeof name->bytes) &&
+                   sscanf(name->bytes, "%39s %llu", path, &number) == 2;
+    int file = is_name ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0 || fstat(file, &is) || is.st_ino != number) {
+        if (file >= 0)
+            close(file);
+        snprintf(error, sizeof error, "no process shares such memory");
+        return CI_ERR_DEVICE;
+    }
+    *size = (size_t)is.st_size;
+    return map_file(queue, file, *size, false, out);
 }
 
 static void
@@ -593,6 +711,11 @@ static const CiDevice device = {
     .copy_out_start = copy_out_start,
     .copy_across = copy_across,
     .synchronize = synchronize,
+    .share_allocate = share_allocate,
+    .share_release = share_release,
+    .share_name = share_name,
+    .share_open = share_open,
+    .share_close = share_release,
     .stream_open = stream_open,
     .stream_close = stream_close,
     .event_open = event_open,

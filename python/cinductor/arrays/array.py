@@ -92,6 +92,16 @@ class Array(_core.DeviceArray):
         """
         return HostCopy(self)
 
+    def ipc_handle(self) -> bytes:
+        """By which another process has this memory, for `from_ipc_handle` there; of arrays that `to_device(x,
+        shared=True)` made, and of views of them. Waits for what computes the array. The memory lives as long
+        as arrays over it do in this process: keep one until the other process has closed its own. Raises
+        ValueError where the memory is not for others to open, DeviceError where the device refuses.
+        """
+        from .sharing import ipc_handle
+
+        return ipc_handle(self)
+
     def item(self, *where: int) -> Any:
         """One element as a Python number. Raises ValueError where there are others."""
         return self.numpy().item(*where)
@@ -378,14 +388,19 @@ Array.__hash__ = None  # type: ignore[assignment]
 # --- made ---
 
 
-def to_device(x: Any, device: Any = None) -> Array:
+def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
     """A copy of an array in the device's memory, its axes in the same order; an array that is there as it is.
 
-    device: a name, "cuda:1", or a `Device`; None: the one in force, "cuda" by itself. Raises TypeError for dtypes that the device has not, ValueError
+    device: a name, "cuda:1", or a `Device`; None: the one in force, "cuda" by itself. shared: a copy in memory
+    that other processes can open (`Array.ipc_handle`). Raises TypeError for dtypes that the device has not, ValueError
     for a device that there is not or that has no memory of its own, DeviceError where it cannot be used,
     MemoryError, with what is in use there, where the array has no room.
     """
     prepare()
+    if shared:
+        from .sharing import shared_copy
+
+        return shared_copy(x, device)
     name, index = split(device)
     if is_a(x, Array):
         if _core.device_of(x._handle) == (name, index):

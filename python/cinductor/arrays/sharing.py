@@ -1,0 +1,150 @@
+"""Arrays whose memory several processes have. A handle is bytes: a mark, then JSON that says on which device
+the memory lies, by which name the device opens it, and where in it the array is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import typing
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..machine import Device, split, text
+from .array import Array, to_device
+from .libraries import prepare
+
+MARK = b"cinductor array\n"
+VERSION = 1
+MOST_AXES = 32
+WRONG = "these bytes are no handle that ipc_handle() made"
+SELF = os.urandom(8).hex()  # with the process's number it tells this process from all others
+
+
+class Handle(typing.NamedTuple):
+    """What the bytes say."""
+
+    version: int
+    process: str
+    device: str
+    index: int
+    identity: str
+    name: str
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    offset: int
+
+
+def this_process() -> str:
+    return f"{SELF}-{os.getpid()}"
+
+
+def shared_copy(x: Any, device: Any) -> Array:
+    """A copy of an array in memory of the device that other processes can open."""
+    name, index = split(device)
+    value = to_device(x, text(name, index))
+    made = Array(_core.device_shared(value._handle, text(name, index)))
+    made[...] = value
+    return made
+
+
+def ipc_handle(array: Array) -> bytes:
+    """See `Array.ipc_handle`."""
+    device = Device(array.device)
+    name, offset = _core.share_name(array._handle)
+    identity = _core.device_properties(str(device))[4].hex()
+    handle = Handle(
+        VERSION,
+        this_process(),
+        device.name,
+        device.index,
+        identity,
+        name.hex(),
+        array.dtype.name,
+        list(array.shape),
+        list(array.strides),
+        offset,
+    )
+    return MARK + json.dumps(handle._asdict()).encode()
+
+
+def read(data: Any) -> Handle:
+    """The handle that the bytes are. Raises ValueError for others."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"from_ipc_handle() takes the bytes of a handle, not {type(data).__name__}")
+    whole = bytes(data)
+    try:
+        found = json.loads(whole.removeprefix(MARK)) if whole.startswith(MARK) else {}
+        if found.get("version") != VERSION and "version" in found:
+            raise ValueError(f"a handle of version {found['version']!r}; {VERSION} is understood")
+        kinds = typing.get_type_hints(Handle)
+        handle = Handle(**found)
+        is_whole = all(type(value) is (typing.get_origin(kinds[key]) or kinds[key]) for key, value in found.items())
+    except (TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError):
+        is_whole = False
+    if not is_whole or not all(type(n) is int for n in (*handle.shape, *handle.strides)):
+        raise ValueError(WRONG)
+    if not re.fullmatch("([0-9a-f]{2})*", handle.name) or not re.fullmatch("[0-9a-f]{32}", handle.identity):
+        raise ValueError(WRONG)
+    return handle
+
+
+def find_device(handle: Handle) -> str:
+    """The device of this process that is the handle's. Raises ValueError where there is none."""
+    identity = bytes.fromhex(handle.identity)
+    own = Device(handle.device, handle.index)
+    others = [] if not any(identity) else [Device(handle.device, k) for k in range(_core.device_count(handle.device))]
+    for device in (own, *others):
+        if device.index < _core.device_count(handle.device) and _core.device_properties(str(device))[4] == identity:
+            return str(device)
+    raise ValueError(f"the array lies on a device that this process has not: {own} there")
+
+
+def extent(handle: Handle, itemsize: int) -> tuple[int, int]:
+    """From where to where in its block the elements lie, in bytes."""
+    if 0 in handle.shape:
+        return handle.offset, handle.offset
+    steps = [(n - 1) * step for n, step in zip(handle.shape, handle.strides, strict=True)]
+    low = handle.offset + sum(min(step, 0) for step in steps)
+    return low, handle.offset + sum(max(step, 0) for step in steps) + itemsize
+
+
+def form_of(handle: Handle) -> np.ndarray:
+    """An array of the form, of memory that takes no room; none of its elements may be looked at."""
+    try:
+        dtype = np.dtype(handle.dtype)
+        shape, strides = tuple(handle.shape), tuple(handle.strides)
+        is_right = len(shape) == len(strides) <= MOST_AXES and all(n >= 0 for n in shape) and dtype.names is None
+        if is_right:
+            return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(WRONG)
+
+
+def from_ipc_handle(data: bytes) -> Array:
+    """An Array over memory that another process shares, by the bytes that its `Array.ipc_handle` gave there.
+
+    Both see what either writes; nobody waits for the other's device but by what the processes say to each
+    other. The memory is closed with the last array over it. Raises ValueError for other bytes, for those of
+    this process (it has the array) and of a device that is not here, DeviceError where the memory is gone.
+    """
+    prepare()
+    handle = read(data)
+    if handle.process == this_process():
+        raise ValueError("the handle is of this process, which has the array itself")
+    like = form_of(handle)
+    device = find_device(handle)
+    try:
+        owner, address, size = _core.share_open(device, bytes.fromhex(handle.name))
+    except _core.DeviceError as error:
+        said = f"the memory of the handle cannot be opened on {device}; was its array freed? ({error})"
+        raise _core.DeviceError(said) from None
+    low, high = extent(handle, like.itemsize)
+    if low < 0 or high > size:
+        raise ValueError(f"the handle says bytes {low} to {high} of memory that has {size}")
+    return Array(_core.device_over(owner, device, address + handle.offset, like, None))
