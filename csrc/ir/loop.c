@@ -17,6 +17,12 @@ ci_loops_new(CiContext *ctx, CiSym *sym, const char *name)
     return loops;
 }
 
+bool
+ci_buffer_is_dense(const CiLoops *loops, const CiBuffer *buffer)
+{
+    return ci_layout_is_dense(loops->ctx, loops->sym, buffer->rank, buffer->sizes, buffer->strides);
+}
+
 int
 ci_loops_device_count(const CiLoops *loops)
 {

@@ -255,6 +255,8 @@ ci_fold_runs_across(CiFoldOrder order)
 {
     return order.kind == CI_FOLD_rows || (order.kind == CI_FOLD_pairwise && !order.ninner);
 }
+/* One run of bytes. */
+bool ci_buffer_is_dense(const CiLoops *loops, const CiBuffer *buffer);
 /* One more than the highest number of a device that a buffer is of. */
 int ci_loops_device_count(const CiLoops *loops);
 CiLoops *ci_loops_new(CiContext *ctx, CiSym *sym, const char *name);

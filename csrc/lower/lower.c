@@ -194,6 +194,34 @@ add_inputs(CiLowering *low)
     low->loops->ninputs = graph->ninputs;
 }
 
+static bool
+is_written(const CiGraph *graph, const CiNode *input)
+{
+    bool is = false;
+    for (int k = 0; k < graph->nwrites; k++)
+        is |= graph->writes[k].input == input;
+    return is;
+}
+
+/* Of arrays on several devices one that is no dense run of bytes is read in a packed copy, made where
+ * it lives: that is what goes to another device, and where nobody else reads it the scheduler fuses
+ * it away. Not of one that is written or leaves the program, for then its own memory is meant. */
+static void
+pack_inputs(CiLowering *low)
+{
+    for (int k = 0; k < low->graph->ninputs; k++) {
+        CiNode *node = low->graph->inputs[k];
+        CiNodeState *state = ci_lowering_state(low, node);
+        const CiBuffer *buffer = state->home.buffer;
+        if (buffer->kind != CI_BUFFER_input || !state->nusers || state->is_result_base ||
+            is_written(low->graph, node) || ci_buffer_is_dense(low->loops, buffer))
+            continue;
+        CiHome home = ci_lowering_new_home(low, node);
+        ci_lowering_store(low, node, node, node, home);
+        state->home = home;
+    }
+}
+
 CiLoops *
 ci_lower(CiGraph *graph, const CiLowerOptions *options)
 {
@@ -206,6 +234,8 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
     for (int k = low.nstates - 1; k >= graph->ninputs; k--)
         if (low.states[k].node)
             find_reader(&low, low.states[k].node);
+    if (ci_loops_device_count(low.loops) > 1)
+        pack_inputs(&low);
     ci_lowering_block(&low, graph->body);
     low.position = low.end;
     ci_lowering_final_writes(&low);

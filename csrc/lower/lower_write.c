@@ -143,7 +143,7 @@ pack_operands(CiLowering *low, CiExternItem *item, const CiNode *node)
         const CiBuffer *buffer = item->operands[k];
         CiNode *value = node->args[k];
         if (buffer->kind != CI_BUFFER_input ||
-            ci_layout_is_dense(low->ctx, low->sym, buffer->rank, buffer->sizes, buffer->strides))
+            ci_buffer_is_dense(low->loops, buffer))
             continue;
         CiHome home = ci_lowering_new_home(low, value);
         ci_lowering_store(low, value, value, value, home);

@@ -2,6 +2,8 @@
  * of the bytes it touches, so that what is copied is least; of two alike the one of what it reads
  * first. What touches nothing that exists runs where the first of the inputs lives. A region is one such
  * thing with all that is in it, for its trips have to find memory where the trips before left it.
+ * What touches an argument that is no dense run of bytes runs where that lives: it is one whose own
+ * memory is meant, for of others there are packed copies (lower.c).
  *
  * What a nest makes first lives where it is made. */
 #include "schedule/plan.h"
@@ -12,6 +14,7 @@ typedef struct Assign {
     bool *is_made;  /* by buffer: it has a device */
     int counting;   /* the thing that is counted now */
     int first;      /* device of the first buffer that it touches, or -1 */
+    int bound;      /* that of the first one which cannot be copied, or -1 */
     int64_t bytes[CI_MAX_DEVICES];
 } Assign;
 
@@ -27,6 +30,8 @@ count_buffer(Assign *a, const CiBuffer *buffer)
     a->bytes[buffer->device] += bytes < room ? bytes : room;
     if (a->first < 0)
         a->first = buffer->device;
+    if (a->bound < 0 && buffer->kind == CI_BUFFER_input && !ci_buffer_is_dense(a->loops, buffer))
+        a->bound = buffer->device;
 }
 
 static void
@@ -53,6 +58,8 @@ static int
 best_device(const Assign *a)
 {
     int best = a->first;
+    if (a->bound >= 0)
+        return a->bound;
     for (int d = 0; d < CI_MAX_DEVICES && best >= 0; d++)
         best = a->bytes[d] > a->bytes[best] ? d : best;
     for (int k = 0; k < a->loops->ninputs && best < 0; k++)
@@ -103,7 +110,7 @@ ci_assign_devices(CiLoops *loops)
         CiItems one = {&loops->items.items[k], 1, 1};
         for (int d = 0; d < CI_MAX_DEVICES; d++)
             a.bytes[d] = 0;
-        a.first = -1;
+        a.first = a.bound = -1;
         a.counting = k + 1;
         count_items(&a, &one);
         set_items(&a, &one, best_device(&a));

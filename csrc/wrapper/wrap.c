@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "ir/layout.h"
 #include "wrapper/place.h"
 
 typedef struct Wrap {
@@ -60,10 +59,11 @@ buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
     if (w->sides[side][buffer->id])
         return w->sides[side][buffer->id];
     if (buffer->kind == CI_BUFFER_input &&
-        !ci_layout_is_dense(wrap->ctx, wrap->sym, buffer->rank, buffer->sizes, buffer->strides))
+        !ci_buffer_is_dense(w->kernels->loops, buffer))
         ci_fail(wrap->ctx, CI_ERR_UNSUPPORTED,
                 w->nsides > 2
-                    ? "%s is not contiguous, so it cannot be copied between devices: use .copy()"
+                    ? "%s is not contiguous and is written or returned, so it cannot be copied between "
+                      "devices: use .copy()"
                     : "%s is not contiguous, so it cannot be copied between host and device",
                 buffer->name);
     CiBuffer *copy = CI_NEW(wrap->ctx, CiBuffer);

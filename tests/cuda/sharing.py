@@ -61,7 +61,7 @@ def main():
             except error as said:
                 say(True, said)
         handle = shared.ipc_handle().hex()
-        del shared
+        shared = None
         gc.collect()
         said = ask("open", handle)
         say(said.startswith("DeviceError the memory of the handle cannot be opened on cuda"), said)
