@@ -492,6 +492,11 @@ copy = (x + 1).start_copy()
 print("ok" if np.array_equal(copy.numpy(), big + 1) and (not FAKE or fake.fake_count(b"pinned") == 1) else "wrong", "pinned")
 del copy
 gc.collect()
+copy = (x + 1).start_copy()
+print("ok" if np.array_equal(copy.numpy(), big + 1) and (not FAKE or fake.fake_count(b"pinned") == 1) else "wrong", "kept")
+del copy
+gc.collect()
+cinductor.empty_cache("cuda:1")
 print("ok" if not FAKE or fake.fake_count(b"pinned") == 0 else "wrong", "pinned again")
 there = cinductor.to_device(big, "cuda")
 print("ok" if np.array_equal(cinductor.to_device(there, "cuda:1").numpy(), big) else "wrong", "moved")

@@ -13,6 +13,7 @@
 #include "base/float_flags.h"
 #include "base/os.h"
 #include "host/pool.h"
+#include "runtime/frame.h"
 #include "runtime/watch.h"
 
 #define SMALL_POINTERS 96
@@ -22,55 +23,8 @@
 #define CHUNKS_PER_THREAD 4
 #define POLL_NS 5000000
 
-typedef struct Frame {
-    CiProgram *program;
-    CiCall *call;
-    void **slots;
-    void **arguments;      /* of the launch or extern being made */
-    const int64_t *values; /* the table, or the program's own when nothing varies */
-    int64_t *table;        /* NULL when nothing varies */
-    const int64_t **rows;
-    unsigned flags;
-    unsigned turns;
-    CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
-    bool in_batch;  /* calls of library functions leave their float flags, as kernels do */
-    bool is_shared; /* a thread of a batch: its call is a copy */
-} Frame;
-
-/* Of the device whose side it is; NULL: memory is the host's. */
-static const CiQueue *
-queue_of(const Frame *frame, CiSide side)
-{
-    const CiQueue *queue = &frame->queues[side == CI_SIDE_host ? 0 : side - CI_SIDE_device];
-    return side == CI_SIDE_host || !queue->backend->device->allocate ? NULL : queue;
-}
-
 static int32_t
-take_memory(const Frame *frame, CiSide side, int64_t bytes, void **block)
-{
-    const CiQueue *queue = queue_of(frame, side);
-    if (queue)
-        return ci_device_allocate(queue, (size_t)bytes, block);
-    *block = ci_allocator_take(frame->queues[0].runtime->allocator, (size_t)bytes);
-    return *block ? CI_OK : CI_ERR_MEMORY;
-}
-
-static void
-give_slot(const Frame *frame, int slot)
-{
-    const CiProgram *program = frame->program;
-    const CiPlanSlot *plan = &program->slots[slot];
-    size_t bytes = (size_t)frame->values[plan->bytes];
-    const CiQueue *queue = queue_of(frame, plan->side);
-    if (queue)
-        ci_device_release(queue, frame->slots[slot], bytes);
-    else
-        ci_allocator_give(frame->queues[0].runtime->allocator, frame->slots[slot], bytes);
-    frame->slots[slot] = NULL;
-}
-
-static int32_t
-new_result(Frame *frame, const CiStep *step)
+new_result(CiFrame *frame, const CiStep *step)
 {
     const CiPlanResult *plan = &frame->program->results[step->number];
     CiCall *call = frame->call;
@@ -87,7 +41,7 @@ new_result(Frame *frame, const CiStep *step)
 }
 
 static int32_t
-launch_kernel(Frame *frame, int number)
+launch_kernel(CiFrame *frame, int number)
 {
     CiProgram *program = frame->program;
     const CiPlanLaunch *plan = &program->launches[number];
@@ -110,7 +64,7 @@ launch_kernel(Frame *frame, int number)
 }
 
 static int32_t
-call_extern(Frame *frame, int number)
+call_extern(CiFrame *frame, int number)
 {
     const CiPlanExtern *plan = &frame->program->externs[number];
     const int64_t **sizes = frame->rows, **strides = frame->rows + frame->program->max_rows;
@@ -130,7 +84,7 @@ call_extern(Frame *frame, int number)
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands],
                          .arg = frame->call->arg};
-    const CiQueue *queue = queue_of(frame, plan->side);
+    const CiQueue *queue = ci_frame_queue(frame, plan->side);
     if (queue)
         return queue->backend->device->run_extern(queue, plan->op, &call);
     if (frame->in_batch && plan->ext.call_anywhere &&
@@ -144,24 +98,9 @@ call_extern(Frame *frame, int number)
     return status;
 }
 
-static int32_t
-copy_memory(Frame *frame, const CiStep *step)
-{
-    const CiPlanSlot *slots = frame->program->slots;
-    const CiQueue *to = queue_of(frame, slots[step->slot].side),
-                  *from = queue_of(frame, slots[step->other].side);
-    void *there = frame->slots[step->slot], *here = frame->slots[step->other];
-    size_t bytes = (size_t)frame->values[step->value];
-    if (step->kind == CI_STEP_copy_in)
-        return to->backend->device->copy_in(to, there, here, bytes);
-    if (step->kind == CI_STEP_copy_out)
-        return from->backend->device->copy_out(from, there, here, bytes);
-    return ci_device_copy_across(from, to, there, here, bytes);
-}
-
 /* Long loops of short kernels still hear Ctrl-C. */
 static int32_t
-poll_turn(Frame *frame)
+poll_turn(CiFrame *frame)
 {
     const CiRuntime *runtime = frame->queues[0].runtime;
     if (++frame->turns % TURNS_PER_POLL || !runtime->poll)
@@ -171,7 +110,7 @@ poll_turn(Frame *frame)
 
 /* Starts a turn of a loop if there is one more; true when the body runs. */
 static bool
-turn_loop(Frame *frame, const CiStep *step, int64_t turn)
+turn_loop(CiFrame *frame, const CiStep *step, int64_t turn)
 {
     const CiSegment *segment = &frame->program->values.segments[step->number];
     if (turn >= frame->values[step->value])
@@ -182,7 +121,7 @@ turn_loop(Frame *frame, const CiStep *step, int64_t turn)
 }
 
 static int32_t
-fail_check(Frame *frame, int reason)
+fail_check(CiFrame *frame, int reason)
 {
     frame->call->reason = frame->program->reasons[reason];
     return CI_ERR_CHECK;
@@ -190,7 +129,7 @@ fail_check(Frame *frame, int reason)
 
 /* A value out of range is not taken: what was sized by the one before is given back by it. */
 static int32_t
-define_symbol(Frame *frame, const CiStep *step)
+define_symbol(CiFrame *frame, const CiStep *step)
 {
     const CiSegment *segment = &frame->program->values.segments[step->number];
     int64_t value = *(const int64_t *)frame->slots[step->slot];
@@ -203,7 +142,7 @@ define_symbol(Frame *frame, const CiStep *step)
 }
 
 static int32_t
-run_region_step(Frame *frame, const CiStep **at)
+run_region_step(CiFrame *frame, const CiStep **at)
 {
     const CiStep *step = *at, *steps = frame->program->steps;
     bool jumps = false;
@@ -229,10 +168,10 @@ run_region_step(Frame *frame, const CiStep **at)
 
 /* ---- tables of a frame ---- */
 
-typedef int32_t (*FrameBody)(Frame *frame, int64_t *table, void *arg);
+typedef int32_t (*FrameBody)(CiFrame *frame, int64_t *table, void *arg);
 
 static int32_t
-with_large_tables(Frame *frame, FrameBody body, void *arg)
+with_large_tables(CiFrame *frame, FrameBody body, void *arg)
 {
     const CiProgram *program = frame->program;
     size_t nslots = (size_t)program->nslots, narguments = (size_t)program->max_arguments;
@@ -264,7 +203,7 @@ is_small(const CiProgram *program)
 
 /* On the stack where they are small, else in memory of their own. */
 static int32_t
-with_tables(Frame *frame, FrameBody body, void *arg)
+with_tables(CiFrame *frame, FrameBody body, void *arg)
 {
     if (!is_small(frame->program))
         return with_large_tables(frame, body, arg);
@@ -281,7 +220,7 @@ with_tables(Frame *frame, FrameBody body, void *arg)
 
 /* A loop whose turns run at the same time, each thread with tables and memory of its own. */
 typedef struct Batch {
-    Frame *frame; /* of the call; stands still */
+    CiFrame *frame; /* of the call; stands still */
     const CiStep *open;
     int64_t turns, chunk_turns;
     pthread_t caller;
@@ -289,10 +228,10 @@ typedef struct Batch {
     atomic_bool has_failed;
 } Batch;
 
-static int32_t run_step(Frame *frame, const CiStep **at);
+static int32_t run_step(CiFrame *frame, const CiStep **at);
 
 static int32_t
-run_turns(Frame *frame, const CiStep *open, int64_t first, int64_t last)
+run_turns(CiFrame *frame, const CiStep *open, int64_t first, int64_t last)
 {
     const CiStep *next = frame->program->steps + open->target - 1;
     int32_t status = CI_OK;
@@ -303,11 +242,11 @@ run_turns(Frame *frame, const CiStep *open, int64_t first, int64_t last)
 }
 
 static int32_t
-run_on_thread(Frame *frame, int64_t *table, void *arg)
+run_on_thread(CiFrame *frame, int64_t *table, void *arg)
 {
     Batch *batch = ((void **)arg)[0];
     const CiProgram *program = frame->program;
-    const Frame *outer = batch->frame;
+    const CiFrame *outer = batch->frame;
     int64_t first = *(const int64_t *)((void **)arg)[1] * batch->chunk_turns;
     int64_t last = first + batch->chunk_turns;
     memcpy(frame->slots, outer->slots, sizeof *frame->slots * (size_t)program->nslots);
@@ -315,8 +254,8 @@ run_on_thread(Frame *frame, int64_t *table, void *arg)
     frame->values = frame->table = table;
     int32_t status = run_turns(frame, batch->open, first, last < batch->turns ? last : batch->turns);
     for (int i = program->ninputs; i < program->nslots && status; i++)
-        if (frame->slots[i] && !outer->slots[i])
-            give_slot(frame, i);
+        if (frame->slots[i] && !outer->slots[i] && program->slots[i].is_own)
+            ci_frame_give(frame, i);
     return status;
 }
 
@@ -339,7 +278,7 @@ run_chunk(void *arg, int64_t chunk)
 {
     Batch *batch = arg;
     CiCall call = *batch->frame->call;
-    Frame frame = *batch->frame;
+    CiFrame frame = *batch->frame;
     frame.call = &call;
     frame.is_shared = true;
     call.max_threads = 1;
@@ -353,7 +292,7 @@ run_chunk(void *arg, int64_t chunk)
 }
 
 static int
-threads_of(const Frame *frame)
+threads_of(const CiFrame *frame)
 {
     const CiPool *pool = frame->queues[0].runtime->pool;
     int all = pool ? ci_pool_threads(pool) : 1, most = frame->call->max_threads;
@@ -361,7 +300,7 @@ threads_of(const Frame *frame)
 }
 
 static int32_t
-run_at_once(Frame *frame, const CiStep *open, int64_t turns, int threads)
+run_at_once(CiFrame *frame, const CiStep *open, int64_t turns, int threads)
 {
     Batch batch = {.frame = frame,
                    .open = open,
@@ -376,7 +315,7 @@ run_at_once(Frame *frame, const CiStep *open, int64_t turns, int threads)
 }
 
 static int32_t
-run_in_turn(Frame *frame, const CiStep *open, int64_t turns)
+run_in_turn(CiFrame *frame, const CiStep *open, int64_t turns)
 {
     int32_t status = CI_OK;
     for (int64_t turn = 0; turn < turns && !status; turn++) {
@@ -390,7 +329,7 @@ run_in_turn(Frame *frame, const CiStep *open, int64_t turns)
  * cannot be made on another thread all turns are run again, one after another: they store the same.
  */
 static int32_t
-run_batch(Frame *frame, const CiStep **at)
+run_batch(CiFrame *frame, const CiStep **at)
 {
     const CiStep *open = *at;
     int64_t turns = frame->values[open->value];
@@ -416,14 +355,14 @@ swap_slots(void **slots, const CiStep *step)
 
 /* One step; the one before the next to run is in *at. */
 static int32_t
-run_step(Frame *frame, const CiStep **at)
+run_step(CiFrame *frame, const CiStep **at)
 {
     const CiStep *step = *at;
     int32_t status = CI_OK;
     void **slots = frame->slots;
     switch (step->kind) {
     case CI_STEP_alloc:
-        status = take_memory(frame, frame->program->slots[step->slot].side,
+        status = ci_frame_take(frame, &frame->program->slots[step->slot],
                              frame->values[step->value], &slots[step->slot]);
         break;
     case CI_STEP_alloc_result:
@@ -437,12 +376,16 @@ run_step(Frame *frame, const CiStep **at)
         swap_slots(slots, step);
         break;
     case CI_STEP_free:
-        give_slot(frame, step->slot);
+        ci_frame_give(frame, step->slot);
+        break;
+    case CI_STEP_wait:
+        status = ci_frame_finish_copy(frame, step->slot);
         break;
     case CI_STEP_copy_in:
     case CI_STEP_copy_out:
+    case CI_STEP_copy_out_start:
     case CI_STEP_copy_across:
-        status = copy_memory(frame, step);
+        status = ci_frame_copy(frame, step);
         break;
     case CI_STEP_launch:
         status = launch_kernel(frame, step->number);
@@ -467,7 +410,7 @@ run_step(Frame *frame, const CiStep **at)
 }
 
 static int32_t
-run_steps(Frame *frame)
+run_steps(CiFrame *frame)
 {
     int32_t status = CI_OK;
     for (const CiStep *step = frame->program->steps; !status; step++) {
@@ -480,7 +423,7 @@ run_steps(Frame *frame)
 
 /* The same, each step beside what is said of it. */
 static int32_t
-run_watched(Frame *frame)
+run_watched(CiFrame *frame)
 {
     CiWatching watching = {.program = frame->program,
                            .slots = frame->slots,
@@ -515,7 +458,7 @@ fill_table(const CiProgram *program, int64_t *table, const int64_t *symbols, con
 }
 
 static int32_t
-run_frame(Frame *frame, int64_t *table, void *arg)
+run_frame(CiFrame *frame, int64_t *table, void *arg)
 {
     (void)arg;
     CiProgram *program = frame->program;
@@ -542,14 +485,14 @@ run_frame(Frame *frame, int64_t *table, void *arg)
     if (status)
         for (int i = program->ninputs; i < program->nslots; i++)
             if (slots[i] && program->slots[i].is_own)
-                give_slot(frame, i);
+                ci_frame_give(frame, i);
     return status;
 }
 
 int32_t
 ci_program_run(CiProgram *program, CiCall *call)
 {
-    Frame frame;
+    CiFrame frame;
     frame.program = program;
     frame.call = call;
     frame.table = NULL;

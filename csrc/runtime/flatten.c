@@ -124,10 +124,16 @@ slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
     CiProgram *program = flat->program;
     if (flat->slot_of[buffer->id] < 0) {
         CI_REQUIRE(flat->ctx, line != NULL);
-        CiPlanSlot slot = {line->kind != CI_LINE_alloc_result, line->at,
-                           number_of(flat, line->bytes)};
+        CiPlanSlot slot = {.is_own = line->kind != CI_LINE_alloc_result,
+                           .side = line->at,
+                           .bytes = number_of(flat, line->bytes),
+                           .pinned = flat->wrapper->pinned[buffer->id],
+                           .event = program->nslots + 1};
         flat->slot_of[buffer->id] = program->nslots;
         CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, slot);
+        CiPlanSlot event = {.is_event = true, .side = slot.pinned};
+        if (slot.pinned)
+            CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, event);
     }
     return flat->slot_of[buffer->id];
 }
@@ -267,7 +273,7 @@ flatten_memory(Flatten *flat, const CiLine *line)
     bool is_birth = ci_line_row(line->kind)->buffer == CI_USE_born;
     int slot = slot_for(flat, line->buffer, is_birth ? line : NULL);
     int other = line->other ? slot_for(flat, line->other, NULL) : -1;
-    int bytes = number_of(flat, line->bytes);
+    int bytes = line->bytes ? number_of(flat, line->bytes) : -1;
     int number = line->kind == CI_LINE_alloc_result ? flatten_result(flat, line->buffer) : -1;
     CiStep *step = add_step(flat, (CiStepKind)line->kind);
     step->slot = slot;

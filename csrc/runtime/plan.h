@@ -15,7 +15,7 @@
 
 /* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
  * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
- *   swap, copies of all kinds: slot, other · launch, extern: number · check: slot, number (of the text)
+ *   swap, copies of all kinds: slot, other · wait: slot · launch, extern: number · check: slot, number (of the text)
  *   for, batch, next: number (the loop's segment), value (extent), variable
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
  *   unless: jumps when the bool in slot is false */
@@ -64,6 +64,11 @@ typedef struct CiPlanSlot {
     bool is_own; /* taken and given back by the program */
     CiSide side;
     int bytes;
+    /* Of host memory that a device reaches by itself: that device's side; and the slot of the event of a
+     * copy that is on its way there. */
+    CiSide pinned;
+    int event;
+    bool is_event; /* it holds no memory */
 } CiPlanSlot;
 
 typedef struct CiPlanResult {

@@ -81,7 +81,7 @@ uses_slots(const CiStep *step)
            step->kind == CI_STEP_check || step->kind == CI_STEP_define ||
            step->kind == CI_STEP_unless || step->kind == CI_STEP_swap ||
            step->kind == CI_STEP_copy_in || step->kind == CI_STEP_copy_out ||
-           step->kind == CI_STEP_copy_across;
+           step->kind == CI_STEP_copy_across || step->kind == CI_STEP_copy_out_start;
 }
 
 static int32_t
@@ -131,6 +131,8 @@ check_live(const CiWatching *w, const CiStep *step)
     for (int k = program->ninputs; k < program->nslots; k++) {
         const CiWatchedSlot *of = &program->watch->slots[k];
         bool is_planned = of->first <= at && at <= of->last;
+        if (program->slots[k].is_event)
+            continue;
         if (w->slots[k] && !is_planned)
             return fail(w, step, "%s still holds memory, but is of no use any more", of->name);
         if (!w->slots[k] && is_planned)

@@ -214,6 +214,7 @@ add_birth(Place *place, const CiBuffer *buffer)
         add_memory_line(place, CI_LINE_alloc_result, buffer);
         return;
     }
+    const CiWrapper *w = place->wrapper;
     const CiExpr *bytes = add_memory_line(place, CI_LINE_alloc, buffer)->bytes;
     CiLine *born = &place->lines[place->nlines - 1];
     for (int i = place->nlines - 2; i >= 0; i--) {
@@ -222,6 +223,7 @@ add_birth(Place *place, const CiBuffer *buffer)
         if (use != CI_USE_born && use != CI_USE_dies)
             return;
         if (line->kind == CI_LINE_free && line->bytes == bytes && line->at == born->at &&
+            w->pinned[line->buffer->id] == w->pinned[buffer->id] &&
             line->buffer->dtype == buffer->dtype) {
             line->kind = CI_LINE_reuse;
             line->other = line->buffer;

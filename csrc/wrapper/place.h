@@ -6,6 +6,8 @@
 
 /* Of a dense buffer. */
 const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
+/* early.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
+void ci_wrapper_start_early(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);

@@ -163,7 +163,9 @@ print_alloc(Printer *printer, const CiLine *line)
     ci_text_indent(printer->out);
     ci_text_add(printer->out, "%s = ", buffer->name);
     print_device(printer->out, line->at);
-    ci_text_add(printer->out, is_host_copy ? "empty_host(" : "empty(");
+    ci_text_add(printer->out, printer->wrapper->pinned[buffer->id] ? "empty_pinned("
+                              : is_host_copy                         ? "empty_host("
+                                                                     : "empty(");
     print_tuple(printer->out, buffer->rank, buffer->sizes);
     ci_text_add(printer->out, ", ");
     print_tuple(printer->out, buffer->rank, buffer->strides);

@@ -11,6 +11,7 @@ typedef struct Verify {
     const CiWrapper *wrapper;
     CiContext *ctx;
     State *states;  /* per buffer */
+    bool *is_on_its_way; /* per buffer: a copy to it has begun, and nobody has waited */
     int *block;     /* per buffer: line of the region that allocated it, -1 for none */
     CiMap *defined; /* symbols */
     int line, open; /* now; the line that opened the block we are in, -1 for none */
@@ -49,6 +50,8 @@ check_use(void *arg, const CiBuffer *buffer, bool is_stored)
         refuse(verify, "is used before it is allocated", buffer->name);
     if (state == STATE_freed)
         refuse(verify, "is used after it was freed", buffer->name);
+    if (verify->is_on_its_way[buffer->id])
+        refuse(verify, "is used before its copy has been waited for", buffer->name);
     if (is_stored && buffer->kind == CI_BUFFER_input && !buffer->is_written)
         refuse(verify, "is stored to, but not marked as written", buffer->name);
 }
@@ -84,6 +87,8 @@ check_death(Verify *verify, const CiBuffer *buffer)
         refuse(verify, "is freed, but not the program's own", buffer->name);
     if (verify->states[buffer->id] != STATE_live)
         refuse(verify, "is freed, but not allocated", buffer->name);
+    if (verify->is_on_its_way[buffer->id])
+        refuse(verify, "is freed before its copy has been waited for", buffer->name);
     if (verify->block[buffer->id] != verify->open)
         refuse(verify, "is freed in another region than it was allocated in", buffer->name);
     verify->states[buffer->id] = STATE_freed;
@@ -102,6 +107,8 @@ check_takeover(Verify *verify, const CiLine *line)
         refuse(verify, "takes over memory of another size", buffer->name);
     if (ci_wrapper_side(verify->wrapper, buffer) != ci_wrapper_side(verify->wrapper, other))
         refuse(verify, "takes over memory of another side", buffer->name);
+    if (verify->wrapper->pinned[buffer->id] != verify->wrapper->pinned[other->id])
+        refuse(verify, "takes over memory that others reach by themselves", buffer->name);
 }
 
 static void
@@ -239,6 +246,16 @@ check_kind(Verify *verify, const CiLine *line)
     case CI_LINE_reuse:
         check_takeover(verify, line);
         break;
+    case CI_LINE_copy_out_start:
+        if (verify->wrapper->pinned[line->buffer->id] !=
+            ci_wrapper_side(verify->wrapper, line->other))
+            refuse(verify, "is no memory that the device reaches by itself", line->buffer->name);
+        break;
+    case CI_LINE_wait:
+        if (!verify->is_on_its_way[line->buffer->id])
+            refuse(verify, "is waited for, but no copy to it has begun", line->buffer->name);
+        verify->is_on_its_way[line->buffer->id] = false;
+        break;
     case CI_LINE_define:
         if (line->buffer->dtype != CI_DTYPE_i64 || line->buffer->rank)
             refuse(verify, "is a symbol's value, but no i64", line->buffer->name);
@@ -283,6 +300,8 @@ check_line(Verify *verify, const CiLine *line)
     if (row->buffer == CI_USE_born)
         check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
+    if (line->kind == CI_LINE_copy_out_start)
+        verify->is_on_its_way[line->buffer->id] = true;
 }
 
 void
@@ -292,6 +311,7 @@ ci_wrapper_verify(const CiWrapper *wrapper)
     Verify verify = {.wrapper = wrapper, .ctx = ctx, .open = -1};
     verify.states = CI_NEW_ARRAY(ctx, State, wrapper->nbuffers + 1);
     verify.block = CI_NEW_ARRAY(ctx, int, wrapper->nbuffers + 1);
+    verify.is_on_its_way = CI_NEW_ARRAY(ctx, bool, wrapper->nbuffers + 1);
     verify.defined = ci_map_new(ctx);
     for (int i = 0; i < wrapper->nbuffers; i++)
         if (wrapper->buffers[i]->kind != CI_BUFFER_temp)

@@ -407,6 +407,9 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
             add_line(&wrap, CI_LINE_assert_size)->buffer = loops->buffers[i];
     wrap_kernels(&wrap, kernels);
     wrap_return(&wrap, loops);
+    w->pinned = CI_NEW_ARRAY(w->ctx, CiSide, w->nbuffers + 1);
+    if (options->starts_copies)
+        ci_wrapper_start_early(w);
     ci_wrapper_place(w);
     ci_wrapper_match(w);
     return w;

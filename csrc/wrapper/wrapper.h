@@ -26,7 +26,8 @@
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
  * device), to_host(device, host), and of several devices across(from, to), which names the number of
  * the device in front of each kernel and each allocation: on1.k0(…), on1.empty(…), and none for the
- * first; regions use item(condition). A symbol that data define is
+ * first; start_to_host(device, host) does not wait, and lands in empty_pinned(…): wait(host) stands
+ * before whoever reads it; regions use item(condition). A symbol that data define is
  * `u0 = item(buf3)`, and check(condition, text) raises when the condition is false. */
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
@@ -94,6 +95,7 @@ typedef struct CiWrapOptions {
     bool host_arrays;       /* arguments and results are host memory all the same: copied */
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
+    bool starts_copies;    /* copies to the host need not be waited for where they begin */
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
 
@@ -113,6 +115,7 @@ typedef struct CiWrapper {
     const CiBuffer ***sides; /* per side, per buffer of the loops: itself, its copy there, or NULL */
     CiSide *side_of;         /* per buffer, copies included */
     int capsides;            /* of side_of */
+    CiSide *pinned; /* per buffer: the device that reaches this host memory by itself; 0: none */
     CiLine *lines;
     int nlines, caplines;
     CiLife *lives; /* per buffer */

@@ -415,6 +415,50 @@ TEST(verifier_finds_broken_regions)
     expect_refusal(ctx, w, "freed in another region");
 }
 
+/* The host needs in0 behind a kernel that does not. */
+static CiWrapper *
+early(CiContext *ctx)
+{
+    CiKernels *kernels = test_kernels(ctx,
+                                      "graph f(in0: f64[4,4], in1: f64[9]) {\n"
+                                      "  %0: f64[9] = exp(in1)\n"
+                                      "  %1: f64[4,4] = matmul(in0, in0)\n"
+                                      "  return %0, %1\n"
+                                      "}\n",
+                                      NULL);
+    return ci_wrap_with(kernels,
+                        &(CiWrapOptions){.has_device_memory = true, .starts_copies = true});
+}
+
+TEST(copies_to_the_host_begin_early)
+{
+    CiWrapper *w = early(ctx);
+    ci_wrapper_verify(w);
+    const char *text = python_of(w), *start = strstr(text, "start_to_host(in0, host_in0)\n");
+    CHECK(strstr(text, "host_in0 = empty_pinned((4, 4), (4, 1), 'f64')\n"));
+    const char *wait = start ? strstr(start, "    wait(host_in0)\n") : NULL;
+    const char *between = start ? strstr(start, "k0(in1, buf0)\n") : NULL;
+    CHECK(between && wait && between < wait && wait < strstr(text, "matmul0(host_in0"));
+}
+
+TEST(verifier_finds_copies_that_nobody_waits_for)
+{
+    CiWrapper *w = early(ctx);
+    int wait = find_line(w, CI_LINE_wait, 0);
+    swap(w, wait, find_line(w, CI_LINE_extern, 0));
+    expect_refusal(ctx, w, "host_in0 is used before its copy has been waited for");
+    w = early(ctx);
+    drop(w, find_line(w, CI_LINE_wait, 0));
+    drop(w, find_line(w, CI_LINE_extern, 0));
+    expect_refusal(ctx, w, "host_in0 is freed before its copy has been waited for");
+    w = early(ctx);
+    w->lines[find_line(w, CI_LINE_copy_out_start, 0)].kind = CI_LINE_copy_out;
+    expect_refusal(ctx, w, "host_in0 is waited for, but no copy to it has begun");
+    w = early(ctx);
+    w->pinned[w->lines[find_line(w, CI_LINE_wait, 0)].buffer->id] = CI_SIDE_host;
+    expect_refusal(ctx, w, "host_in0 is no memory that the device reaches by itself");
+}
+
 TEST(device_loops_copy_in_every_turn)
 {
     CiKernels *kernels = test_kernels(ctx, CHAIN, NULL);

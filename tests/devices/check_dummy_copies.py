@@ -72,3 +72,62 @@ def both(a, b):
     for k in range(3):
         a[k] += b[k]
         b[k] -= a[k]
+
+
+# --- copies to the host that begin early ----------------------------------------------------------
+
+
+def with_calls(a, b):
+    """Library calls are the host's: what they take is copied while the cards do something else."""
+    t = a * 2
+    s = np.exp(b).sum(axis=0) @ b.T
+    return np.linalg.inv(t), np.tanh(b) * s
+
+
+def given():
+    rng = np.random.default_rng(3)
+    return rng.random((12, 12)), rng.random((8, 8))
+
+
+@pytest.mark.parametrize("cards", [(0, 1), (1, 0), (1, 1)], ids=str)
+def test_copies_to_the_host_begin_early(cards):
+    """They are lines of the program, land in memory of their own, and are waited for before they are read."""
+    x, y = given()
+    a, b = on_card(x, cards[0]), on_card(y, cards[1])
+    options = {"track_memory": "assert", "verify": True}
+    report = cinductor.explain(cinductor.compile(with_calls, options=options), a, b)
+    lines = [(line["line"], line.get("buffer")) for line in json.loads(report.text("json"))["lines"]]
+    started = [buffer for line, buffer in lines if line == "copy_out_start"]
+    assert started and all(lines.index(("copy_out_start", b)) < lines.index(("wait", b)) for b in started)
+    assert "empty_pinned(" in report.wrapper and "start_to_host(" in report.wrapper
+    for delay in (0, 3000):
+        compiled = cinductor.compile(with_calls)
+        dummy.set_delay(delay)
+        for _ in range(3):
+            before = dummy.counts()
+            for got, want in zip(compiled(a, b), with_calls(x, y), strict=True):
+                np.testing.assert_allclose(got.numpy(), want, rtol=1e-9)
+            assert dummy.counts()["copy_out_start"] - before["copy_out_start"] == len(started)
+
+
+@pytest.mark.parametrize("name", ["copy_out_start", "event_open", "event_record", "event_synchronize", "copy_out"])
+def test_copies_that_fail(name):
+    """One error, and nothing is left, on its way or taken."""
+    x, y = given()
+    a, b = on_card(x, 0), on_card(y, 1)
+    compiled = cinductor.compile(with_calls)
+    compiled(a, b)
+    dummy.set_delay(1000)
+    dummy.set_failing(name)
+    with pytest.raises(cinductor.DeviceError, match=f"told to fail in {name}"):
+        compiled(a, b)
+    dummy.set_failing(None)
+    assert np.allclose(compiled(a, b)[0].numpy(), with_calls(x, y)[0])
+    with pytest.raises(cinductor._core.CheckFailed, match="inv raises LinAlgError"):  # while other copies are on their way
+        compiled(on_card(np.zeros((12, 12)), 0), b)
+
+
+def test_large_copies_are_waited_for_where_they_begin():
+    a, b = on_card(given()[0], 0), on_card(given()[1], 1)
+    compiled = cinductor.compile(with_calls, options={"choices": "pinned_bytes=100"})
+    assert "start_to_host(in1" not in cinductor.explain(compiled, a, b).wrapper

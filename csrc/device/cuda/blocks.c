@@ -1,74 +1,117 @@
-/* Small blocks, kept for the next allocation: the driver takes longer for one than all else of a launch
- * does. Invariant: what is kept was last used by the device's own stream, and is given to that stream
- * alone, so that order in the stream is all that it needs.
+/* Blocks that are kept for the next allocation: the driver takes longer for one than all else of a
+ * launch does, and for memory of the host that the card reaches longer than many kernels run.
  *
- * Blocks of other streams are the driver's, which knows how streams wait for each other. */
+ * Invariant: a block of the card that is kept was last used by the device's own stream, and is given
+ * to that stream alone, so that order in the stream is all that it needs; blocks of other streams are
+ * the driver's, which knows how streams wait for each other. Of the host's nobody uses it any more. */
 #include "device/cuda/driver.h"
 
 #define LEAST_BLOCK 256
 
-/* Of blocks of that size, which are all as large as the largest of them; -1: such are not kept. */
+/* Blocks of a class are all as large as the largest of them; -1: such are not kept. */
 static int
-class_of(size_t size)
+class_of(size_t size, int classes)
 {
     int class = 0;
-    while (class < CI_CUDA_BLOCK_CLASSES && ((size_t)LEAST_BLOCK << class) < size)
+    while (class < classes && ((size_t)LEAST_BLOCK << class) < size)
         class++;
-    return class < CI_CUDA_BLOCK_CLASSES ? class : -1;
+    return class < classes ? class : -1;
+}
+
+static size_t
+size_of(int class)
+{
+    return (size_t)LEAST_BLOCK << class;
+}
+
+/* One that is kept, or 0. */
+static uint64_t
+take(CiCudaBlocks *blocks, int class)
+{
+    uint64_t block = 0;
+    pthread_mutex_lock(&blocks->lock);
+    if (blocks->counts[class] > 0) {
+        block = blocks->kept[class][--blocks->counts[class]];
+        blocks->bytes -= size_of(class);
+    }
+    pthread_mutex_unlock(&blocks->lock);
+    return block;
+}
+
+static bool
+keep(CiCudaBlocks *blocks, int class, uint64_t block)
+{
+    size_t size = size_of(class);
+    pthread_mutex_lock(&blocks->lock);
+    bool is_kept = blocks->counts[class] < CI_CUDA_BLOCKS_KEPT && size <= blocks->most &&
+                   blocks->bytes <= blocks->most - size;
+    if (is_kept) {
+        blocks->kept[class][blocks->counts[class]++] = block;
+        blocks->bytes += size;
+    }
+    pthread_mutex_unlock(&blocks->lock);
+    return is_kept;
+}
+
+/* One that is too much, or 0; the largest ones first. */
+static uint64_t
+take_surplus(CiCudaBlocks *blocks, size_t most)
+{
+    uint64_t block = 0;
+    pthread_mutex_lock(&blocks->lock);
+    blocks->most = most;
+    for (int class = CI_CUDA_HOST_CLASSES - 1; class >= 0 && !block && blocks->bytes > most; class--)
+        if (blocks->counts[class] > 0) {
+            block = blocks->kept[class][--blocks->counts[class]];
+            blocks->bytes -= size_of(class);
+        }
+    pthread_mutex_unlock(&blocks->lock);
+    return block;
 }
 
 int
 ci_cuda_block_take(const CiCudaStay *stay, size_t size, CUstream stream, CUdeviceptr *block)
 {
-    CiCudaBlocks *blocks = &stay->state->blocks;
-    int class = class_of(size);
-    *block = 0;
-    if (class >= 0)
-        size = (size_t)LEAST_BLOCK << class;
-    if (class >= 0 && !stream) {
-        pthread_mutex_lock(&blocks->lock);
-        if (blocks->counts[class] > 0) {
-            *block = blocks->kept[class][--blocks->counts[class]];
-            blocks->bytes -= size;
-        }
-        pthread_mutex_unlock(&blocks->lock);
-    }
-    return *block ? 0 : stay->driver->allocate(block, size, stream);
+    int class = class_of(size, CI_CUDA_BLOCK_CLASSES);
+    *block = class < 0 || stream ? 0 : take(&stay->state->blocks, class);
+    return *block ? 0 : stay->driver->allocate(block, class < 0 ? size : size_of(class), stream);
 }
 
 int
 ci_cuda_block_give(const CiCudaStay *stay, CUdeviceptr block, size_t size, CUstream stream)
 {
-    CiCudaBlocks *blocks = &stay->state->blocks;
-    int class = stream ? -1 : class_of(size);
-    bool is_kept = false;
-    if (class >= 0) {
-        size = (size_t)LEAST_BLOCK << class;
-        pthread_mutex_lock(&blocks->lock);
-        is_kept = blocks->counts[class] < CI_CUDA_BLOCKS_KEPT && size <= blocks->most &&
-                  blocks->bytes <= blocks->most - size;
-        if (is_kept) {
-            blocks->kept[class][blocks->counts[class]++] = block;
-            blocks->bytes += size;
-        }
-        pthread_mutex_unlock(&blocks->lock);
-    }
-    return is_kept ? 0 : stay->driver->release(block, stream);
+    int class = stream ? -1 : class_of(size, CI_CUDA_BLOCK_CLASSES);
+    return class >= 0 && keep(&stay->state->blocks, class, block)
+               ? 0
+               : stay->driver->release(block, stream);
+}
+
+int
+ci_cuda_host_take(const CiCudaStay *stay, size_t size, void **block)
+{
+    int class = class_of(size, CI_CUDA_HOST_CLASSES);
+    *block = class < 0 ? NULL : (void *)(uintptr_t)take(&stay->state->host_blocks, class);
+    return *block ? 0 : stay->driver->host_allocate(block, class < 0 ? size : size_of(class));
+}
+
+int
+ci_cuda_host_give(const CiCudaStay *stay, void *block, size_t size)
+{
+    int class = class_of(size, CI_CUDA_HOST_CLASSES);
+    return class >= 0 && keep(&stay->state->host_blocks, class, (uintptr_t)block)
+               ? 0
+               : stay->driver->host_release(block);
 }
 
 int
 ci_cuda_blocks_bound(const CiCudaStay *stay, size_t bytes)
 {
-    CiCudaBlocks *blocks = &stay->state->blocks;
+    uint64_t block;
     int result = 0;
-    pthread_mutex_lock(&blocks->lock);
-    blocks->most = bytes;
-    for (int class = CI_CUDA_BLOCK_CLASSES - 1; class >= 0; class--)
-        while (blocks->counts[class] > 0 && blocks->bytes > bytes) {
-            int gone = stay->driver->release(blocks->kept[class][--blocks->counts[class]], NULL);
-            blocks->bytes -= (size_t)LEAST_BLOCK << class;
-            result = result ? result : gone;
-        }
-    pthread_mutex_unlock(&blocks->lock);
+    while ((block = take_surplus(&stay->state->blocks, bytes)) != 0 && !result)
+        result = stay->driver->release(block, NULL);
+    size_t most = bytes < CI_CUDA_HOST_BYTES ? bytes : CI_CUDA_HOST_BYTES;
+    while (!result && (block = take_surplus(&stay->state->host_blocks, most)) != 0)
+        result = stay->driver->host_release((void *)(uintptr_t)block);
     return result;
 }

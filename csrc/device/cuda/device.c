@@ -139,9 +139,9 @@ CI_CUDA_FUNCTION(copy_out,
 /* ---- copies that nobody waits for: into pinned memory, and from card to card ---- */
 
 CI_CUDA_FUNCTION(host_allocate, (const CiQueue *queue, size_t size, void **block),
-                 stay.driver->host_allocate(block, size ? size : 1))
+                 (ci_cuda_host_take(&stay, size, block)))
 CI_CUDA_PROCEDURE(host_release, (const CiQueue *queue, void *block, size_t size),
-                  ((void)size, stay.driver->host_release(block)))
+                  (ci_cuda_host_give(&stay, block, size)))
 CI_CUDA_FUNCTION(copy_out_start,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
                  size ? stay.driver->copy_out_on(host, address(device), size, queue->stream) : 0)

@@ -79,6 +79,7 @@ free_state(CiCudaState *state)
     pthread_mutex_destroy(&state->lock);
     pthread_mutex_destroy(&state->opening);
     pthread_mutex_destroy(&state->blocks.lock);
+    pthread_mutex_destroy(&state->host_blocks.lock);
     ci_os_mark_free(state->mark);
     free(state);
 }
@@ -112,9 +113,11 @@ new_state(int index)
     state->base.shut = shut;
     state->mark = ci_os_mark_new();
     state->blocks.most = SIZE_MAX;
+    state->host_blocks.most = CI_CUDA_HOST_BYTES;
     pthread_mutex_init(&state->lock, NULL);
     pthread_mutex_init(&state->opening, NULL);
     pthread_mutex_init(&state->blocks.lock, NULL);
+    pthread_mutex_init(&state->host_blocks.lock, NULL);
     if (state->mark)
         return state;
     free_state(state);

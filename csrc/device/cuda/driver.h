@@ -99,14 +99,16 @@ typedef struct CiCudaDriver {
 typedef struct CiCublas CiCublas;
 
 #define CI_CUDA_BLOCK_CLASSES 13 /* 256 bytes to 1 MiB, in powers of two */
+#define CI_CUDA_HOST_CLASSES 18  /* to 32 MiB */
 #define CI_CUDA_BLOCKS_KEPT 16   /* of each */
+#define CI_CUDA_HOST_BYTES ((size_t)1 << 27) /* of the host's, in all */
 
-/* Blocks that nobody uses but the device's own stream, by class. */
+/* Blocks for the next allocation, by class. */
 typedef struct CiCudaBlocks {
     pthread_mutex_t lock;
     size_t most, bytes; /* that are kept */
-    int counts[CI_CUDA_BLOCK_CLASSES];
-    CUdeviceptr kept[CI_CUDA_BLOCK_CLASSES][CI_CUDA_BLOCKS_KEPT];
+    int counts[CI_CUDA_HOST_CLASSES];
+    uint64_t kept[CI_CUDA_HOST_CLASSES][CI_CUDA_BLOCKS_KEPT]; /* addresses */
 } CiCudaBlocks;
 
 /* One device, its primary context. Work that names no stream goes to the legacy default stream: in
@@ -127,7 +129,7 @@ typedef struct CiCudaState {
     pthread_mutex_t opening;
     char why_not[256]; /* "": usable */
     atomic_int last_error;
-    CiCudaBlocks blocks;
+    CiCudaBlocks blocks, host_blocks; /* the latter: of the host's memory, which the card reaches */
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
@@ -177,12 +179,15 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 
 #define CI_CUDA_KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the driver keeps at hand */
 
-/* ---- blocks.c: small blocks that are kept for the next allocation ---- */
+/* ---- blocks.c: blocks that are kept for the next allocation ---- */
 
-/* Results of the driver. A block is kept for the device's own stream alone: who is given it next comes
- * behind what that stream still does with it. */
+/* Results of the driver. A block of the card is kept for the device's own stream alone: who is given it
+ * next comes behind what that stream still does with it. */
 int ci_cuda_block_take(const CiCudaStay *stay, size_t size, CUstream stream, CUdeviceptr *block);
 int ci_cuda_block_give(const CiCudaStay *stay, CUdeviceptr block, size_t size, CUstream stream);
+/* Memory of the host that the card reaches by itself; given back when nobody uses it. */
+int ci_cuda_host_take(const CiCudaStay *stay, size_t size, void **block);
+int ci_cuda_host_give(const CiCudaStay *stay, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */
 int ci_cuda_blocks_bound(const CiCudaStay *stay, size_t bytes);
 

@@ -1,0 +1,32 @@
+/* One call while it runs, and the memory that it takes (memory.c). */
+#ifndef CI_RUNTIME_FRAME_H
+#define CI_RUNTIME_FRAME_H
+
+#include "runtime/plan.h"
+
+typedef struct CiFrame {
+    CiProgram *program;
+    CiCall *call;
+    void **slots;
+    void **arguments;      /* of the launch or extern being made */
+    const int64_t *values; /* the table, or the program's own when nothing varies */
+    int64_t *table;        /* NULL when nothing varies */
+    const int64_t **rows;
+    unsigned flags;
+    unsigned turns;
+    CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
+    bool in_batch;  /* calls of library functions leave their float flags, as kernels do */
+    bool is_shared; /* a thread of a batch: its call is a copy */
+} CiFrame;
+
+/* Of the device whose side it is; NULL: memory is the host's. */
+const CiQueue *ci_frame_queue(const CiFrame *frame, CiSide side);
+int32_t ci_frame_take(const CiFrame *frame, const CiPlanSlot *plan, int64_t bytes, void **block);
+/* Gives back what a slot of the program's own holds. */
+void ci_frame_give(const CiFrame *frame, int slot);
+/* A step that copies, of any kind. */
+int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
+/* Waits for a copy that is on its way to the slot. */
+int32_t ci_frame_finish_copy(const CiFrame *frame, int slot);
+
+#endif
