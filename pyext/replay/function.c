@@ -19,7 +19,7 @@ typedef struct CxFunction {
     CxTwins twins;          /* what answers where arguments are arrays of a device */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
-    int stance;
+    int stance; /* -1: it is compiled whatever the process's stance is */
     Py_ssize_t calls, failed_checks, plain_calls;
     int unusual; /* calls whose sizes were unusual for what there is, and that returned */
 } CxFunction;
@@ -243,7 +243,9 @@ function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObje
 {
     CxFunction *f = (CxFunction *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    int stance = f->state->stance != 0 ? f->state->stance : f->stance;
+    int stance = f->stance < 0              ? 0
+                 : f->state->stance != 0 ? f->state->stance
+                                         : f->stance;
     PyObject *small[16] = {NULL}, **bound = small, *result = NULL;
 
     CX_ENTRY();

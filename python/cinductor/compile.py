@@ -293,7 +293,8 @@ class set_stance:  # noqa: N801  (used like a function)
     function.
 
     "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead.
+    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead. Operators of `Array`s, and
+    NumPy's functions on them, run on the device in every stance.
     Raises ValueError for another name.
     """
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .arrays.array import compiled as of_function
 from .compile import compile
 from .numpy import surface
 
@@ -42,6 +41,16 @@ def find(name: str) -> Any:
     return function
 
 
+def as_call(function: Any, name: str) -> Any:
+    """A function of Python's that calls it, under its name."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
 @functools.cache
 def compiled(name: str, implementation: str) -> Any:
     """The operation by one backend. Raises ValueError for a name that `implementations` has not."""
@@ -52,12 +61,7 @@ def compiled(name: str, implementation: str) -> Any:
     if implementation == NUMPY:
         return function
     device, _, backend = implementation.partition(".")
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name
-    return compile(call, device=device, backend=backend, options={"offload": "always"})
+    return compile(as_call(function, name), device=device, backend=backend, options={"offload": "always"})
 
 
 class Operation:
@@ -88,7 +92,7 @@ class Operation:
 @functools.cache
 def by_default(name: str) -> Any:
     """The operation where its arguments are: compiled for the host, or for the device that they are on."""
-    return of_function(find(name))
+    return compile(as_call(find(name), name))
 
 
 def __getattr__(name: str) -> Operation:

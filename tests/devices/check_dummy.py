@@ -362,6 +362,31 @@ def test_operations_by_name():
         cinductor.ops.add(X, X, implementation="gpu")
 
 
+@pytest.mark.parametrize("stance", ["force_eager", "eager_on_recompile", "fail_on_recompile"])
+def test_operations_in_every_stance(stance):
+    """NumPy cannot do them, so they are compiled; functions run operation by operation, or are refused."""
+    a, f = cinductor.to_device(X, DEVICE), cinductor.compile(lambda a: np.tanh(a * 3) + a.sum())
+    with cinductor.set_stance(stance):
+        for call in (
+            *(lambda a, k=k: OPERATIONS[k](a) for k in (0, 4, 6, 7)),
+            lambda a: (cinductor.ops.cosh(a) if stance == "force_eager" else np.cosh(a), np.hypot(a, 3.5), np.fliplr(a), a.ptp() if hasattr(a, "ptp") else a.trace()),
+            lambda a: a.__iadd__(0),
+        ):
+            with np.errstate(all="ignore"):
+                got, want = values(call(a)), values(call(X))
+            for g, w in zip(got, want, strict=True) if isinstance(got, list) else [(got, want)]:
+                np.testing.assert_allclose(g, w, rtol=1e-14)
+        np.testing.assert_array_equal(cinductor.ops.add(X, 1, implementation="numpy"), X + 1)
+        if stance == "fail_on_recompile":
+            with pytest.raises(cinductor.RecompileError, match="nothing was compiled before"):
+                f(a)
+        else:
+            before = dummy.counts()["launch"]
+            np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
+            assert dummy.counts()["launch"] >= before + 4  # one by one
+    np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
+
+
 def test_a_namespace():
     xp = cinductor.to_device(X, "dummy:1").__array_namespace__()
     made = xp.asarray(X) + xp.ones(6)

@@ -269,6 +269,12 @@ def unpacked(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {**kwargs, "out": out[0]} if type(out) is tuple and len(out) == 1 else kwargs
 
 
+def whatever_the_stance(function: Any) -> Any:
+    """NumPy cannot do these on arrays of a device, and would give them back to be done here."""
+    function.stance = -1
+    return function
+
+
 @functools.cache
 def compiled(function: Any) -> Any:
     """The function as its own compiled one; it is called by name, with whatever arguments."""
@@ -278,7 +284,7 @@ def compiled(function: Any) -> Any:
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = getattr(function, "__name__", "call")
-    return compile(call)
+    return whatever_the_stance(compile(call))
 
 
 @functools.cache
@@ -290,7 +296,7 @@ def compiled_method(name: str) -> Any:
         return getattr(array, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
-    return compile(call)
+    return whatever_the_stance(compile(call))
 
 
 def run(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -328,7 +334,7 @@ def define_operator(name: str, call: Callable[..., Any]) -> None:
     def first(*args: Any) -> Any:
         from ..compile import compile
 
-        made = compile(call)
+        made = whatever_the_stance(compile(call))
         setattr(Array, name, made)
         return made(*args)
 
