@@ -84,7 +84,8 @@ replay: $(TESTING)
 	$(PY) tests/replay compare build/replay/before.gz build/replay/after.gz
 
 soak: $(TESTING)
-	CINDUCTOR_SOAK=$(or $(SECONDS),600) $(PY) -m pytest -q tests/test_soak.py
+	CINDUCTOR_SOAK=$(or $(SECONDS),600) CINDUCTOR_SOAK_CALLS=$(or $(CALLS),100000) $(PY) -m pytest -q \
+	  tests/test_soak.py tests/test_devices.py tests/test_cuda.py -k "soak or outside or for_long"
 
 # The tests of public packages with their functions compiled, in an environment of their own. SUITES
 # chooses some of those that tests/packages/suites.py has. Takes an hour on two cores.

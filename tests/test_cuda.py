@@ -283,6 +283,51 @@ def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
     assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
+LONG = """
+import ctypes, gc, os, resource
+fake = ctypes.CDLL("libcuda.so.1")
+import numpy as np, cinductor
+
+def program(a, b):
+    t = a * 2
+    return np.linalg.eigvalsh(t), np.exp(b).sum(axis=0) @ b.T, b[1:]
+
+f = cinductor.compile(program)
+a, b = [cinductor.to_device(np.ones((8, 8)) * k, f"cuda:{k}") for k in range(2)]
+
+def once(number):
+    results = f(a, b)
+    if number % 50 == 0:
+        (a + 1).start_copy()
+        with cinductor.Stream("cuda") as stream:
+            cinductor.to_device(a, shared=True).ipc_handle()
+            stream.record().synchronize()
+
+def settle():
+    gc.collect()
+    for name in "cuda", "cuda:1":
+        cinductor.empty_cache(name)
+    counts = [fake.fake_count(name) for name in (b"pinned", b"handles", b"shared", b"modules")]
+    return fake.fake_blocks(), counts, [cinductor.memory_stats(name)["allocated"] for name in ("cuda", "cuda:1")]
+
+for number in range(150):
+    once(number)
+before, pages = settle(), int(open("/proc/self/statm").read().split()[1])
+for number in range(CALLS):
+    once(number)
+assert settle() == before, (settle(), before)
+grown = (int(open("/proc/self/statm").read().split()[1]) - pages) * os.sysconf("SC_PAGE_SIZE")
+assert grown < 4 << 20, grown
+print("long ok", before)
+"""
+
+
+def test_calls_for_long_do_not_grow(fake_driver):
+    """Memory of the card and of the host, pinned memory, streams, events, modules; `make soak` makes 100 000 calls."""
+    calls = os.environ.get("CINDUCTOR_SOAK_CALLS", "1000")
+    assert "long ok" in fake_driver(LONG.replace("CALLS", calls), FAKE_CUDA_COUNT="2")
+
+
 @pytest.mark.parametrize(
     "function, said",
     [

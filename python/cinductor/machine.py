@@ -17,13 +17,16 @@ class Device:
 
     str() is what `device=` takes, "cuda:1". Attributes that ask the device raise DeviceError where it
     cannot be used: `description` (its maker's name), `memory` (bytes, 0 where nobody knows), `units`
-    (multiprocessors, cores), `capability` (of CUDA: 90 for 9.0; else 0).
+    (multiprocessors, cores), `capability` (of CUDA: 90 for 9.0; else 0). Raises ValueError for an index that
+    is no number of a device.
     """
 
     __slots__ = ("index", "name")
 
     def __init__(self, name: str, index: int = 0) -> None:
         self.name, self.index = split(name) if ":" in name else (name, index)
+        if type(self.index) is not int or self.index < 0:
+            raise ValueError(f"index is {index!r}; wanted: the number of a device, 0 or more")
 
     @property
     def description(self) -> str:

@@ -75,7 +75,7 @@ EXPORT int cuDeviceGetUuid_v2(void *identity, int device);
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
-EXPORT int fake_count(const char *what); /* pinned: blocks now; others: calls, "" all of them */
+EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared: now; others: calls, "" all */
 
 #define MOST_DEVICES 8
 #define MOST_NAMES 96
@@ -87,7 +87,7 @@ typedef struct Owned {
     int device;
 } Owned;
 
-static int blocks, launches, pinned, beside;
+static int blocks, launches, pinned, beside, handles, modules;
 static int launches_on[MOST_DEVICES];
 static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
 static int calls[MOST_NAMES];
@@ -270,6 +270,7 @@ cuCtxSetCurrent(void *context)
 int
 cuModuleLoadData(void **module, const void *image)
 {
+    modules++;
     fake_called(__func__);
     is_emulated = *(const char *)image == '/';
     *module = is_emulated ? emulator_open(image) : (void *)image;
@@ -280,6 +281,7 @@ cuModuleLoadData(void **module, const void *image)
 int
 cuModuleUnload(void *module)
 {
+    modules--;
     fake_called(__func__);
     if (is_emulated)
         emulator_close(module);
@@ -492,6 +494,7 @@ cuStreamCreate(void **stream, unsigned flags)
     fake_called(__func__);
     (void)flags;
     *stream = malloc(1);
+    handles++;
     fake_own(*stream);
     return fake_fails("cuStreamCreate", 999);
 }
@@ -502,6 +505,7 @@ cuStreamDestroy_v2(void *stream)
     fake_called(__func__);
     int result = is_ours(stream) ? 0 : WRONG_CONTEXT;
     free(stream);
+    handles--;
     return result;
 }
 
@@ -592,6 +596,12 @@ fake_count(const char *what)
         return pinned;
     if (!strcmp(what, "beside"))
         return beside;
+    if (!strcmp(what, "handles"))
+        return handles;
+    if (!strcmp(what, "modules"))
+        return modules;
+    if (!strcmp(what, "shared"))
+        return fake_shared();
     for (int k = 0; k < MOST_NAMES && names[k]; k++)
         if (!*what || !strcmp(names[k], what))
             count += calls[k];

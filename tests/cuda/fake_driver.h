@@ -6,6 +6,8 @@
 void fake_called(const char *name);
 /* `result` where $FAKE_CUDA_FAIL is the name, else 0. */
 int fake_fails(const char *name, int result);
+/* Shared blocks that this process has. */
+int fake_shared(void);
 /* The address is of the device that is current. */
 void fake_own(const void *what);
 

@@ -4,9 +4,9 @@ import functools
 
 import cinductor
 
-from ._dummy import DEVICE, counts, set_delay, set_failing
+from ._dummy import DEVICE, counts, set_delay, set_failing, set_failing_after
 
-__all__ = ["counts", "register", "set_delay", "set_failing"]
+__all__ = ["counts", "register", "set_delay", "set_failing", "set_failing_after"]
 
 
 @functools.cache

@@ -58,8 +58,9 @@ static const char *const call_names[] = {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long counts[CALL_COUNT], live;
+static long counts[CALL_COUNT], live, handles; /* blocks; streams and events that were opened */
 static int delay_us, failing = -1; /* CALL_... that fails from now on */
+static long until_failure = -1;    /* calls that do not fail before one does; -1: none does */
 static char error[128];
 
 /* One more call; what it answers if it is told to fail. */
@@ -69,7 +70,9 @@ enter(int call)
     pthread_mutex_lock(&lock);
     counts[call]++;
     bool is_memory = call == CALL_allocate || call == CALL_share_allocate;
-    int32_t status = call != failing ? CI_OK : is_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
+    bool fails = call == failing || until_failure == 0;
+    until_failure -= until_failure >= 0;
+    int32_t status = !fails ? CI_OK : is_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
     if (status)
         snprintf(error, sizeof error, "the dummy was told to fail in %s", call_names[call]);
     pthread_mutex_unlock(&lock);
@@ -162,6 +165,14 @@ struct Stream {
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* anything did */
 static Stream *own[CARDS], *all[CARDS];
 
+static void
+count_handle(int by)
+{
+    pthread_mutex_lock(&lock);
+    handles += by;
+    pthread_mutex_unlock(&lock);
+}
+
 /* One holder more or less; behind the last one it is gone. */
 static Event *
 hold(Event *event, int by)
@@ -169,6 +180,7 @@ hold(Event *event, int by)
     pthread_mutex_lock(&lock);
     event->holders += by;
     bool is_last = event->holders == 0;
+    handles -= is_last;
     pthread_mutex_unlock(&lock);
     if (is_last)
         free(event);
@@ -558,9 +570,11 @@ finish(Stream *stream)
 static int32_t
 synchronize(const CiQueue *queue)
 {
-    int32_t status = enter(CALL_synchronize);
+    int32_t status = enter_card(CALL_synchronize, queue);
+    if (status)
+        return status;
     if (queue->stream)
-        return status ? status : finish(queue->stream);
+        return finish(queue->stream);
     for (Stream *s = all[queue->index]; s && !status; s = s->next)
         status = finish(s);
     return status;
@@ -569,8 +583,9 @@ synchronize(const CiQueue *queue)
 static int32_t
 stream_open(const CiQueue *queue, void **stream)
 {
-    int32_t status = enter(CALL_stream_open);
+    int32_t status = enter_card(CALL_stream_open, queue);
     *stream = status ? NULL : new_stream(queue->index);
+    count_handle(*stream != NULL);
     return status ? status : *stream ? CI_OK : CI_ERR_MEMORY;
 }
 
@@ -581,6 +596,7 @@ stream_close(const CiQueue *queue, void *what)
     CiQueue of = {queue->backend, queue->runtime, queue->index, stream};
     (void)give(&of, &(Task){.kind = KIND_end}, false);
     pthread_join(stream->thread, NULL);
+    count_handle(-1);
     pthread_mutex_lock(&lock);
     for (Stream **s = &all[queue->index]; *s; s = &(*s)->next)
         if (*s == stream) {
@@ -594,9 +610,9 @@ stream_close(const CiQueue *queue, void *what)
 static int32_t
 event_open(const CiQueue *queue, void **event)
 {
-    int32_t status = enter(CALL_event_open);
-    (void)queue;
+    int32_t status = enter_card(CALL_event_open, queue);
     *event = status ? NULL : calloc(1, sizeof(Event));
+    count_handle(*event != NULL);
     return status ? status : *event ? (hold(*event, 1), CI_OK) : CI_ERR_MEMORY;
 }
 
@@ -732,7 +748,7 @@ static const CiDevice device = {
 static PyObject *
 get_counts(PyObject *module, PyObject *unused)
 {
-    PyObject *dict = Py_BuildValue("{s:l}", "live", live);
+    PyObject *dict = Py_BuildValue("{s:l,s:l}", "live", live, "handles", handles);
     (void)module, (void)unused;
     for (int k = 0; dict && k < CALL_COUNT; k++) {
         PyObject *value = PyLong_FromLong(counts[k]);
@@ -763,10 +779,22 @@ set_failing(PyObject *module, PyObject *name)
     return text ? Py_NewRef(Py_None) : NULL;
 }
 
+static PyObject *
+set_failing_after(PyObject *module, PyObject *calls)
+{
+    (void)module;
+    pthread_mutex_lock(&lock);
+    until_failure = PyLong_AsLong(calls);
+    pthread_mutex_unlock(&lock);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef methods[] = {
-    {"counts", get_counts, METH_NOARGS, "Calls of each function, and blocks that live."},
+    {"counts", get_counts, METH_NOARGS, "Calls of each function; blocks, and streams and events, that live."},
     {"set_delay", set_delay, METH_O, "Microseconds before each thing that a stream does."},
     {"set_failing", set_failing, METH_O, "The function that fails from now on, or None."},
+    {"set_failing_after", set_failing_after, METH_O,
+     "So many calls work, whatever they are, and the next one fails; -1: all work."},
     {NULL, NULL, 0, NULL},
 };
 
