@@ -1,7 +1,8 @@
 /* A CUDA driver without a card, for tests of everything around kernels: memory is the host's, a
  * launch of real code does nothing but count, one of the fake NVRTC's is emulated. $FAKE_CUDA_COUNT
  * devices (one) have a context each, and what belongs to one is refused by the others. What a
- * stream is given is done at once. $FAKE_CUDA_FAIL names a function that fails (out of memory for
+ * stream is given is done at once. With $FAKE_CUDA_SLOW a context is there when NVRTC is, or after
+ * 20 s. $FAKE_CUDA_FAIL names a function that fails (out of memory for
  * allocation, else an unknown error). */
 #include "emulator.h"
 #include "fake_driver.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -87,7 +89,7 @@ typedef struct Owned {
     int device;
 } Owned;
 
-static int blocks, launches, pinned, beside, handles, modules;
+static int blocks, launches, pinned, beside, handles, modules, overlapped;
 static int launches_on[MOST_DEVICES];
 static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
 static int calls[MOST_NAMES];
@@ -217,11 +219,28 @@ cuMemGetInfo_v2(size_t *left, size_t *all)
     return 0;
 }
 
+static int
+is_loaded(const char *library)
+{
+    char line[512];
+    int is = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps))
+        is |= strstr(line, library) != NULL;
+    if (maps)
+        fclose(maps);
+    return is;
+}
+
 int
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
     fake_called(__func__);
     *context = &contexts[device];
+    for (int ms = 0; getenv("FAKE_CUDA_SLOW") && ms < 20000 && !overlapped; ms++) {
+        overlapped = is_loaded("libnvrtc");
+        usleep(1000);
+    }
     beside += !pthread_equal(first, pthread_self());
     return fake_fails("cuDevicePrimaryCtxRetain", 999);
 }
@@ -596,6 +615,8 @@ fake_count(const char *what)
         return pinned;
     if (!strcmp(what, "beside"))
         return beside;
+    if (!strcmp(what, "overlapped"))
+        return overlapped;
     if (!strcmp(what, "handles"))
         return handles;
     if (!strcmp(what, "modules"))

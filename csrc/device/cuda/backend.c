@@ -189,7 +189,6 @@ static void
 load_first(CiContext *ctx, CiCudaExecutable *executable, CiBuildInfo *info)
 {
     CiCudaImage *image = &executable->images[0];
-    CiCudaState *state = ci_cuda_state(&executable->base.queue);
     char why[300];
     CiCudaCompile job = ci_cuda_compile_job(executable, image->source);
     int64_t start = ci_os_time_ns();
@@ -197,6 +196,7 @@ load_first(CiContext *ctx, CiCudaExecutable *executable, CiBuildInfo *info)
     if (status)
         ci_fail(ctx, status, "%s", job.message[0] ? job.message : ci_status_text(status));
     int64_t compiled = ci_os_time_ns();
+    const CiCudaState *state = ci_cuda_state(&executable->base.queue);
     if (state && !state->why_not[0])
         status = (CiStatus)load_cubin(executable, image, job.cubin);
     free(job.cubin);

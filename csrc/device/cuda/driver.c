@@ -52,31 +52,38 @@ ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity)
 }
 
 static int
-open_device(CiCudaState *state)
+know_device(CiCudaState *state)
 {
     const CiCudaDriver *driver = &state->driver;
     int major = 0, minor = 0, result = driver->device_count(&state->count);
     if (!result)
         result = driver->device_get(&state->device, state->index);
-    if (!result)
-        result = driver->context_retain(&state->context, state->device);
     if (result)
         return result;
     (void)driver->device_attribute(&major, ATTRIBUTE_major, state->device);
     (void)driver->device_attribute(&minor, ATTRIBUTE_minor, state->device);
     (void)driver->device_attribute(&state->shared_limit, ATTRIBUTE_shared_optin, state->device);
     state->capability = 10 * major + minor;
+    return 0;
+}
+
+static int
+open_device(CiCudaState *state)
+{
+    const CiCudaDriver *driver = &state->driver;
     CUmemoryPool pool;
     uint64_t keep = CI_CUDA_KEEP_BYTES;
-    if (!driver->pool(&pool, state->device))
+    int result = driver->context_retain(&state->context, state->device);
+    if (!result && !driver->pool(&pool, state->device))
         (void)driver->pool_attribute(pool, POOL_release_threshold, &keep);
-    return 0;
+    return result;
 }
 
 static void
 free_state(CiCudaState *state)
 {
     pthread_mutex_destroy(&state->lock);
+    pthread_mutex_destroy(&state->knowing);
     pthread_mutex_destroy(&state->opening);
     pthread_mutex_destroy(&state->blocks.lock);
     pthread_mutex_destroy(&state->host_blocks.lock);
@@ -115,6 +122,7 @@ new_state(int index)
     state->blocks.most = SIZE_MAX;
     state->host_blocks.most = CI_CUDA_HOST_BYTES;
     pthread_mutex_init(&state->lock, NULL);
+    pthread_mutex_init(&state->knowing, NULL);
     pthread_mutex_init(&state->opening, NULL);
     pthread_mutex_init(&state->blocks.lock, NULL);
     pthread_mutex_init(&state->host_blocks.lock, NULL);
@@ -125,28 +133,40 @@ new_state(int index)
 }
 
 static void
-open_state(CiCudaState *state)
+note_failure(CiCudaState *state, int result)
 {
-    if (ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
+    const char *text = NULL;
+    if (!result)
         return;
-    int result = open_device(state);
-    if (result) {
-        const char *text = NULL;
-        state->driver.error_string(result, &text);
-        snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s",
-                 text ? text : "unknown error");
-    }
+    state->driver.error_string(result, &text);
+    snprintf(state->why_not, sizeof state->why_not, "no CUDA context: %s",
+             text ? text : "unknown error");
 }
 
-/* A context takes a third of a second: one thread makes it, often beside a capture. */
+static CiCudaState *
+known(CiCudaState *state)
+{
+    if (atomic_load(&state->is_known))
+        return state;
+    pthread_mutex_lock(&state->knowing);
+    if (!atomic_load(&state->is_known) &&
+        !ci_cuda_driver_open(&state->driver, state->why_not, sizeof state->why_not))
+        note_failure(state, know_device(state));
+    atomic_store(&state->is_known, true);
+    pthread_mutex_unlock(&state->knowing);
+    return state;
+}
+
+/* A context takes a third of a second: one thread makes it, often beside a capture, and beside NVRTC. */
 static CiCudaState *
 opened(CiCudaState *state)
 {
     if (atomic_load(&state->is_open))
         return state;
+    (void)known(state);
     pthread_mutex_lock(&state->opening);
-    if (!atomic_load(&state->is_open))
-        open_state(state);
+    if (!atomic_load(&state->is_open) && !state->why_not[0])
+        note_failure(state, open_device(state));
     atomic_store(&state->is_open, true);
     pthread_mutex_unlock(&state->opening);
     return state;
@@ -161,12 +181,13 @@ find_state(const CiQueue *queue)
     return NULL;
 }
 
-CiCudaState *
-ci_cuda_state(const CiQueue *queue)
+/* That of the queue, of which nothing is known yet maybe. */
+static CiCudaState *
+state_of(const CiQueue *queue)
 {
     CiCudaState *found = find_state(queue), *own;
     if (found)
-        return opened(found);
+        return found;
     own = new_state(queue->index);
     if (!own)
         return NULL;
@@ -175,11 +196,25 @@ ci_cuda_state(const CiQueue *queue)
         found = find_state(queue);
         if (found) { /* another thread was first */
             free_state(own);
-            return opened(found);
+            return found;
         }
         own->base.next = first;
     } while (!atomic_compare_exchange_weak(&queue->runtime->states, &first, &own->base));
-    return opened(own);
+    return own;
+}
+
+CiCudaState *
+ci_cuda_state(const CiQueue *queue)
+{
+    CiCudaState *state = state_of(queue);
+    return state ? opened(state) : NULL;
+}
+
+CiCudaState *
+ci_cuda_known(const CiQueue *queue)
+{
+    CiCudaState *state = state_of(queue);
+    return state ? known(state) : NULL;
 }
 
 static int

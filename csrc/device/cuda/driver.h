@@ -125,8 +125,10 @@ typedef struct CiCudaState {
     int capability;    /* 90 for sm_90; 0 without a device */
     int shared_limit;  /* bytes of shared memory a block may ask for */
     CiOsMark *mark;    /* of the process whose context it is: a forked child cannot use it */
-    atomic_bool is_open; /* or known to be unusable; who comes meanwhile waits for the lock */
-    pthread_mutex_t opening;
+    /* What the device is like is known before its context is made; or it is known to be unusable. Who
+     * comes meanwhile waits for the lock of what it needs. */
+    atomic_bool is_known, is_open;
+    pthread_mutex_t knowing, opening;
     char why_not[256]; /* "": usable */
     atomic_int last_error;
     CiCudaBlocks blocks, host_blocks; /* the latter: of the host's memory, which the card reaches */
@@ -141,6 +143,8 @@ const char *ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity
 /* That of a queue, made when first asked for. NULL only without memory. May be unusable: see
  * why_not. */
 CiCudaState *ci_cuda_state(const CiQueue *queue);
+/* The same where its context need not be there yet: for `capability`, 0 without a device. */
+CiCudaState *ci_cuda_known(const CiQueue *queue);
 const char *ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity);
 
 /* A stay of this thread in the context of a device. */

@@ -88,7 +88,7 @@ ci_cuda_find_functions(const CiCudaStay *stay, CUmodule module, CiCudaLayout *la
 CiCudaCompile
 ci_cuda_compile_job(CiCudaExecutable *executable, const char *source)
 {
-    CiCudaState *state = ci_cuda_state(&executable->base.queue);
+    const CiCudaState *state = ci_cuda_known(&executable->base.queue);
     return (CiCudaCompile){
         .source = source,
         .is_fast = executable->is_fast,
