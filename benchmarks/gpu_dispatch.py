@@ -1,0 +1,198 @@
+"""What a call costs on a GPU beyond its kernel: a one-kernel program of ours, CuPy's and torch's where they are
+installed, and the driver's calls from C, all in one run; then import and first result in fresh processes.
+
+    python benchmarks/gpu_dispatch.py [--calls N] [--processes N]
+
+Microseconds from call to call, the device not waited for between them, medians of batches. First results are seconds of
+wall time from the start of the process, least and median of all, with an empty disk cache and with a filled one.
+"""
+
+import argparse
+import ctypes
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+PTX = b""".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry nothing(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }
+"""
+
+C = r"""
+#include <dlfcn.h>
+#include <stddef.h>
+#include <time.h>
+typedef unsigned long long Address;
+static void *library;
+static void *find(const char *name) { return dlsym(library, name); }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1e6 + t.tv_nsec * 1e-3; }
+int open_card(const char *ptx, void **function, void **context)
+{
+    void *module;
+    int device, result;
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) return -1;
+    result = ((int (*)(unsigned))find("cuInit"))(0);
+    if (!result) result = ((int (*)(int *, int))find("cuDeviceGet"))(&device, 0);
+    if (!result) result = ((int (*)(void **, int))find("cuDevicePrimaryCtxRetain"))(context, device);
+    if (!result) result = ((int (*)(void *))find("cuCtxSetCurrent"))(*context);
+    if (!result) result = ((int (*)(void **, const void *))find("cuModuleLoadData"))(&module, ptx);
+    if (!result) result = ((int (*)(void **, void *, const char *))find("cuModuleGetFunction"))(function, module, "nothing");
+    return result;
+}
+static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+double time_launches(void *function, int count)
+{
+    Address a = 0, b = 0, c = 0;
+    void *parameters[] = {&a, &b, &c};
+    int (*wait)(void) = (int (*)(void))find("cuCtxSynchronize");
+    launch = (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **))find("cuLaunchKernel");
+    wait();
+    double start = now();
+    for (int k = 0; k < count; k++) launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameters, NULL);
+    wait();
+    return (now() - start) / count;
+}
+double time_context(void *context, int count)
+{
+    void *ignored;
+    int (*push)(void *) = (int (*)(void *))find("cuCtxPushCurrent_v2"), (*pop)(void **) = (int (*)(void **))find("cuCtxPopCurrent_v2");
+    double start = now();
+    for (int k = 0; k < count; k++) { push(context); pop(&ignored); }
+    return (now() - start) / count;
+}
+double time_current(int count)
+{
+    void *ignored;
+    int (*get)(void **) = (int (*)(void **))find("cuCtxGetCurrent");
+    double start = now();
+    for (int k = 0; k < count; k++) get(&ignored);
+    return (now() - start) / count;
+}
+double time_memory(int count)
+{
+    Address block;
+    int (*take)(Address *, size_t, void *) = (int (*)(Address *, size_t, void *))find("cuMemAllocAsync"), (*give)(Address, void *) = (int (*)(Address, void *))find("cuMemFreeAsync");
+    double start = now();
+    for (int k = 0; k < count; k++) { take(&block, 256, NULL); give(block, NULL); }
+    return (now() - start) / count;
+}
+"""
+
+FIRST = """
+import time
+began = time.perf_counter()
+import numpy as np
+numpy = time.perf_counter()
+import cinductor
+f = cinductor.compile(lambda a, b: np.sqrt(a * 2 + b).sum(axis=0), device="cuda")
+x = np.ones((64, 64), np.float32)
+f(x, x)
+done = time.perf_counter()
+print(numpy - began, done - began)
+"""
+
+
+def measure(call, wait, calls, batches=9):
+    """Median microseconds of a call."""
+    found = []
+    for _ in range(100):
+        call()
+    for _ in range(batches):
+        wait()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        found.append((time.perf_counter() - start) / calls * 1e6)
+    wait()
+    return statistics.median(found)
+
+
+def from_c(calls):
+    """The driver's calls in loops of C, the machine's own compiler's."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "raw.c", Path(folder) / "raw.so"
+        source.write_text(C)
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-w", source, "-o", library, "-ldl"], check=True)
+        raw = ctypes.CDLL(str(library))
+    for name in ("time_launches", "time_context", "time_current", "time_memory"):
+        getattr(raw, name).restype = ctypes.c_double
+    function, context = ctypes.c_void_p(), ctypes.c_void_p()
+    result = raw.open_card(PTX, ctypes.byref(function), ctypes.byref(context))
+    if result:
+        print(f"driver from C: it answered {result}")
+        return
+    rows = {
+        "cuLaunchKernel": lambda: raw.time_launches(function, calls),
+        "cuMemAllocAsync and cuMemFreeAsync": lambda: raw.time_memory(calls),
+        "cuCtxPushCurrent and cuCtxPopCurrent": lambda: raw.time_context(context, calls),
+        "cuCtxGetCurrent": lambda: raw.time_current(calls),
+    }
+    for name, call in rows.items():
+        print(f"from C, {name}: {statistics.median(call() for _ in range(9)):.3f} µs")
+
+
+def from_python(calls):
+    import cinductor
+
+    x, y = (cinductor.to_device(np.ones(8, np.float32)) for _ in range(2))
+    f = cinductor.compile(lambda a, b: a * 2 + b)
+    g = cinductor.compile(lambda a, b: (a * 2 + b, a - b))
+    print(f"cinductor, one kernel: {measure(lambda: f(x, y), cinductor.synchronize, calls):.3f} µs")
+    print(f"cinductor, two results: {measure(lambda: g(x, y), cinductor.synchronize, calls):.3f} µs")
+    print(f"cinductor, operator +: {measure(lambda: x + y, cinductor.synchronize, calls):.3f} µs")
+    cinductor.configure_memory("keep:0")
+    print(f"cinductor, one kernel, blocks not kept: {measure(lambda: f(x, y), cinductor.synchronize, calls):.3f} µs")
+    try:
+        import cupy
+
+        a, b = cupy.ones(8, "f4"), cupy.ones(8, "f4")
+        fused = cupy.fuse(lambda a, b: a * 2 + b)
+        print(f"CuPy, fused: {measure(lambda: fused(a, b), cupy.cuda.Device().synchronize, calls):.3f} µs")
+        print(f"CuPy, operator +: {measure(lambda: a + b, cupy.cuda.Device().synchronize, calls):.3f} µs")
+    except ImportError:
+        print("CuPy: not installed")
+    try:
+        import torch
+
+        a, b = torch.ones(8, device="cuda"), torch.ones(8, device="cuda")
+        print(f"torch, operator +: {measure(lambda: a + b, torch.cuda.synchronize, calls):.3f} µs")
+    except ImportError:
+        print("torch: not installed")
+
+
+def first_results(processes):
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("empty", "filled"):
+            found = []
+            for number in range(processes):
+                where = str(Path(folder) / (f"{name}{number}" if name == "empty" else "empty0"))
+                env = {**os.environ, "CINDUCTOR_CACHE_DIR": where}
+                done = subprocess.run([sys.executable, "-c", FIRST], env=env, capture_output=True, text=True, check=True)
+                found.append([float(word) for word in done.stdout.split()])
+            whole = [pair[1] for pair in found]
+            print(
+                f"import and first result, {name} cache: {min(whole):.3f} s least, {statistics.median(whole):.3f} s median,"
+                f" of which NumPy's import {statistics.median(pair[0] for pair in found):.3f} s"
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=3000)
+    parser.add_argument("--processes", type=int, default=5)
+    arguments = parser.parse_args()
+    from_python(arguments.calls)
+    from_c(arguments.calls)
+    first_results(arguments.processes)
+
+
+if __name__ == "__main__":
+    main()
