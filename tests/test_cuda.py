@@ -283,6 +283,66 @@ def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
     assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
+IN_TURN = """
+import ctypes, gc
+fake = ctypes.CDLL("libcuda.so.1")
+fake.fake_failed.restype = ctypes.c_char_p
+import numpy as np, cinductor
+
+def program(a, b):
+    return np.tanh(b), np.linalg.eigvalsh(a), np.exp(b).sum(axis=0) @ b.T, b[1:]
+
+f, g = cinductor.compile(program), cinductor.compile(lambda a, b: a * 2 + b, device="cuda")
+x = np.ones((8, 8))
+
+def everything():
+    a, b = [cinductor.to_device(x * k, f"cuda:{k}") for k in range(2)]
+    f(a, b)
+    copy = (a + 1).start_copy()
+    with cinductor.Stream("cuda") as stream:
+        shared = cinductor.to_device(a, shared=True)
+        stream.record().synchronize()
+    shared.ipc_handle(), copy.numpy(), g(x, x)
+    cinductor.Device("cuda:1").memory, cinductor.empty_cache("cuda"), cinductor.memory_stats("cuda")
+
+def settle():
+    gc.collect()
+    for name in "cuda", "cuda:1":
+        cinductor.empty_cache(name)
+    return fake.fake_blocks(), [fake.fake_count(name) for name in (b"pinned", b"handles", b"shared")]
+
+everything()
+before = settle()
+count = fake.fake_count(b"")
+everything()
+count = fake.fake_count(b"") - count
+settle()
+seen = set()
+for number in range(count):
+    fake.fake_fail_after(number)
+    try:
+        everything()
+    except (cinductor.DeviceError, MemoryError) as error:
+        seen.add(fake.fake_failed().decode())
+        del error
+    fake.fake_fail_after(-1)
+    now = settle()
+    if b"Ctx" not in fake.fake_failed():  # without a context nothing can be given back
+        assert now == before, (fake.fake_failed(), now, before)
+    before = now
+everything()
+print("in turn ok", len(seen), sorted(seen))
+"""
+
+
+def test_each_call_of_the_driver_fails_in_turn(fake_driver):
+    """One DeviceError or MemoryError each, the process lives, and what was taken is given back."""
+    said = fake_driver(IN_TURN, FAKE_CUDA_COUNT="2")
+    assert "in turn ok" in said
+    for name in "cuLaunchKernel cuMemAllocHost_v2 cuEventCreate cuMemAlloc_v2 cuIpcGetMemHandle cuStreamCreate".split():
+        assert repr(name) in said, said
+
+
 LONG = """
 import ctypes, gc, os, resource
 fake = ctypes.CDLL("libcuda.so.1")
@@ -427,6 +487,15 @@ def test_arrays_of_two_processes(card):
     assert len(lines) == 10 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
 
+@pytest.mark.parametrize("package", ["cupy", "torch"])
+def test_arrays_of_other_packages(card, package):
+    """DLPack both ways, one memory, streams in order."""
+    if not RUNS or find_spec(package) is None:
+        pytest.skip(f"{package} needs a card" if not RUNS else f"{package} is not installed")
+    lines = card("packages.py", package)
+    assert len(lines) > 20 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
 OFFLOAD = """
 import numpy as np, cinductor
 
@@ -484,6 +553,8 @@ import numpy as np, cinductor
 x = cinductor.to_device(np.arange(6.0).reshape(2, 3))
 y = cinductor.compile(lambda a: a * 3 + a.sum(axis=0))(x).numpy()
 np.testing.assert_allclose(y, x.numpy() * 3 + x.numpy().sum(axis=0))
+z = cinductor.compile(lambda a: a * 3 + a.sum(axis=0), device="cuda")(x.numpy())  # nor does asking for the device
+np.testing.assert_allclose(z, y)
 print("ok", "nvrtc" if "libnvrtc" in open("/proc/self/maps").read() else "cache")
 """
 
@@ -588,6 +659,15 @@ def test_library_calls(card):
     lines = card("library.py", *([] if RUNS else ["few"]))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+def test_too_old_a_driver(fake_driver, tmp_path):
+    """One that lacks a function says so, and which."""
+    (tmp_path / "old.c").write_text("int cuInit(unsigned flags) { return (int)flags; }")
+    compiler = [*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o"]
+    subprocess.run([*compiler, tmp_path / "libcuda.so.1", tmp_path / "old.c"], check=True)
+    said = fake_driver(FAILURE, LD_LIBRARY_PATH=str(tmp_path))
+    assert "DeviceError the CUDA driver is too old: no cuDeviceGetCount" in said
 
 
 def test_without_a_driver(tmp_path):

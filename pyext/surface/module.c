@@ -156,6 +156,24 @@ module_backends(PyObject *module, PyObject *unused)
     return list;
 }
 
+/* Without asking whether they can be used: for that a driver and compilers are opened. */
+static PyObject *
+module_backend_names(PyObject *module, PyObject *unused)
+{
+    const CiRegistry *registry = ((CxState *)PyModule_GetState(module))->runtime.registry;
+    PyObject *list = PyList_New(0);
+
+    (void)unused;
+    for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
+        const CiBackend *b = ci_backend_at(registry, k);
+        PyObject *row = Py_BuildValue("(ss)", b->device->name, b->compiler->name);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
 static PyObject *
 module_cache_info(PyObject *module, PyObject *unused)
 {
@@ -353,6 +371,7 @@ static PyMethodDef module_methods[] = {
     {"choices", module_choices, METH_NOARGS, NULL},
     {"ops", module_ops, METH_NOARGS, NULL},
     {"backends", module_backends, METH_NOARGS, NULL},
+    {"backend_names", module_backend_names, METH_NOARGS, NULL},
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},

@@ -161,7 +161,7 @@ def check_backend(backend: str | None, device: str | None) -> None:
     if backend is None and device is None:
         return
     names: dict[str, list[str]] = {}
-    for row in _core.backends():
+    for row in _core.backend_names():
         names.setdefault(row[0], []).append(row[1])
     if device is not None and device not in names:
         raise ValueError(refusal("device", device, names))

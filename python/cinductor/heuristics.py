@@ -39,7 +39,7 @@ def register_heuristics(device: str, function: Heuristic | None) -> None:
     Raises ValueError for a device that there is not, TypeError for what cannot be called. What the function raises,
     the call that is captured raises, and so ValueError for a value that is none.
     """
-    names = dict.fromkeys(row[0] for row in _core.backends())
+    names = dict.fromkeys(row[0] for row in _core.backend_names())
     if device not in names:
         raise ValueError(f"there is no device {device!r}; there are: {', '.join(names)}")
     if function is None:

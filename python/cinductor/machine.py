@@ -129,7 +129,7 @@ def devices(name: str | None = None) -> list[Device]:
 
     Raises ValueError for a name that no device has.
     """
-    names = dict.fromkeys(row[0] for row in _core.backends())
+    names = dict.fromkeys(row[0] for row in _core.backend_names())
     if name is not None and name not in names:
         raise ValueError(f"there is no device {name!r}; there are: {', '.join(names)}")
     return [Device(n, k) for n in names if name in (None, n) for k in range(count(n))]

@@ -74,6 +74,8 @@ EXPORT int cuGetExportTable(const void **table, const void *id); /* asked for by
 EXPORT int cuCtxGetCurrent(void **context);
 EXPORT int cuCtxSetCurrent(void *context);
 EXPORT int cuDeviceGetUuid_v2(void *identity, int device);
+EXPORT void fake_fail_after(int calls); /* so many work, and the next one fails; -1: all work */
+EXPORT const char *fake_failed(void);   /* the function that did */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
@@ -93,6 +95,8 @@ static int blocks, launches, pinned, beside, handles, modules, overlapped;
 static int launches_on[MOST_DEVICES];
 static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
 static int calls[MOST_NAMES];
+static int until_failure = -1;
+static const char *failed = "";
 static pthread_t first; /* the thread that looked for the driver */
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
@@ -153,7 +157,7 @@ fake_called(const char *name)
 int
 cuInit(unsigned flags)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)flags;
     if (!first)
         first = pthread_self();
@@ -171,7 +175,7 @@ cuDeviceGetCount(int *count)
 int
 cuDeviceGet(int *device, int ordinal)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *device = ordinal;
     return ordinal < count_devices() ? 0 : 101;
 }
@@ -179,7 +183,7 @@ cuDeviceGet(int *device, int ordinal)
 int
 cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)device;
     *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 232448;
     return 0;
@@ -188,7 +192,7 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
 int
 cuDeviceGetName(char *name, int length, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     snprintf(name, (size_t)length, "Fake %d", device);
     return 0;
 }
@@ -196,7 +200,7 @@ cuDeviceGetName(char *name, int length, int device)
 int
 cuDeviceGetUuid_v2(void *identity, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     memset(identity, 0xc0 + device, 16);
     return 0;
 }
@@ -204,7 +208,7 @@ cuDeviceGetUuid_v2(void *identity, int device)
 int
 cuDeviceTotalMem_v2(size_t *bytes, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)device;
     *bytes = (size_t)1 << 34;
     return 0;
@@ -213,10 +217,35 @@ cuDeviceTotalMem_v2(size_t *bytes, int device)
 int
 cuMemGetInfo_v2(size_t *left, size_t *all)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *all = (size_t)1 << 34;
     *left = *all - (size_t)blocks;
     return 0;
+}
+
+int
+fake_stops(const char *name)
+{
+    int result = !strcmp(name, "cuMemAllocAsync") ? 2 : 999;
+    fake_called(name);
+    pthread_mutex_lock(&lock);
+    int stops = until_failure == 0;
+    until_failure -= until_failure >= 0;
+    failed = stops ? name : failed;
+    pthread_mutex_unlock(&lock);
+    return stops ? result : fake_fails(name, result);
+}
+
+void
+fake_fail_after(int calls)
+{
+    until_failure = calls;
+}
+
+const char *
+fake_failed(void)
+{
+    return failed;
 }
 
 static int
@@ -235,7 +264,7 @@ is_loaded(const char *library)
 int
 cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *context = &contexts[device];
     for (int ms = 0; getenv("FAKE_CUDA_SLOW") && ms < 20000 && !overlapped; ms++) {
         overlapped = is_loaded("libnvrtc");
@@ -256,7 +285,7 @@ cuDevicePrimaryCtxRelease_v2(int device)
 int
 cuCtxPushCurrent_v2(void *context)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     current[depth++] = (int)((int *)context - contexts);
     return 0;
 }
@@ -272,7 +301,7 @@ cuCtxPopCurrent_v2(void **context)
 int
 cuCtxGetCurrent(void **context)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *context = depth > 0 ? &contexts[current[depth - 1]] : NULL;
     return 0;
 }
@@ -280,7 +309,7 @@ cuCtxGetCurrent(void **context)
 int
 cuCtxSetCurrent(void *context)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     depth = depth > 0 ? depth : 1;
     current[depth - 1] = (int)((int *)context - contexts);
     return 0;
@@ -290,7 +319,7 @@ int
 cuModuleLoadData(void **module, const void *image)
 {
     modules++;
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     is_emulated = *(const char *)image == '/';
     *module = is_emulated ? emulator_open(image) : (void *)image;
     fake_own(*module);
@@ -310,7 +339,7 @@ cuModuleUnload(void *module)
 int
 cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *function = is_emulated ? emulator_find(module, name) : module;
     if (!is_ours(module))
         return WRONG_CONTEXT;
@@ -321,7 +350,7 @@ cuModuleGetFunction(void **function, void *module, const char *name)
 int
 cuFuncSetAttribute(void *function, int attribute, int value)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)function;
     (void)attribute;
     (void)value;
@@ -332,7 +361,7 @@ int
 cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)gz, (void)by, (void)bz, (void)extra;
     if (!is_ours(function) || !is_ours(stream))
         return WRONG_CONTEXT;
@@ -348,7 +377,7 @@ cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned b
 int
 cuMemAllocAsync(Address *block, size_t size, void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)stream;
     if (fake_fails("cuMemAllocAsync", 2))
         return 2;
@@ -372,7 +401,7 @@ cuMemFreeAsync(Address block, void *stream)
 int
 cuDeviceGetDefaultMemPool(void **pool, int device)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)device;
     *pool = &blocks;
     return 0;
@@ -381,7 +410,7 @@ cuDeviceGetDefaultMemPool(void **pool, int device)
 int
 cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)pool, (void)attribute, (void)value;
     return 0;
 }
@@ -389,7 +418,7 @@ cuMemPoolSetAttribute(void *pool, int attribute, void *value)
 int
 cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)pool, (void)attribute;
     *(unsigned long long *)value = (unsigned long long)blocks << 21;
     return 0;
@@ -398,7 +427,7 @@ cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 int
 cuMemPoolTrimTo(void *pool, size_t keep)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)pool, (void)keep;
     return 0;
 }
@@ -406,7 +435,7 @@ cuMemPoolTrimTo(void *pool, size_t keep)
 int
 cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)stream;
     for (size_t k = 0; k < count; k++)
         ((unsigned *)(size_t)block)[k] = value;
@@ -416,7 +445,7 @@ cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 int
 cuMemcpyHtoD_v2(Address to, const void *from, size_t size)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     memcpy((void *)(size_t)to, from, size);
     return fake_fails("cuMemcpyHtoD_v2", 999);
 }
@@ -424,7 +453,7 @@ cuMemcpyHtoD_v2(Address to, const void *from, size_t size)
 int
 cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     memcpy(to, (const void *)(size_t)from, size);
     return 0;
 }
@@ -432,21 +461,21 @@ cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 int
 cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : WRONG_CONTEXT;
 }
 
 int
 cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : WRONG_CONTEXT;
 }
 
 int
 cuMemAllocHost_v2(void **block, size_t size)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *block = malloc(size);
     pinned++;
     return fake_fails("cuMemAllocHost_v2", 2);
@@ -464,7 +493,7 @@ cuMemFreeHost(void *block)
 int
 cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *can = device != peer && !getenv("FAKE_CUDA_NO_PEERS");
     return 0;
 }
@@ -472,7 +501,7 @@ cuDeviceCanAccessPeer(int *can, int device, int peer)
 int
 cuMemPoolSetAccess(void *pool, const int *access, size_t count)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)pool;
     return access[0] == 1 && access[2] == 3 && count == 1 ? 0 : 1;
 }
@@ -481,7 +510,7 @@ int
 cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context, size_t size,
                   void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     int device = device_now(), is_right = is_ours(stream) && is_ours((void *)(size_t)to);
     is_right &= to_context == &contexts[device];
     current[depth - 1] = (int)((int *)from_context - contexts);
@@ -496,21 +525,21 @@ cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context
 int
 cuStreamSynchronize(void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return !is_ours(stream) ? WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
 }
 
 int
 cuCtxSynchronize(void)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return fake_fails("cuStreamSynchronize", 999);
 }
 
 int
 cuStreamCreate(void **stream, unsigned flags)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)flags;
     *stream = malloc(1);
     handles++;
@@ -531,7 +560,7 @@ cuStreamDestroy_v2(void *stream)
 int
 cuEventCreate(void **event, unsigned flags)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return cuStreamCreate(event, flags);
 }
 
@@ -545,14 +574,14 @@ cuEventDestroy_v2(void *event)
 int
 cuEventRecord(void *event, void *stream)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return is_ours(event) && is_ours(stream) ? 0 : WRONG_CONTEXT;
 }
 
 int
 cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     (void)event, (void)flags; /* it may be another device's */
     return is_ours(stream) ? 0 : WRONG_CONTEXT;
 }
@@ -560,14 +589,14 @@ cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 int
 cuEventSynchronize(void *event)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     return is_ours(event) ? 0 : WRONG_CONTEXT;
 }
 
 int
 cuEventElapsedTime(float *ms, void *first, void *second)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     *ms = 0.5f;
     return is_ours(first) && is_ours(second) ? 0 : WRONG_CONTEXT;
 }

@@ -95,7 +95,7 @@ fake_shared(void)
 int
 cuMemAlloc_v2(Address *block, size_t size)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     int file = memfd_create("fake_cuda", MFD_CLOEXEC);
     *block = 0;
     if (fake_fails(__func__, 2) || file < 0 || ftruncate(file, (off_t)size) ||
@@ -117,7 +117,7 @@ cuMemFree_v2(Address block)
 int
 cuMemGetAddressRange_v2(Address *block, size_t *size, Address inside)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     const Shared *found = find(inside);
     if (!found)
         return 1;
@@ -129,7 +129,7 @@ cuMemGetAddressRange_v2(Address *block, size_t *size, Address inside)
 int
 cuIpcGetMemHandle(Name *name, Address block)
 {
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     const Shared *found = find(block);
     struct stat is;
     if (!found || found->file < 0 || fstat(found->file, &is))
@@ -147,7 +147,7 @@ cuIpcOpenMemHandle_v2(Address *block, Name name, unsigned flags)
     unsigned long long number = 0;
     struct stat is;
     (void)flags;
-    fake_called(__func__);
+    FAKE_MAY_FAIL;
     if (fake_fails(__func__, 999) || memchr(name.bytes, 0, sizeof name.bytes) == NULL ||
         sscanf(name.bytes, "%39s %llu", path, &number) != 2)
         return GONE;
