@@ -4,6 +4,7 @@
  * stream is given is done at once. With $FAKE_CUDA_SLOW a context is there when NVRTC is, or after
  * 20 s. $FAKE_CUDA_FAIL names a function that fails (out of memory for
  * allocation, else an unknown error). */
+#define _GNU_SOURCE
 #include "emulator.h"
 #include "fake_driver.h"
 
@@ -97,7 +98,6 @@ static const char *names[MOST_NAMES]; /* of functions that have been called, and
 static int calls[MOST_NAMES];
 static int until_failure = -1;
 static const char *failed = "";
-static pthread_t first; /* the thread that looked for the driver */
 static int is_emulated; /* all of a process or none */
 static int contexts[MOST_DEVICES];
 static Owned
@@ -159,8 +159,6 @@ cuInit(unsigned flags)
 {
     FAKE_MAY_FAIL;
     (void)flags;
-    if (!first)
-        first = pthread_self();
     return fake_fails("cuInit", 999);
 }
 
@@ -270,7 +268,7 @@ cuDevicePrimaryCtxRetain(void **context, int device)
         overlapped = is_loaded("libnvrtc");
         usleep(1000);
     }
-    beside += !pthread_equal(first, pthread_self());
+    beside += gettid() != getpid(); /* not the process's first thread */
     return fake_fails("cuDevicePrimaryCtxRetain", 999);
 }
 
