@@ -4,6 +4,7 @@ the memory lies, by which name the device opens it, and where in it the array is
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -24,7 +25,8 @@ WRONG = "these bytes are no handle that ipc_handle() made"
 SELF = os.urandom(8).hex()  # with the process's number it tells this process from all others
 
 
-class Handle(typing.NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Handle:
     """What the bytes say."""
 
     version: int
@@ -69,7 +71,7 @@ def ipc_handle(array: Array) -> bytes:
         list(array.strides),
         offset,
     )
-    return MARK + json.dumps(handle._asdict()).encode()
+    return MARK + json.dumps(dataclasses.asdict(handle)).encode()
 
 
 def read(data: Any) -> Handle:
