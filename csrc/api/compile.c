@@ -266,6 +266,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
+                                 .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
                                  .library_threads = request->options->library_threads};
     lap_ms(job);
