@@ -13,6 +13,7 @@
 #include "base/float_flags.h"
 #include "base/os.h"
 #include "host/pool.h"
+#include "runtime/shortage.h"
 #include "runtime/watch.h"
 
 #define SMALL_POINTERS 96
@@ -463,6 +464,8 @@ run_step(Frame *frame, const CiStep **at)
     default:
         status = run_region_step(frame, at);
     }
+    if (status && !frame->is_shared)
+        ci_program_tell_shortage(frame->program, step, frame->values, frame->call);
     return status;
 }
 
@@ -534,6 +537,8 @@ run_frame(Frame *frame, int64_t *table, void *arg)
     }
     call->fault.kind = 0;
     call->reason = NULL;
+    if (call->message_size)
+        call->message[0] = '\0';
     ci_float_flags_clear();
     int32_t status = program->watch ? run_watched(frame) : run_steps(frame);
     call->float_flags = frame->flags | ci_float_flags_read();

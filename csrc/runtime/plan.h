@@ -64,6 +64,7 @@ typedef struct CiPlanSlot {
     bool is_own; /* taken and given back by the program */
     CiSide side;
     int bytes;
+    const char *name; /* of the program's and of results: the buffer, and the user's line */
 } CiPlanSlot;
 
 typedef struct CiPlanResult {
