@@ -339,6 +339,7 @@ wrap(Job *job, CiKernels *kernels)
     CiRequest *request = job->request;
     CiWrapOptions options = {.has_device_memory = ci_backend_has_memory(request->queue.backend),
                              .takes_extern = request->queue.backend->device->takes_extern,
+                             .has_no_reuse = !request->options->reuse,
                              .env = request->graph->env};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);

@@ -710,11 +710,13 @@ check_program(CiApi *api, const char *text, const CiBackend *backend, bool fusio
     return peak;
 }
 
-/* Who stores in the memory of others never holds more. */
+/* Who stores in the memory of others never holds more: asked of one in four programs, or of all. */
 static void
-check_reuse(CiApi *api, const char *text, const CiBackend *backend, bool fusion)
+check_reuse(CiApi *api, const char *text, const CiBackend *backend, bool fusion, int seed)
 {
     int64_t peak = check_program(api, text, backend, fusion, true);
+    if (seed % 4 && !getenv("CINDUCTOR_FUZZ"))
+        return;
     int64_t apart = check_program(api, text, backend, fusion, false);
     if (peak > apart)
         CI_TEST_SAY("%lld bytes are held, %lld without reuse\n%s", (long long)peak,
@@ -736,9 +738,10 @@ check_seeds(const char *device, const char *name, int first, int count, bool bot
     for (int seed = first; seed < first + count && ci_test_failures < 3; seed++) {
         CiContext *ctx = ci_context_open();
         const char *text = make_program(ctx, (uint64_t)seed);
-        check_reuse(api, text, backend, true);
+        check_reuse(api, text, backend, true, seed);
         if (both)
-            check_reuse(api, seed % 2 ? with_symbol(ctx, text) : text, backend, seed % 4 == 1);
+            check_reuse(api, seed % 2 ? with_symbol(ctx, text) : text, backend, seed % 4 == 1,
+                        seed);
         ci_context_close(ctx);
     }
     ci_api_close(api);
@@ -747,7 +750,7 @@ check_seeds(const char *device, const char *name, int first, int count, bool bot
 TEST(random_regions)
 {
     const char *more = getenv("CINDUCTOR_FUZZ");
-    check_seeds("cpu", "interp", 1, 250 + (more ? atoi(more) : 0), true);
+    check_seeds("cpu", "interp", 1, 200 + (more ? atoi(more) : 0), true);
 }
 
 TEST(random_regions_compiled)
