@@ -25,8 +25,6 @@ import cinductor
 
 # Why a program may hold more than NumPy does.
 CAUSES = {
-    "roots.newton": "its numbers; Python's come from a list of free ones",
-    "automata.ant": "a copy of its argument: whoever fails in the middle leaves the caller's as it was",
     "linear_algebra.bareiss": "a copy of its argument: whoever fails in the middle leaves the caller's as it was",
     "fractals.mandelbrot_by_shrinking": "arrays that data shorten have room for what they began with, twice: they exchange their memory",
     "sorting.quick_select": "arrays that data shorten have room for what they began with",

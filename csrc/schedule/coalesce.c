@@ -61,14 +61,16 @@ find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
     return found;
 }
 
-/* A load in front of the store, or in its own iteration. */
+/* A load in front of the store, or in its own iteration. Of a card's threads another one may load
+ * what lies in front. */
 static bool
 is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiExpr *index,
                 Position store)
 {
     const CiNest *maker = kernel->stages[store.stage].nests[store.nest];
     if (load.stage < store.stage)
-        return !ci_why_not_local(s, kernel, maker->store, index);
+        return !s->target->has_lanes_across_threads &&
+               !ci_why_not_local(s, kernel, maker->store, index);
     return load.stage == store.stage && load.nest <= store.nest && index == maker->store;
 }
 
