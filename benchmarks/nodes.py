@@ -29,15 +29,21 @@ KINDS = {
     "regions": lambda k: f"for i in range(3): x = np.minimum(x * y[i], {k % 5}.5)",
 }
 REPEATS = 2
+PART = 100
 LEVELS = ("passes", "lower", "schedule", "wrap")
 
 
 def program(kind, count, folder):
-    """A function of so many lines."""
-    body = [KINDS[kind](k) for k in range(count)]
-    source = "import numpy as np\n\n\ndef f(x, y):\n    x, r = x.copy(), []\n    " + "\n    ".join(body) + "\n    return x, r\n"
+    """A function of so many lines, in parts of PART: Python finds the number of a line by counting from the first."""
+    parts = range(0, count, PART)
+    source = ["import numpy as np", ""]
+    for first in parts:
+        body = [f"    {KINDS[kind](k)}" for k in range(first, min(first + PART, count))]
+        source += ["", f"def part{first}(x, y, r):", *body, "    return x, y", ""]
+    source += ["", "def f(x, y):", "    x, r = x.copy(), []"]
+    source += [f"    x, y = part{first}(x, y, r)" for first in parts] + ["    return x, r"]
     path = Path(folder) / f"{kind}_{count}.py"
-    path.write_text(source)
+    path.write_text("\n".join(source) + "\n")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
