@@ -124,8 +124,9 @@ slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
     CiProgram *program = flat->program;
     if (flat->slot_of[buffer->id] < 0) {
         CI_REQUIRE(flat->ctx, line != NULL);
-        CiPlanSlot slot = {line->kind != CI_LINE_alloc_result, line->at,
-                           number_of(flat, line->bytes)};
+        CiPlanSlot slot = {.is_own = line->kind != CI_LINE_alloc_result,
+                           .side = line->at,
+                           .bytes = number_of(flat, line->bytes)};
         flat->slot_of[buffer->id] = program->nslots;
         CI_PUSH(flat->ctx, program->slots, program->nslots, program->capslots, slot);
     }
