@@ -66,9 +66,11 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/indexing.py
 	$(PY) benchmarks/kernels.py
 	$(PY) benchmarks/loops.py
+	$(PY) benchmarks/memory.py
+	$(PY) benchmarks/nodes.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_hidden_state.py
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_hidden_state.py tests/test_core.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/planted.py $(or $(N),3000)

@@ -130,7 +130,7 @@ def test_what_one_problem_needs_is_all_that_is_held():
     assert_same(compile(attention, options=watched)(*args), compile(attention, options=WHOLE)(*args))
     memory = str(cinductor.explain(compile(attention, options=SMALL), *args).memory)
     most = max(int(line.split()[0].replace(",", "")) for line in memory.splitlines())
-    assert most == args[0].nbytes + 2 * 64 * 64 * 4
+    assert most == args[0].nbytes + 64 * 64 * 4  # the scores become the weights where they are
 
 
 def test_printed_programs_take_slices():

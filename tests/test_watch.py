@@ -149,3 +149,32 @@ def test_an_index_that_nobody_checked(wrapper):
         with pytest.raises(cinductor.PromiseBroken, match=r"gather at .*test_watch.py:\d+: an index along axis 0 is not in \[0, 4\)"):
             compiled(np.ones(4), np.array([1, 7]))
         assert compile(f)(np.ones(4), np.array([1, 7]))[0] == 2  # without the option nobody knows
+
+
+# --- no memory ---
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_without_memory_the_plan_and_its_largest_buffers_are_told(dynamic):
+    def f(x, n):
+        x += 1
+        y = np.sort(np.full(n, x.sum()))
+        z = np.sort(y[::-1] * 2)
+        return z, y.max()
+
+    compiled, line = compile(f, backend="interp", dynamic=dynamic, fullgraph=True), f.__code__.co_firstlineno
+    x, size = np.ones(4), 2**49  # bytes of one array: no machine has them
+    assert [compiled(np.ones(4), n)[1] for n in (10, 11, 12)] == [8, 8, 8]  # a number that varies
+    with pytest.raises(MemoryError) as caught:
+        compiled(x, size // 8)
+    text = str(caught.value)
+    assert re.match(rf"no memory for {size} bytes of buf\d \(.*test_watch.py:{line + 2}\); the program holds {2 * size + 8} bytes at most: ", text)
+    assert re.findall(rf"{size} of buf\d \(.*?:(\d+)\)", text) == [str(line + 2), str(line + 3)]
+    assert compiled(np.ones(4), 10)[1] == 8
+
+
+def test_without_memory_a_function_that_has_changed_nothing_is_asked_itself():
+    compiled = compile(lambda n: np.sort(np.zeros(n)).sum(), backend="interp", dynamic=True)
+    assert compiled(10) == 0
+    with pytest.raises(MemoryError, match="Unable to allocate"):  # NumPy's own
+        compiled(2**46)

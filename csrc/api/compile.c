@@ -266,6 +266,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
+                                 .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
                                  .library_threads = request->options->library_threads};
     lap_ms(job);
@@ -339,6 +340,7 @@ wrap(Job *job, CiKernels *kernels)
     CiWrapOptions options = {.has_device_memory = ci_backend_has_memory(request->queue.backend),
                              .takes_extern = request->queue.backend->device->takes_extern,
                              .starts_copies = request->queue.backend->device->copy_out_start,
+                             .has_no_reuse = !request->options->reuse,
                              .env = request->graph->env};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);

@@ -95,3 +95,24 @@ ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiN
             visit_tree(kernel->stages[s].tree, visit, arg);
     }
 }
+
+void
+ci_kernel_visit_uses(const CiKernel *kernel,
+                     void (*visit)(void *arg, CiBuffer *buffer, bool is_stored), void *arg)
+{
+    for (int k = 0; k < kernel->nbuffers; k++)
+        visit(arg, kernel->buffers[k], kernel->is_stored[k]);
+    for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
+        visit(arg, kernel->ext->operands[k], false);
+    if (kernel->ext)
+        visit(arg, kernel->ext->result, true);
+    if (kernel->check)
+        visit(arg, kernel->check->buffer, false);
+    if (kernel->region && kernel->region->condition)
+        visit(arg, kernel->region->condition, false);
+    for (int k = 0; kernel->region && k < kernel->region->nswaps; k++)
+        visit(arg, kernel->region->swaps[k], true);
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; kernel->inner[side] && k < kernel->inner[side]->nkernels; k++)
+            ci_kernel_visit_uses(kernel->inner[side]->kernels[k], visit, arg);
+}

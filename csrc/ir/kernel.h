@@ -196,6 +196,8 @@ typedef struct CiKernels {
     int nkernels, capkernels;
     const char **refusals; /* "k0 and k1 stay apart: …" */
     int nrefusals, caprefusals;
+    const char **notes; /* "buf3 is stored where buf1 was" */
+    int nnotes, capnotes;
     CiJoin *joins; /* of the whole program, on its outermost kernels */
     int njoins, capjoins;
 } CiKernels;
@@ -238,6 +240,10 @@ int ci_kernel_buffer_position(const CiKernel *kernel,
 /* Nests of all stages, those in trees too, in program order. */
 void ci_kernel_visit_nests(const CiKernel *kernel, void (*visit)(void *arg, const CiNest *nest),
                            void *arg);
+/* The buffers of its launch, its call, its check or its region, and of the kernels in that: whose
+ * memory it reads or stores, scalars too. */
+void ci_kernel_visit_uses(const CiKernel *kernel,
+                          void (*visit)(void *arg, CiBuffer *buffer, bool is_stored), void *arg);
 /* NULL when the kernel has none. */
 const CiLoopTree *ci_kernel_tree(const CiKernel *kernel);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);

@@ -486,7 +486,7 @@ ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target)
     return kernels;
 }
 
-/* Without comments, which refusals are. */
+/* Without comments, which refusals and notes are. */
 static const char *
 without_comments(CiContext *ctx, const char *text)
 {

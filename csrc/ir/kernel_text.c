@@ -365,6 +365,8 @@ print_list(CiText *out, const CiKernels *kernels)
         print_kernel(out, kernels->kernels[k]);
     for (int k = 0; k < kernels->nrefusals; k++)
         ci_text_line(out, "# %s", kernels->refusals[k]);
+    for (int k = 0; k < kernels->nnotes; k++)
+        ci_text_line(out, "# %s", kernels->notes[k]);
 }
 
 void

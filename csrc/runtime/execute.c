@@ -14,6 +14,7 @@
 #include "base/os.h"
 #include "host/pool.h"
 #include "runtime/frame.h"
+#include "runtime/shortage.h"
 #include "runtime/watch.h"
 
 #define SMALL_POINTERS 96
@@ -406,6 +407,8 @@ run_step(CiFrame *frame, const CiStep **at)
     default:
         status = run_region_step(frame, at);
     }
+    if (status && !frame->is_shared)
+        ci_program_tell_shortage(frame->program, step, frame->values, frame->call);
     return status;
 }
 
@@ -477,6 +480,8 @@ run_frame(CiFrame *frame, int64_t *table, void *arg)
     }
     call->fault.kind = 0;
     call->reason = NULL;
+    if (call->message_size)
+        call->message[0] = '\0';
     ci_float_flags_clear();
     int32_t status = program->watch ? run_watched(frame) : run_steps(frame);
     call->float_flags = frame->flags | ci_float_flags_read();

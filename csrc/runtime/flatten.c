@@ -524,6 +524,52 @@ flatten_watch(Flatten *flat)
     }
 }
 
+typedef struct FindMaker {
+    const CiBuffer *buffer;
+    const CiLoc *loc; /* of the nest that stores it, or NULL */
+} FindMaker;
+
+static void
+find_maker(void *arg, const CiNest *nest)
+{
+    FindMaker *maker = arg;
+    if (nest->target == maker->buffer && nest->nlocs && !maker->loc)
+        maker->loc = &nest->locs[0];
+}
+
+static void
+name_slot(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
+{
+    int slot = buffer && flat->slot_of[buffer->id] >= 0 ? flat->slot_of[buffer->id] : -1;
+    if (slot < flat->program->ninputs || flat->program->slots[slot].name)
+        return;
+    FindMaker maker = {.buffer = buffer};
+    if (line->kernel)
+        ci_kernel_visit_nests(line->kernel, find_maker, &maker);
+    const CiLoc *loc = maker.loc ? maker.loc : &line->loc;
+    flat->program->slots[slot].name =
+        loc->line ? ci_format(flat->ctx, "%s (%s:%d)", buffer->name, loc->file, loc->line)
+                  : copy_name(flat->ctx, buffer->name);
+}
+
+/* By the line of the user's that makes it. */
+static void
+name_slots(Flatten *flat)
+{
+    const CiWrapper *w = flat->wrapper;
+    for (int i = 0; i < w->nlines; i++) {
+        const CiLine *line = &w->lines[i];
+        const CiKernel *kernel = line->kernel;
+        for (int k = 0; kernel && k < kernel->nbuffers; k++)
+            if (kernel->is_stored[k])
+                name_slot(flat, w->sides[line->side][kernel->buffers[k]->id], line);
+        if (line->ext)
+            name_slot(flat, w->sides[line->side][line->ext->result->id], line);
+    }
+    for (int i = 0; i < w->nbuffers; i++)
+        name_slot(flat, w->buffers[i], &w->lines[0]);
+}
+
 void
 ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions *options)
 {
@@ -540,6 +586,7 @@ ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions
         if (program->watch)
             name_steps(&flat, &wrapper->lines[i]);
     }
+    name_slots(&flat);
     if (program->watch)
         flatten_watch(&flat);
     if (!program->needs_table)

@@ -69,6 +69,7 @@ typedef struct CiPlanSlot {
     CiSide pinned;
     int event;
     bool is_event; /* it holds no memory */
+    const char *name; /* of the program's and of results: the buffer, and the user's line */
 } CiPlanSlot;
 
 typedef struct CiPlanResult {

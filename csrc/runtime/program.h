@@ -51,7 +51,8 @@ typedef struct CiCall {
     int64_t *symbols;   /* out, unless NULL: the values of all symbols when the call ended */
     bool has_symbols;   /* in, too: ci_program_symbols has filled them, sizes are not read */
     const char *reason; /* out: of CI_ERR_CHECK, what did not hold; the program's */
-    char *message; /* out, of message_size bytes or NULL: of CI_ERR_ASSERT, what does not hold */
+    char *message; /* out, of message_size bytes or NULL: of CI_ERR_ASSERT, what does not hold;
+                      of a call without memory, what it would hold */
     size_t message_size;
     CiFault fault; /* out */
     int64_t peak;  /* out: of a watched run, bytes that the program held at most */

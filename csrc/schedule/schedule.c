@@ -1,5 +1,5 @@
 /* The scheduler on one screen. */
-#include "schedule/plan.h"
+#include "schedule/coalesce.h"
 
 static void
 count_uses(CiScheduler *s)
@@ -59,6 +59,8 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
     ci_schedule_finish(&s);
     if (options->fusion)
         ci_order_kernels(&s);
+    if (options->reuse)
+        ci_coalesce(&s);
     s.kernels->joins = totals.joins;
     s.kernels->njoins = totals.njoins;
     return s.kernels;

@@ -1,10 +1,12 @@
 /* The order of kernels: of several that dependences allow, the one that holds least memory.
  *
- * Tried are the program's own order, one that goes for what frees most (depth first), and one level
- * by level (breadth first). What each holds at its worst is estimated, and only a better one than
- * the program's own is taken. Nothing moves across a region, a check or what data define; library
- * calls, and whoever stores to an argument, keep their order among each other. */
-#include "schedule/plan.h"
+ * Tried are the program's own order, one that goes for what frees most (depth first), one level by
+ * level (breadth first), and one that reads next what was made last (locality). What each holds at
+ * its worst is estimated, values that will be stored in the memory of others counted once, and only
+ * a better one than the program's own is taken. Each block of a region is ordered by itself.
+ * Nothing moves across a region, a check or what data define; library calls, and whoever stores to
+ * an argument, keep their order among each other. */
+#include "schedule/coalesce.h"
 
 /* Of a longer list the program's order is kept: finding another takes time with its square. */
 #define MOST_KERNELS 2000
@@ -22,6 +24,8 @@ typedef struct Node {
     int nafter, capafter;
     int nwaits, level;
     bool is_barrier, has_effects;
+    CiDonation *donations;
+    int ndonations;
 } Node;
 
 typedef struct Sequence {
@@ -31,16 +35,27 @@ typedef struct Sequence {
     int64_t *bytes; /* by buffer: of a temp */
     int *nuses;     /* by buffer */
     int *left;      /* by buffer: uses that are still to come, while an order is made */
+    const int *totals; /* by buffer: how often kernels of the whole program mention it */
+    int *mentions;     /* by buffer: of these, those outside of the list */
     bool *is_live;
 } Sequence;
 
 /* ---- who uses what ---- */
 
+typedef struct Adding {
+    Sequence *q;
+    Node *node;
+} Adding;
+
 static void
-add_use(Sequence *q, Node *node, const CiBuffer *buffer, bool is_stored)
+add_use(void *arg, CiBuffer *buffer, bool is_stored)
 {
+    Adding *adding = arg;
+    Sequence *q = adding->q;
+    Node *node = adding->node;
     if (buffer->kind == CI_BUFFER_scalar)
         return;
+    q->mentions[buffer->id]--;
     for (int k = 0; k < node->nuses; k++) {
         if (node->uses[k].buffer == buffer->id) {
             node->uses[k].is_stored |= is_stored;
@@ -54,23 +69,13 @@ add_use(Sequence *q, Node *node, const CiBuffer *buffer, bool is_stored)
 }
 
 static void
-add_uses(Sequence *q, Node *node, const CiKernel *kernel)
+add_donations(Sequence *q, Node *node)
 {
-    for (int k = 0; k < kernel->nbuffers; k++)
-        add_use(q, node, kernel->buffers[k], kernel->is_stored[k]);
-    for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
-        add_use(q, node, kernel->ext->operands[k], false);
-    if (kernel->ext)
-        add_use(q, node, kernel->ext->result, true);
-    if (kernel->check)
-        add_use(q, node, kernel->check->buffer, false);
-    if (kernel->region && kernel->region->condition)
-        add_use(q, node, kernel->region->condition, false);
-    for (int k = 0; kernel->region && k < kernel->region->nswaps; k++)
-        add_use(q, node, kernel->region->swaps[k], true);
-    for (int side = 0; side < 2; side++)
-        for (int k = 0; kernel->inner[side] && k < kernel->inner[side]->nkernels; k++)
-            add_uses(q, node, kernel->inner[side]->kernels[k]);
+    CiDonation found[CI_MOST_DONATIONS];
+    node->ndonations = q->s->options->reuse ? ci_find_donations(q->s, node->kernel, found) : 0;
+    node->donations = CI_NEW_ARRAY(q->s->ctx, CiDonation, node->ndonations + 1);
+    for (int k = 0; k < node->ndonations; k++)
+        node->donations[k] = found[k];
 }
 
 static void
@@ -81,16 +86,21 @@ find_uses(Sequence *q)
         const CiBuffer *buffer = loops->buffers[k];
         bool is_own = buffer->kind == CI_BUFFER_temp;
         q->bytes[k] = is_own ? ci_amount_likely(ci_cost_of_buffer(buffer)) : 0;
+        q->mentions[k] = q->totals[k];
     }
     for (int n = 0; n < q->count; n++) {
         Node *node = &q->nodes[n];
         node->kernel = q->s->kernels->kernels[n];
         node->is_barrier = node->kernel->check || node->kernel->region || node->kernel->nchecks;
         node->has_effects = node->kernel->ext != NULL;
-        add_uses(q, node, node->kernel);
+        ci_kernel_visit_uses(node->kernel, add_use, &(Adding){q, node});
+        add_donations(q, node);
     }
     for (int k = 0; k < loops->nresults; k++)
         q->nuses[loops->results[k].buffer->id]++; /* the caller's, which never ends */
+    for (int k = 0; k < loops->nbuffers; k++)
+        if (q->mentions[k]) /* used outside, too: there whatever the order */
+            q->bytes[k] = 0;
 }
 
 /* ---- who waits for whom ---- */
@@ -155,18 +165,39 @@ forget_uses(Sequence *q)
     }
 }
 
+/* Of what the node takes that which is stored where something is read that ends here. Each of them
+ * once: pairs of one buffer follow each other. */
+static int64_t
+handed_on(const Sequence *q, const Node *node)
+{
+    int64_t bytes = 0;
+    bool is_given[CI_MOST_DONATIONS] = {false};
+    for (int k = 0, to = -1; k < node->ndonations; k++) {
+        const CiDonation *pair = &node->donations[k];
+        bool is_free = q->left[pair->from->id] == 1 && !q->is_live[pair->to->id] &&
+                       q->left[pair->to->id] > 1 && pair->to->id != to;
+        for (int j = 0; j < k; j++)
+            is_free = is_free && !(is_given[j] && node->donations[j].from == pair->from);
+        is_given[k] = is_free;
+        to = is_free ? pair->to->id : to;
+        bytes += is_free ? q->bytes[pair->to->id] : 0;
+    }
+    return bytes;
+}
+
 /* What the node takes, and in *freed what it gives back. */
 static int64_t
 taken_by(const Sequence *q, const Node *node, int64_t *freed)
 {
-    int64_t taken = 0;
+    int64_t taken = 0, handed = handed_on(q, node);
     *freed = 0;
     for (int k = 0; k < node->nuses; k++) {
         int buffer = node->uses[k].buffer;
         taken += q->is_live[buffer] ? 0 : q->bytes[buffer];
         *freed += q->left[buffer] == 1 ? q->bytes[buffer] : 0;
     }
-    return taken;
+    *freed -= handed;
+    return taken - handed;
 }
 
 static void
@@ -193,31 +224,46 @@ peak_of(Sequence *q, const int *order)
     return peak;
 }
 
-/* Of those that wait for nobody: the lowest level first where levels count, then who leaves least
- * behind, then who comes last in the program among those just freed, and so goes on. */
+/* How an order goes on. */
+typedef enum Goal { GOAL_least, GOAL_level, GOAL_local, GOAL_COUNT } Goal;
+
+/* Bytes of what the node reads that the one before has stored. */
+static int64_t
+warm_bytes(const Sequence *q, const Node *node, const Node *before)
+{
+    int64_t bytes = 0;
+    for (int k = 0; before && k < node->nuses; k++)
+        for (int j = 0; j < before->nuses; j++)
+            if (before->uses[j].is_stored && before->uses[j].buffer == node->uses[k].buffer)
+                bytes += q->bytes[node->uses[k].buffer];
+    return bytes;
+}
+
+/* Of those that wait for nobody: the lowest level, or who reads most of what was made last, first;
+ * then who leaves least behind; then who comes first. */
 static int
-choose(const Sequence *q, const int *ready, int nready, bool by_level)
+choose(const Sequence *q, const int *ready, int nready, Goal goal, const Node *before)
 {
     int best = -1;
-    int64_t least = 0;
+    int64_t least = 0, least_rank = 0;
     for (int k = 0; k < nready; k++) {
         const Node *node = &q->nodes[ready[k]];
         int64_t freed, left = taken_by(q, node, &freed) - freed;
-        if (best >= 0 && by_level && node->level != q->nodes[ready[best]].level) {
-            if (node->level > q->nodes[ready[best]].level)
-                continue;
-        } else if (best >= 0 && left >= least) {
+        int64_t rank = goal == GOAL_level   ? node->level
+                       : goal == GOAL_local ? -warm_bytes(q, node, before)
+                                            : 0;
+        if (best >= 0 && (rank > least_rank || (rank == least_rank && left >= least)))
             continue;
-        }
         best = k;
         least = left;
+        least_rank = rank;
     }
     return best;
 }
 
 /* Of the nodes from first on, in a segment without barriers. */
 static void
-order_segment(Sequence *q, int first, int last, bool by_level, int *order)
+order_segment(Sequence *q, int first, int last, Goal goal, int *order)
 {
     int nready = 0, *ready = CI_NEW_ARRAY(q->s->ctx, int, last - first + 1);
     int *waits = CI_NEW_ARRAY(q->s->ctx, int, last - first + 1);
@@ -227,7 +273,8 @@ order_segment(Sequence *q, int first, int last, bool by_level, int *order)
             ready[nready++] = n;
     }
     for (int at = first; at < last; at++) {
-        int best = choose(q, ready, nready, by_level), node = ready[best];
+        const Node *before = at > first ? &q->nodes[order[at - 1]] : NULL;
+        int best = choose(q, ready, nready, goal, before), node = ready[best];
         for (int k = best; k + 1 < nready; k++)
             ready[k] = ready[k + 1];
         nready--;
@@ -240,14 +287,14 @@ order_segment(Sequence *q, int first, int last, bool by_level, int *order)
 }
 
 static int *
-make_order(Sequence *q, bool by_level)
+make_order(Sequence *q, Goal goal)
 {
     int *order = CI_NEW_ARRAY(q->s->ctx, int, q->count);
     forget_uses(q);
     for (int first = 0, last; first < q->count; first = last + 1) {
         for (last = first; last < q->count && !q->nodes[last].is_barrier;)
             last++;
-        order_segment(q, first, last, by_level, order);
+        order_segment(q, first, last, goal, order);
         if (last < q->count) {
             order[last] = last;
             run(q, &q->nodes[last]);
@@ -274,19 +321,19 @@ take_order(Sequence *q, const int *order)
     kernels->capkernels = q->count;
 }
 
-void
-ci_order_kernels(CiScheduler *s)
+static void
+order_list(CiScheduler *s, const int *totals)
 {
     int n = s->kernels->nkernels, nbuffers = s->loops->nbuffers;
     if (n < 3 || n > MOST_KERNELS)
         return;
-    Sequence q = {.s = s, .count = n, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
+    Sequence q = {.s = s, .count = n, .totals = totals, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
     q.bytes = CI_NEW_ARRAY(s->ctx, int64_t, nbuffers + 1);
     q.nuses = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
     q.left = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
+    q.mentions = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
     q.is_live = CI_NEW_ARRAY(s->ctx, bool, nbuffers + 1);
     find_uses(&q);
-    find_edges(&q);
     int *best = CI_NEW_ARRAY(s->ctx, int, n);
     for (int k = 0; k < n; k++)
         best[k] = k;
@@ -294,8 +341,9 @@ ci_order_kernels(CiScheduler *s)
     bool is_better = false;
     if (peak < CI_CHOOSE(s, order_bytes))
         return;
-    for (int by_level = 0; by_level < 2; by_level++) {
-        int *order = make_order(&q, by_level);
+    find_edges(&q);
+    for (Goal goal = 0; goal < GOAL_COUNT; goal++) {
+        int *order = make_order(&q, goal);
         int64_t own = peak_of(&q, order);
         if (own >= peak)
             continue;
@@ -305,4 +353,30 @@ ci_order_kernels(CiScheduler *s)
     }
     if (is_better)
         take_order(&q, best);
+}
+
+static void
+order_lists(CiScheduler *s, const int *totals)
+{
+    for (int d = 0; d < s->ndrafts; d++)
+        for (int k = 0; k < 2 && !s->drafts[d].is_tree; k++)
+            if (s->drafts[d].inner[k])
+                order_lists(s->drafts[d].inner[k], totals);
+    order_list(s, totals);
+}
+
+static void
+count_mention(void *arg, CiBuffer *buffer, bool is_stored)
+{
+    (void)is_stored;
+    ((int *)arg)[buffer->id]++;
+}
+
+void
+ci_order_kernels(CiScheduler *s)
+{
+    int *totals = CI_NEW_ARRAY(s->ctx, int, s->loops->nbuffers + 1);
+    for (int k = 0; k < s->kernels->nkernels; k++)
+        ci_kernel_visit_uses(s->kernels->kernels[k], count_mention, totals);
+    order_lists(s, totals);
 }

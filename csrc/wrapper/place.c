@@ -1,5 +1,4 @@
-/* Memory around the lines: allocated just before the first use, freed right after the last, taken
- * over where a free and an allocation of the same size meet.
+/* Memory around the lines: allocated just before the first use, freed right after the last.
  *
  * Lines form blocks: the program, and the bodies of regions. A buffer lives in the innermost block
  * that holds all its uses, moved out of loops on whose variable its size does not depend; a use
@@ -194,44 +193,13 @@ chain_lives(Place *place)
     }
 }
 
-static CiLine *
+static void
 add_memory_line(Place *place, CiLineKind kind, const CiBuffer *buffer)
 {
     CiLine line = {.kind = kind, .buffer = buffer, .match = -1, .open = -1, .loc = {.file = ""}};
     line.bytes = ci_buffer_bytes(place->wrapper->kernels->loops->sym, buffer);
     line.at = ci_wrapper_side(place->wrapper, buffer);
     CI_PUSH(place->ctx, place->lines, place->nlines, place->caplines, line);
-    return &place->lines[place->nlines - 1];
-}
-
-/* The buffer is made here: from the memory of one that died just before, when one has the same size
- * and dtype (the printed Python then needs no more than a view). Its free line becomes the
- * takeover. */
-static void
-add_birth(Place *place, const CiBuffer *buffer)
-{
-    if (buffer->is_result) {
-        add_memory_line(place, CI_LINE_alloc_result, buffer);
-        return;
-    }
-    const CiWrapper *w = place->wrapper;
-    const CiExpr *bytes = add_memory_line(place, CI_LINE_alloc, buffer)->bytes;
-    CiLine *born = &place->lines[place->nlines - 1];
-    for (int i = place->nlines - 2; i >= 0; i--) {
-        CiLine *line = &place->lines[i];
-        CiLineUse use = ci_line_row(line->kind)->buffer;
-        if (use != CI_USE_born && use != CI_USE_dies)
-            return;
-        if (line->kind == CI_LINE_free && line->bytes == bytes && line->at == born->at &&
-            w->pinned[line->buffer->id] == w->pinned[buffer->id] &&
-            line->buffer->dtype == buffer->dtype) {
-            line->kind = CI_LINE_reuse;
-            line->other = line->buffer;
-            line->buffer = buffer;
-            place->nlines--;
-            return;
-        }
-    }
 }
 
 static void
@@ -240,7 +208,8 @@ write_lines(Place *place)
     CiWrapper *w = place->wrapper;
     for (int i = 0; i < w->nlines; i++) {
         for (int b = place->born[i]; b >= 0; b = place->lives[b].next_first)
-            add_birth(place, w->buffers[b]);
+            add_memory_line(place, w->buffers[b]->is_result ? CI_LINE_alloc_result : CI_LINE_alloc,
+                            w->buffers[b]);
         for (int b = place->born[i]; b >= 0; b = place->lives[b].next_first)
             w->lives[b].first = place->nlines;
         for (int b = place->dying[i]; b >= 0; b = place->lives[b].next_last)
@@ -333,6 +302,8 @@ ci_wrapper_place(CiWrapper *wrapper)
     visit_all_lines(&place, true);
     chain_lives(&place);
     write_lines(&place);
+    if (!wrapper->options.has_no_reuse)
+        ci_wrapper_reuse(wrapper);
     note_peak(&place);
 }
 

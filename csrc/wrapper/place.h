@@ -11,6 +11,8 @@ void ci_wrapper_start_early(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);
+/* Turns frees and allocations into reuse lines (reuse.c), where no more is held at most for it. */
+void ci_wrapper_reuse(CiWrapper *wrapper);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 

@@ -93,6 +93,7 @@ typedef struct CiLine {
 typedef struct CiWrapOptions {
     bool has_device_memory; /* the device's memory is not the host's */
     bool host_arrays;       /* arguments and results are host memory all the same: copied */
+    bool has_no_reuse;      /* each buffer has memory of its own */
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
     bool starts_copies;    /* copies to the host need not be waited for where they begin */

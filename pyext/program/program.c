@@ -272,11 +272,20 @@ enter_devices(CxRun *run, void **streams)
     return 0;
 }
 
+/* Of what the plan says; a device with memory of its own has numbers of its own. */
+static bool
+is_without_memory(const CxProgram *p, int32_t status, const char *message)
+{
+    return message[0] != '\0' && !ci_backend_has_memory(p->queue.backend) &&
+           (status == CI_ERR_MEMORY ||
+            (status == CI_ERR_PYTHON && PyErr_ExceptionMatches(PyExc_MemoryError)));
+}
+
 int
 cx_program_run(CxRun *run)
 {
     CxProgram *p = run->program;
-    char message[512];
+    char message[1024];
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
@@ -300,6 +309,10 @@ cx_program_run(CxRun *run)
         return cx_raise_check(p->state, call.reason);
     if (status == CI_ERR_ASSERT)
         return cx_raise_status(p->state, status, message);
+    if (is_without_memory(p, status, message)) {
+        PyErr_Clear();
+        return cx_raise_status(p->state, CI_ERR_MEMORY, message);
+    }
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queues[0], status);
     return 0;

@@ -145,6 +145,7 @@ test_job(CiContext *ctx, void *arg)
     backend->compiler->fill_target(target, &options);
     CiKernels *kernels =
         ci_schedule(job->run.loops, target, &(CiScheduleOptions){.fusion = setting->fusion,
+                                                                  .reuse = setting->fusion,
                                                                   .fusion_limit = INT64_MAX});
     CiBuildInfo info = {0};
     CiQueue queue = {.backend = backend, .runtime = &job->runtime};

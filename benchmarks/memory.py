@@ -1,0 +1,136 @@
+"""Peak memory of every program of tests/programs, beside NumPy's: what one call holds at most on top of its arguments.
+
+NumPy's is what `tracemalloc` sees of a call: arrays, their temporaries, and Python's numbers and lists. Ours is what a run
+with `track_memory` has measured, results among it, beside the estimate of the program's first line and what the same program
+holds without `reuse`. A library call's own temporaries are counted for NumPy alone. Prints a table, those that hold more
+than NumPy first; with --check it fails where more of them are above than --above says.
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import programs
+
+import cinductor
+
+# Why a program may hold more than NumPy does.
+CAUSES = {
+    "linear_algebra.bareiss": "a copy of its argument: whoever fails in the middle leaves the caller's as it was",
+    "fractals.mandelbrot_by_shrinking": "arrays that data shorten have room for what they began with, twice: they exchange their memory",
+    "sorting.quick_select": "arrays that data shorten have room for what they began with",
+    "signals.run_lengths": "lists that grow have room for the most that may be in them",
+}
+
+
+def quietly(fn, arguments):
+    """Calls it; what it raises and warns of is no matter here. Whether it returned."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            fn(*arguments)
+        except Exception:
+            return False
+    return True
+
+
+def peak_of_numpy(row, arguments):
+    """Bytes at most, of a call that is not the first; None: it raises."""
+    peaks = []
+
+    def traced(*given):
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        row.function(*given)
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
+
+    quietly(row.function, arguments())
+    tracemalloc.start()
+    try:
+        quietly(traced, arguments())
+    finally:
+        tracemalloc.stop()
+    return peaks[0] if peaks else None
+
+
+def printed(call):
+    """What the call writes to standard error, that of C included."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            call()
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        return file.read().decode()
+
+
+def peak_of_ours(row, arguments, backend, **options):
+    """(bytes at most, what the plan says: bytes and whether sizes leave them open)."""
+    compiled = cinductor.compile(row.function, backend=backend, options={"track_memory": "log", **options})
+    reports = []
+
+    def explained(*given):
+        reports.append(cinductor.explain(compiled, *given).wrapper)
+
+    said = printed(lambda: quietly(compiled, arguments()) and quietly(explained, arguments()))
+    found = [int(n) for n in re.findall(r"at most (\d+) bytes", said)]
+    planned = re.findall(r"(at most|about) (\d+) bytes", "".join(reports))
+    most = max(((int(n), word == "about") for word, n in planned), default=(0, False))
+    return max(found, default=0), most
+
+
+def measured(names, backend):
+    """A row for each program that returns: name, NumPy's bytes, ours, estimate, ours without reuse."""
+    for name, row in programs.load().items():
+        if names and name not in names:
+            continue
+
+        def arguments(row=row):
+            return row.make(row.sizes[-1], np.random.default_rng(0))
+
+        theirs = peak_of_numpy(row, arguments)
+        if theirs is None:
+            continue
+        ours, planned = peak_of_ours(row, arguments, backend)
+        apart, _ = peak_of_ours(row, arguments, backend, reuse=False)
+        yield name, theirs, ours, planned, apart
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="programs, as theme.function; all where none is named")
+    parser.add_argument("--backend", default="interp", help="interp (the same plan without a compiler) or c")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "out")
+    parser.add_argument("--above", type=int, default=len(CAUSES), help="programs that may hold more than NumPy")
+    options = parser.parse_args()
+    rows = sorted(measured(options.names, options.backend), key=lambda row: (row[2] <= row[1], row[0]))
+    above = [row[0] for row in rows if row[2] > row[1]]
+    lines = ["| program | NumPy | ours | estimate | without reuse | |", "|---|---|---|---|---|---|"]
+    for name, theirs, ours, (planned, is_open), apart in rows:
+        word = "about " if is_open else ""
+        lines.append(f"| {name} | {theirs:,} | {ours:,} | {word}{planned:,} | {apart:,} | {CAUSES.get(name, '') if name in above else ''} |")
+    less = sum(row[2] < row[4] for row in rows)
+    worse = [row[0] for row in rows if row[2] > row[4] or (not row[3][1] and row[2] > row[3][0])]
+    lines.append(f"\nBytes at most, on top of the arguments. {len(rows)} programs, {len(above)} above NumPy, {less} hold less with reuse.")
+    options.out.mkdir(exist_ok=True)
+    (options.out / "memory.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    if worse or len(above) > options.above:
+        sys.exit(f"above NumPy: {above}; above the estimate, or without reuse: {worse}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,379 @@
+/* Values in one memory. A kernel that is the last to read a value, and stores another of the same
+ * shape, stores it where the one it reads was, element by element: both are one buffer from then
+ * on, and the one that leaves the program is it from the first store on.
+ *
+ * Invariant: in the kernel no element is read behind the store to it but as what was stored. A value
+ * of a trip is not one of the next. Arguments are never taken: the caller may still see them. */
+#include "schedule/coalesce.h"
+
+static bool
+may_be_one(const CiBuffer *from, const CiBuffer *to)
+{
+    if (from == to || from->kind != CI_BUFFER_temp || to->kind != CI_BUFFER_temp ||
+        from->is_result || from->is_swapped || to->is_swapped || from->dtype != to->dtype ||
+        from->rank != to->rank || from->device != to->device || !from->rank)
+        return false;
+    for (int k = 0; k < from->rank; k++)
+        if (from->sizes[k] != to->sizes[k] || from->strides[k] != to->strides[k])
+            return false;
+    return true;
+}
+
+/* Every element once. */
+static bool
+stores_all(CiScheduler *s, const CiNest *nest)
+{
+    const CiExpr *count = ci_expr_const(s->sym, 1);
+    const CiBuffer *target = nest->target;
+    for (int k = 0; k < nest->npoint; k++)
+        count = ci_expr_mul(s->sym, count, nest->axes[k].extent);
+    return !ci_nest_is_indirect(nest) && !ci_nest_is_serial(nest) && !nest->is_combined &&
+           count == ci_expr_product_of(s->sym, target->sizes, target->rank);
+}
+
+/* ---- in one kernel ---- */
+
+typedef struct Position {
+    int stage, nest;
+} Position;
+
+static bool
+is_flat(const CiKernel *kernel)
+{
+    return ci_kernel_has_loops(kernel) && !ci_kernel_tree(kernel);
+}
+
+/* Of the only nest that stores the buffer; stage -1: there is none, or one that stores a part. */
+static Position
+find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
+{
+    Position found = {-1, -1};
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            const CiNest *nest = kernel->stages[t].nests[n];
+            if (nest->target != buffer)
+                continue;
+            if (found.stage >= 0 || !stores_all(s, nest))
+                return (Position){-1, -1};
+            found = (Position){t, n};
+        }
+    }
+    return found;
+}
+
+/* A load in front of the store, or in its own iteration. Of a card's threads another one may load
+ * what lies in front. */
+static bool
+is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiExpr *index,
+                Position store)
+{
+    const CiNest *maker = kernel->stages[store.stage].nests[store.nest];
+    if (load.stage < store.stage)
+        return !s->target->has_lanes_across_threads &&
+               !ci_why_not_local(s, kernel, maker->store, index);
+    return load.stage == store.stage && load.nest <= store.nest && index == maker->store;
+}
+
+static bool
+may_take_over(CiScheduler *s, const CiKernel *kernel, const CiBuffer *from, Position store)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++) {
+            const CiNest *nest = kernel->stages[t].nests[n];
+            if (nest->target == from)
+                return false;
+            for (int k = 0; k < nest->body.nops; k++) {
+                const CiScalar *op = &nest->body.ops[k];
+                if (op->op == CI_OP_load && op->buffer == from &&
+                    !is_read_in_time(s, kernel, (Position){t, n}, op->index, store))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* By a nest in front of the one that stores it, or by that one. */
+static bool
+is_read_before(const CiKernel *kernel, const CiBuffer *buffer, Position store)
+{
+    for (int t = 0; t <= store.stage; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests && (t < store.stage || n <= store.nest); n++) {
+            const CiBody *body = &kernel->stages[t].nests[n]->body;
+            for (int k = 0; k < body->nops; k++)
+                if (body->ops[k].op == CI_OP_load && body->ops[k].buffer == buffer)
+                    return true;
+        }
+    }
+    return false;
+}
+
+int
+ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
+{
+    int count = 0;
+    if (!is_flat(kernel) || ci_kernel_is_split(kernel) || kernel->kind)
+        return 0;
+    for (int b = 0; b < kernel->nbuffers; b++) {
+        CiBuffer *to = kernel->buffers[b];
+        if (!kernel->is_stored[b] || to->kind != CI_BUFFER_temp)
+            continue;
+        Position store = find_store(s, kernel, to);
+        for (int a = 0; a < kernel->nbuffers && store.stage >= 0; a++) {
+            CiBuffer *from = kernel->buffers[a];
+            if (!kernel->is_stored[a] && may_be_one(from, to) &&
+                may_take_over(s, kernel, from, store) && count < CI_MOST_DONATIONS)
+                found[count++] = (CiDonation){from, to};
+        }
+    }
+    return count;
+}
+
+/* ---- in a list of kernels ---- */
+
+/* By buffer id. */
+typedef struct Uses {
+    int total; /* in the whole program, returns among them */
+    int own;   /* in the list, returns among them */
+    int first, last; /* kernels of the list */
+} Uses;
+
+typedef struct Coalesce {
+    CiScheduler *s; /* of the list */
+    Uses *uses;
+    bool *is_returned;
+    CiBuffer **home;    /* the one that it has become */
+    CiBuffer **touched; /* in the list, in order of first use */
+    int ntouched, captouched;
+    int at; /* kernel being looked at */
+} Coalesce;
+
+static void
+count_use(void *arg, CiBuffer *buffer, bool is_stored)
+{
+    Coalesce *c = arg;
+    (void)is_stored;
+    c->uses[buffer->id].total++;
+}
+
+static void
+note_use(void *arg, CiBuffer *buffer, bool is_stored)
+{
+    Coalesce *c = arg;
+    Uses *uses = &c->uses[buffer->id];
+    (void)is_stored;
+    if (!uses->own++) {
+        CI_PUSH(c->s->ctx, c->touched, c->ntouched, c->captouched, buffer);
+        uses->own += c->is_returned[buffer->id];
+        uses->first = c->at;
+    }
+    uses->last = c->at;
+}
+
+static void
+note_list(Coalesce *c)
+{
+    for (int k = 0; k < c->ntouched; k++)
+        c->uses[c->touched[k]->id].own = 0;
+    c->ntouched = 0;
+    for (c->at = 0; c->at < c->s->kernels->nkernels; c->at++)
+        ci_kernel_visit_uses(c->s->kernels->kernels[c->at], note_use, c);
+}
+
+static CiBuffer *
+home_of(const Coalesce *c, CiBuffer *buffer)
+{
+    while (c->home[buffer->id] != buffer)
+        buffer = c->home[buffer->id];
+    return buffer;
+}
+
+static bool
+makes_whole(const Coalesce *c, const CiExternItem *ext, const CiBuffer *buffer)
+{
+    int result = ext->noperands;
+    CiSym *sym = c->s->sym;
+    return ext->result == buffer &&
+           ci_expr_product_of(sym, ext->sizes[result], ext->ranks[result]) ==
+               ci_expr_product_of(sym, buffer->sizes, buffer->rank);
+}
+
+/* Whoever comes first stores all of it: nothing is left of the trip before. */
+static bool
+is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
+{
+    const CiKernel *kernel = c->s->kernels->kernels[c->uses[buffer->id].first];
+    if (kernel->ext)
+        return makes_whole(c, kernel->ext, buffer);
+    if (!is_flat(kernel))
+        return false;
+    Position store = find_store(c->s, kernel, buffer);
+    return store.stage >= 0 && !is_read_before(kernel, buffer, store);
+}
+
+/* All that uses it is in the list, but for the return. */
+static bool
+is_of_list(const Coalesce *c, const CiBuffer *buffer)
+{
+    const Uses *uses = &c->uses[buffer->id];
+    return uses->own == uses->total && (!c->is_returned[buffer->id] || !c->s->region) &&
+           (!c->s->is_in_loop || is_made_in_trip(c, buffer));
+}
+
+static void
+make_one(Coalesce *c, CiBuffer *from, CiBuffer *to)
+{
+    CiKernels *kernels = c->s->kernels;
+    c->home[to->id] = from;
+    c->uses[from->id].last = c->uses[to->id].last;
+    from->is_result |= to->is_result;
+    to->is_result = false;
+    from->is_private = false;
+    c->is_returned[from->id] |= c->is_returned[to->id];
+    CI_PUSH(c->s->ctx, kernels->notes, kernels->nnotes, kernels->capnotes,
+            ci_format(c->s->ctx, "%s is stored where %s was", to->name, from->name));
+}
+
+static bool
+ends_here(const Coalesce *c, const CiBuffer *buffer, int at)
+{
+    const Uses *uses = &c->uses[buffer->id];
+    return uses->first < at && uses->last == at && !c->is_returned[buffer->id];
+}
+
+static void
+donate(Coalesce *c, int at)
+{
+    CiDonation found[CI_MOST_DONATIONS];
+    int count = ci_find_donations(c->s, c->s->kernels->kernels[at], found);
+    for (int k = 0; k < count; k++) {
+        CiBuffer *to = found[k].to, *from = home_of(c, found[k].from);
+        const Uses *uses = &c->uses[to->id];
+        bool is_read = uses->last > at || c->is_returned[to->id];
+        if (c->home[to->id] == to && uses->first == at && is_read && ends_here(c, from, at) &&
+            is_of_list(c, found[k].from) && is_of_list(c, to))
+            make_one(c, from, to);
+    }
+}
+
+/* In a loop, what ends in a trip before another begins. Outside of loops memory goes from one to the
+ * other by lines of the program (wrapper/place.c). */
+static void
+share(Coalesce *c)
+{
+    CiBuffer **homes = CI_NEW_ARRAY(c->s->ctx, CiBuffer *, c->ntouched + 1);
+    int nhomes = 0;
+    for (int k = 0; k < c->ntouched; k++) {
+        CiBuffer *to = c->touched[k];
+        if (c->home[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
+            continue;
+        int h = 0;
+        while (h < nhomes && !(may_be_one(homes[h], to) &&
+                               c->uses[homes[h]->id].last < c->uses[to->id].first))
+            h++;
+        if (h < nhomes)
+            make_one(c, homes[h], to);
+        else
+            homes[nhomes++] = to;
+    }
+}
+
+static void
+coalesce_list(Coalesce *c, CiScheduler *s)
+{
+    for (int d = 0; d < s->ndrafts; d++) {
+        for (int k = 0; k < 2 && !s->drafts[d].is_tree; k++)
+            if (s->drafts[d].inner[k])
+                coalesce_list(c, s->drafts[d].inner[k]);
+    }
+    c->s = s;
+    note_list(c);
+    for (int at = 0; at < s->kernels->nkernels; at++)
+        donate(c, at);
+    if (s->is_in_loop)
+        share(c);
+}
+
+/* ---- one name for each ---- */
+
+static void
+rename_nest(const Coalesce *c, CiNest *nest)
+{
+    nest->target = home_of(c, nest->target);
+    for (int k = 0; k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load)
+            nest->body.ops[k].buffer = home_of(c, nest->body.ops[k].buffer);
+}
+
+static void rename_kernel(const Coalesce *c, CiKernel *kernel);
+
+static void
+rename_tree(const Coalesce *c, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        if (tree->nodes[k].leaf)
+            rename_kernel(c, tree->nodes[k].leaf);
+        rename_tree(c, &tree->nodes[k].body);
+        rename_tree(c, &tree->nodes[k].other);
+    }
+}
+
+static void
+rename_arguments(const Coalesce *c, CiKernel *kernel)
+{
+    int count = kernel->nbuffers;
+    kernel->nbuffers = 0;
+    for (int k = 0; k < count; k++) {
+        CiBuffer *buffer = home_of(c, kernel->buffers[k]);
+        int position = ci_kernel_buffer_position(kernel, buffer);
+        if (position < 0) {
+            position = kernel->nbuffers++;
+            kernel->buffers[position] = buffer;
+            kernel->is_stored[position] = kernel->is_stored[k];
+        } else {
+            kernel->is_stored[position] |= kernel->is_stored[k];
+        }
+    }
+}
+
+static void
+rename_kernel(const Coalesce *c, CiKernel *kernel)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        for (int n = 0; n < kernel->stages[t].nnests; n++)
+            rename_nest(c, kernel->stages[t].nests[n]);
+        if (kernel->stages[t].tree)
+            rename_tree(c, kernel->stages[t].tree);
+    }
+    rename_arguments(c, kernel);
+    for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
+        kernel->ext->operands[k] = home_of(c, kernel->ext->operands[k]);
+    if (kernel->ext)
+        kernel->ext->result = home_of(c, kernel->ext->result);
+    for (int k = 0; k < 2; k++)
+        for (int n = 0; kernel->inner[k] && n < kernel->inner[k]->nkernels; n++)
+            rename_kernel(c, kernel->inner[k]->kernels[n]);
+}
+
+void
+ci_coalesce(CiScheduler *s)
+{
+    CiLoops *loops = s->loops;
+    Coalesce c = {.s = s};
+    c.uses = CI_NEW_ARRAY(s->ctx, Uses, loops->nbuffers + 1);
+    c.is_returned = CI_NEW_ARRAY(s->ctx, bool, loops->nbuffers + 1);
+    c.home = CI_NEW_ARRAY(s->ctx, CiBuffer *, loops->nbuffers + 1);
+    for (int k = 0; k < loops->nbuffers; k++)
+        c.home[k] = loops->buffers[k];
+    for (int k = 0; k < loops->nresults; k++)
+        c.is_returned[loops->results[k].buffer->id] = true;
+    for (int k = 0; k < loops->nbuffers; k++)
+        c.uses[k].total = c.is_returned[k];
+    for (int k = 0; k < s->kernels->nkernels; k++)
+        ci_kernel_visit_uses(s->kernels->kernels[k], count_use, &c);
+    coalesce_list(&c, s);
+    for (int k = 0; k < s->kernels->nkernels; k++)
+        rename_kernel(&c, s->kernels->kernels[k]);
+    for (int k = 0; k < loops->nresults; k++)
+        loops->results[k].buffer = home_of(&c, loops->results[k].buffer);
+}

@@ -1,0 +1,205 @@
+/* Memory that goes from one buffer to another: a free and an allocation behind it, of the same size
+ * and dtype (the printed Python then needs no more than a view), become one line.
+ *
+ * Where nothing runs between the two that costs nothing. Elsewhere the dead buffer's memory is kept,
+ * and that only where what is held meanwhile stays within the most that the program holds anyway, for
+ * certain: on a line outside of regions, for a branch may not be taken, and in sizes that are known,
+ * for estimates may be wrong. Memory that is handed on so counts as held for those who come later. */
+#include "wrapper/place.h"
+
+/* Lines for which dead memory is kept, at most. */
+#define FARTHEST 256
+
+typedef struct Reuse {
+    CiWrapper *wrapper;
+    CiContext *ctx;
+    bool *is_taken;         /* by line, of a free: an allocation has its memory */
+    const CiBuffer **freed; /* by line, of an allocation: whose memory it has; or NULL */
+    int *block;             /* by line: the line that opened the block it stands in; -1 */
+    int64_t *most, *more; /* of what is held: a tree of maxima, and what all below has more */
+    int width;            /* of the tree */
+    int64_t peak;         /* for certain */
+} Reuse;
+
+/* ---- what is held at each line ---- */
+
+static int64_t
+add_range(Reuse *r, int node, int low, int high, int first, int last, int64_t bytes)
+{
+    if (first <= low && high <= last) {
+        r->more[node] += bytes;
+        return r->most[node] += bytes;
+    }
+    int middle = (low + high) / 2;
+    int64_t left = r->most[2 * node], right = r->most[2 * node + 1];
+    if (first <= middle)
+        left = add_range(r, 2 * node, low, middle, first, last, bytes);
+    if (last > middle)
+        right = add_range(r, 2 * node + 1, middle + 1, high, first, last, bytes);
+    return r->most[node] = r->more[node] + (left > right ? left : right);
+}
+
+static int64_t
+most_between(const Reuse *r, int node, int low, int high, int first, int last)
+{
+    if (first <= low && high <= last)
+        return r->most[node];
+    int middle = (low + high) / 2;
+    int64_t most = 0, own;
+    if (first <= middle)
+        most = most_between(r, 2 * node, low, middle, first, last);
+    if (last > middle && (own = most_between(r, 2 * node + 1, middle + 1, high, first, last)) > most)
+        most = own;
+    return most + r->more[node];
+}
+
+static void
+hold(Reuse *r, int first, int last, int64_t bytes)
+{
+    if (first <= last)
+        add_range(r, 1, 0, r->width - 1, first, last, bytes);
+}
+
+/* false: a size is not known. */
+static bool
+find_held(Reuse *r)
+{
+    const CiWrapper *w = r->wrapper;
+    for (r->width = 1; r->width < w->nlines;)
+        r->width *= 2;
+    r->most = CI_NEW_ARRAY(r->ctx, int64_t, 2 * r->width);
+    r->more = CI_NEW_ARRAY(r->ctx, int64_t, 2 * r->width);
+    for (int b = 0; b < w->nbuffers; b++) {
+        const CiExpr *bytes = ci_buffer_bytes(w->kernels->loops->sym, w->buffers[b]);
+        if (w->lives[b].first < 0)
+            continue;
+        if (!ci_expr_is_const(bytes, NULL))
+            return false;
+        hold(r, w->lives[b].first, w->lives[b].last, bytes->value);
+    }
+    for (int i = 0; i < w->nlines; i++) {
+        int64_t own = r->block[i] < 0 ? most_between(r, 1, 0, r->width - 1, i, i) : 0;
+        r->peak = own > r->peak ? own : r->peak;
+    }
+    return true;
+}
+
+/* ---- pairs ---- */
+
+static void
+find_blocks(Reuse *r)
+{
+    const CiWrapper *w = r->wrapper;
+    int *outer = CI_NEW_ARRAY(r->ctx, int, w->nlines + 1), open = -1;
+    for (int i = 0; i < w->nlines; i++) {
+        if (ci_line_closes(&w->lines[i]))
+            open = outer[open];
+        r->block[i] = open;
+        if (ci_line_opens(&w->lines[i])) {
+            outer[i] = open;
+            open = i;
+        }
+    }
+}
+
+static bool
+is_memory_line(const CiLine *line)
+{
+    CiLineUse use = ci_line_row(line->kind)->buffer;
+    return use == CI_USE_born || use == CI_USE_dies;
+}
+
+static bool
+fits(const Reuse *r, int free, int alloc)
+{
+    const CiWrapper *w = r->wrapper;
+    const CiLine *from = &w->lines[free], *to = &w->lines[alloc];
+    return from->kind == CI_LINE_free && !r->is_taken[free] && r->block[free] == r->block[alloc] &&
+           from->bytes == to->bytes && from->at == to->at &&
+           from->buffer->dtype == to->buffer->dtype &&
+           w->pinned[from->buffer->id] == w->pinned[to->buffer->id];
+}
+
+/* One that dies right before, else the last one that may be kept; -1: none. */
+static int
+find_giver(const Reuse *r, int alloc, bool is_known)
+{
+    const CiWrapper *w = r->wrapper;
+    int at = alloc - 1;
+    for (; at >= 0 && is_memory_line(&w->lines[at]); at--)
+        if (fits(r, at, alloc))
+            return at;
+    int nearest = alloc - FARTHEST;
+    for (; is_known && r->block[alloc] < 0 && at >= 0 && at >= nearest; at--)
+        if (fits(r, at, alloc) && w->lines[alloc].bytes->value +
+                                          most_between(r, 1, 0, r->width - 1, at, alloc - 1) <=
+                                      r->peak)
+            return at;
+    return -1;
+}
+
+static bool
+has_uses_between(const CiWrapper *w, int first, int last)
+{
+    for (int i = first + 1; i < last; i++)
+        if (!is_memory_line(&w->lines[i]))
+            return true;
+    return false;
+}
+
+static void
+find_pairs(Reuse *r, bool is_known)
+{
+    CiWrapper *w = r->wrapper;
+    for (int i = 0; i < w->nlines; i++) {
+        int giver = w->lines[i].kind == CI_LINE_alloc ? find_giver(r, i, is_known) : -1;
+        if (giver < 0)
+            continue;
+        const CiBuffer *freed = r->freed[i] = w->lines[giver].buffer;
+        r->is_taken[giver] = true;
+        if (is_known)
+            hold(r, giver, i - 1, w->lines[i].bytes->value);
+        if (has_uses_between(w, giver, i))
+            w->lives[freed->id].last = i - 1;
+    }
+}
+
+/* ---- lines ---- */
+
+/* Frees whose memory is taken go, and lives follow the lines. */
+static void
+rewrite_lines(Reuse *r)
+{
+    CiWrapper *w = r->wrapper;
+    int *moved = CI_NEW_ARRAY(r->ctx, int, w->nlines + 1), count = 0;
+    for (int i = 0; i < w->nlines; i++) {
+        moved[i] = count;
+        count += !r->is_taken[i];
+    }
+    for (int b = 0; b < w->nbuffers; b++)
+        if (w->lives[b].first >= 0)
+            w->lives[b] = (CiLife){moved[w->lives[b].first], moved[w->lives[b].last]};
+    for (int i = 0; i < w->nlines; i++) {
+        if (r->freed[i]) {
+            w->lines[i].kind = CI_LINE_reuse;
+            w->lines[i].other = r->freed[i];
+        }
+        if (!r->is_taken[i])
+            w->lines[moved[i]] = w->lines[i];
+    }
+    w->nlines = count;
+}
+
+void
+ci_wrapper_reuse(CiWrapper *wrapper)
+{
+    int n = wrapper->nlines + 1;
+    Reuse r = {.wrapper = wrapper, .ctx = wrapper->ctx};
+    r.is_taken = CI_NEW_ARRAY(r.ctx, bool, n);
+    r.freed = CI_NEW_ARRAY(r.ctx, const CiBuffer *, n);
+    r.block = CI_NEW_ARRAY(r.ctx, int, n);
+    find_blocks(&r);
+    bool is_known = !wrapper->options.has_device_memory && find_held(&r);
+    find_pairs(&r, is_known);
+    rewrite_lines(&r);
+}
