@@ -84,8 +84,8 @@ typedef struct CxInput {
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                     const CiBackend *backend, PyObject *passes,
-                    void (*dump)(void *, const char *, const char *), void *dump_arg,
-                    CiRequest *request);
+                    const CiGiven *given, void (*dump)(void *, const char *, const char *),
+                    void *dump_arg, CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
 PyObject *cx_program_approximate(PyObject *self, void *closure);
@@ -106,15 +106,17 @@ int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
 PyObject *cx_program_observe(PyObject *self, PyObject *observer);
+PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* Takes ctx over when it succeeds. passes: from Python, or NULL. */
+/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL. */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
-                              const CiBackend *backend, PyObject *passes, PyObject *info);
+                              const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                              PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
 int cx_program_run(CxRun *run);

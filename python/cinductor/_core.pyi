@@ -488,6 +488,8 @@ class Program:
         its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
         a device with memory of its own, which cannot be observed. Float warnings are not looked at
         meanwhile."""
+    def wrapper_names(self) -> dict[str, Any]:
+        """What the text of the level "wrapper" calls: helpers, kernels, library calls."""
 
 @final
 class Specialization:
@@ -654,10 +656,13 @@ def compile_text(
     device: str = "cpu",
     backend: str = "",
     runs: int = 0,
+    level: str = "",
+    given: str = "",
 ) -> tuple[Any, ...]:
     """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
 
-    runs: it runs as often again, and the least of the seconds that takes is a third item."""
+    runs: it runs as often again, and the least of the seconds that takes is a third item.
+    level: "loops", "kernels", "procs" or "source", which is read from the text `given` and not made."""
 
 # --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
 # a copy in the device's memory
