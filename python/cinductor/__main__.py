@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import runpy
 import statistics
 import sys
@@ -101,11 +102,17 @@ def run_graph(given: argparse.Namespace) -> None:
     try:
         with open(given.file, encoding="utf-8") as file:
             text = file.read()
-        lines = rerun.run(text, given.backend, given.runs, given.seed)
+        level, instead = "", ""
+        if given.given:
+            level = rerun.level_of(given.given)
+            with open(given.given, encoding="utf-8") as file:
+                instead = file.read()
+        options = json.loads(given.options)
+        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options)
     except OSError as error:
-        raise Wrong(f"{given.file}: {error.strerror}") from None
+        raise Wrong(f"{error.filename}: {error.strerror}") from None
     except (Error, SyntaxError, ValueError, IndexError, TypeError) as error:
-        raise Wrong(f"{given.file}: {error}") from None
+        raise Wrong(f"{given.given or given.file}: {error}") from None
     print("\n".join(lines))
 
 
@@ -147,6 +154,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--backend", default="", help="c or interp; by itself the best that is there")
     made.add_argument("--runs", type=int, default=5, help="of which the quickest is told")
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
+    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, in place of what the graph becomes"
+    made.add_argument("--given", default="", metavar="FILE", help=instead)
+    made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
     made = command("cache", keep, "the disk cache of kernels")
     made.add_argument("what", choices=("info", "clear"))
     return whole
