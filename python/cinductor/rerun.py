@@ -17,12 +17,16 @@ ALL_KERNELS = 1_000_000_000
 
 
 def graphs_of(text: str) -> list[str]:
-    """The graphs in a text."""
+    """The graphs in a text, with the symbols that stand before them."""
     found: list[str] = []
+    symbols = ""
     for line in text.splitlines(keepends=True):
-        if line.startswith("graph "):
-            found.append("")
-        if found:
+        if line.startswith("symbols "):
+            symbols = line
+        elif line.startswith("graph "):
+            found.append(symbols + line)
+            symbols = ""
+        elif found:
             found[-1] += line
     return found
 
@@ -82,7 +86,8 @@ def run(
             graph, inputs, options=how, backend=backend, runs=max(runs, 1), level=level, given=given
         )
         where = f"{program.backend}, interpreted" if "interpreted_kernels" in how else program.backend
-        lines.append(f"{graph.split('(')[0]}: {len(inputs)} inputs, {where}, {1e6 * seconds:.1f} µs")
+        name = graph[graph.index("graph ") :].split("(")[0]
+        lines.append(f"{name}: {len(inputs)} inputs, {where}, {1e6 * seconds:.1f} µs")
         lines += told(results)
     return lines
 
