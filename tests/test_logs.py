@@ -186,7 +186,7 @@ def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_pa
         events.listeners.remove(trace)
     [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
     inputs = rerun.inputs_of((folder / "graph.txt").read_text(), 0)
-    wanted = rerun.told(fn(*inputs))
+    wanted = rerun.lines_for(fn(*inputs))
     assert dynamic or "float64 (30, 20)" in wanted[0]
     ways = {"run.py": [[], ["--backend", "interp"]], "wrapper.py": [[]]}
     for name in ("loops.txt", "kernels.txt", "procs.txt", "source.c"):
@@ -215,7 +215,7 @@ def test_a_changed_artefact_is_what_runs(tmp_path):
         three, five = ("0x1.8p+1", "0x1.4p+2") if name == "source.c" else ("const 3.0", "const 5.0")
         assert three in text
         (folder / name).write_text(text.replace(three, five))
-        assert alone(folder / "run.py", "--given", str(folder / name))[1:] == rerun.told([x * 5.0 + 1]), name
+        assert alone(folder / "run.py", "--given", str(folder / name))[1:] == rerun.lines_for([x * 5.0 + 1]), name
     for name in ("loops.txt", "kernels.txt"):
         assert main(["run", str(folder / "graph.txt"), "--given", str(other / name)]) == 1
     assert main(["run", str(folder / "graph.txt"), "--given", str(folder / "guards.txt")]) == 1

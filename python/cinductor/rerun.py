@@ -88,11 +88,11 @@ def run(
         where = f"{program.backend}, interpreted" if "interpreted_kernels" in how else program.backend
         name = graph[graph.index("graph ") :].split("(")[0]
         lines.append(f"{name}: {len(inputs)} inputs, {where}, {1e6 * seconds:.1f} µs")
-        lines += told(results)
+        lines += lines_for(results)
     return lines
 
 
-def told(results: Any) -> list[str]:
+def lines_for(results: Any) -> list[str]:
     """A line for each result."""
     return [f"  result {k}: {described(result)}" for k, result in enumerate(results)]
 

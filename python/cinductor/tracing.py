@@ -54,7 +54,7 @@ globals().update(names)
 
 {text}
 if __name__ == "__main__":
-    print("\\n".join(rerun.told(call(*inputs))))
+    print("\\n".join(rerun.lines_for(call(*inputs))))
 """
 
 
