@@ -204,7 +204,7 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
                      PySequence_Fast_GET_SIZE(inputs));
         goto done;
     }
-    if (cx_find_products(state, parse.graph) < 0) /* other library calls fail as they are called */
+    if (cx_find_externs(state, parse.graph) < 0) /* other library calls fail as they are called */
         goto done;
     program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend,
                                  state->passes, *level.level ? &level : NULL, NULL);

@@ -132,11 +132,12 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
-/* Whether all library calls of a block are products, which need no callable but NumPy's own; these get
- * what `products` is, where it is given. */
-bool cx_are_products(CiBlock *block, const CiExtern *products);
-/* The same of a graph that was a text, whose products are NumPy's from here on; -1 with an exception. */
-int cx_find_products(CxState *state, CiGraph *graph);
+/* Gives library calls of a graph that was a text what they call: products NumPy's own, others what is
+ * known here by their name and key. Whether all of them have something; -1 with an exception. */
+int cx_find_externs(CxState *state, CiGraph *graph);
+/* What the library calls of a block are beside products, a tuple (name, key, callable, position_axis,
+ * may_fail, parts) of each that the list does not have yet. -1 with an exception. */
+int cx_list_externs(CxState *state, const CiBlock *block, PyObject *list);
 
 /* graph_inputs.c: graph_inputs(text): a list of kind ("array", "scalar", "python"), dtype, shape and
  * strides in elements of each input, sizes that vary as in the call that was captured. */

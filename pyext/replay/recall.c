@@ -225,7 +225,7 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
     if (cx_protect(t->state, t->ctx, body_parse, &parse) < 0)
         return NULL;
     t->graph = parse.graph;
-    int are_known = cx_find_products(t->state, parse.graph);
+    int are_known = cx_find_externs(t->state, parse.graph);
     if (are_known != 1 || parse.graph->ninputs != ninputs) {
         bad("a graph");
         return NULL;

@@ -528,7 +528,7 @@ class Specialization:
     # What Tracer.recall makes it of again in a later process: sources, checks, inputs, pieces of the
     # result, the graph as a text, symbols (what `Tracer.symbol` takes), what was decided of them. None:
     # only this process can.
-    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any]] | None
+    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's
@@ -628,8 +628,16 @@ class UserCode:
 def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
     """Its function `cinductor_kernel`, compiled and kept as kernels are."""
 
-def add_extern(name: str, key: str, call: Callable[..., None], /) -> None:
-    """A library call that passes may put in by its name and key."""
+def add_extern(
+    name: str,
+    key: str,
+    call: Callable[..., None],
+    position_axis: int = 0,
+    may_fail: bool = False,
+    parts: tuple[int, ...] = (),
+    /,
+) -> None:
+    """A library call that graphs read from a text may have by its name and key. One that is known stays."""
 
 def set_passes(rows: tuple[tuple[Any, ...], ...], key: str, /) -> None:
     """Passes of compiles from now on: (name, after, function of text) or (name, after, pattern, replacement);

@@ -32,8 +32,8 @@ MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
 UNKNOWN = object()  # the value of a source that only the call knows
 DEFAULTS = ("__defaults__", "__kwdefaults__")
-KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const")
-SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING}
+KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const", "address")
+SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Beside classes, what may go by a name.
 NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
@@ -153,15 +153,27 @@ def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...])
     return UNKNOWN
 
 
+def module_at(name: Any) -> Any:
+    """A module that is there, or one of NumPy's own, which it loads when they are first asked for."""
+    if type(name) is not str:
+        return None
+    if name.startswith("numpy.") and name not in sys.modules:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            return None
+    return sys.modules.get(name)
+
+
 def namespace(name: Any) -> dict[str, Any] | None:
     """The names of a module that is there."""
-    module = sys.modules.get(name) if type(name) is str else None
+    module = module_at(name)
     return None if module is None else vars(module)
 
 
 def find(module: Any, name: Any) -> Any:
     """What stands in a module, None where nothing does."""
-    found: Any = sys.modules.get(module)
+    found: Any = module_at(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
@@ -181,6 +193,16 @@ def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str 
         if find(module, name) is value:
             return f"{module} {name}"
     return None
+
+
+def where_it_is_inside(value: Any) -> str | None:
+    """Module and name of a function of NumPy's that stands behind the one of that name, which asks for
+    `__array_function__` first.
+    """
+    if type(value) is not types.FunctionType or type(value.__module__) is not str:
+        return None
+    outer = find(value.__module__, value.__qualname__)
+    return where_it_stands(outer, is_original) if getattr(outer, "_implementation", None) is value else None
 
 
 def is_original(module: str, value: Any) -> bool:
@@ -235,10 +257,8 @@ class CallWriter:
             self.lines.append(single)
         elif cls is int:
             self.lines.append(f"i{value}")
-        elif cls is float and value == value:
-            self.lines.append(f"f{value.hex()}")
-        elif cls is complex and value == value:
-            self.lines.append(f"c{value.real.hex()} {value.imag.hex()}")
+        elif cls in (float, complex):  # bit by bit: a NaN has some of its own
+            self.lines.append(f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}")
         elif cls is str:
             self.lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
         elif cls is bytes:
@@ -271,10 +291,25 @@ class CallWriter:
             return f"k{self.number_of_cell(value)}"
         if (place := where_it_stands(value, is_original)) is not None:
             return f"@{place}"
+        if (place := where_it_is_inside(value)) is not None:
+            return f"w{place}"
+        if (place := place_of_closure(value)) is not None:
+            return self.closure(value, place)
         if cls is not types.FunctionType or id(value) not in self.known:
             raise NotSaved
         place = where_it_stands(value, is_users)
         return self.source_of(value) if place is None else f"u{place}"
+
+    def closure(self, value: types.FunctionType, place: str) -> str:
+        """A function that one of this package has made: where its code is, and what it was made with."""
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        inner = CallWriter.__new__(CallWriter)
+        inner.fn, inner.lines, inner.values, inner.sources, inner.known = self.fn, [], [], [], set()
+        for held in cells:
+            items = [*held.keys(), *held.values()] if type(held) is dict else held
+            inner.put(type(held) is dict)
+            inner.put(items)
+        return "\n".join([f"C{place} {len(cells)}", *inner.lines])
 
     def number_of_cell(self, value: types.CellType) -> int:
         """Which of the function's own it is."""
@@ -289,6 +324,35 @@ class CallWriter:
             if found is value and source[0] != "const":
                 return f"a{number}"
         raise NotSaved
+
+
+CLOSURES = "cinductor.numpy."  # modules whose functions are known again with what they were made with
+
+
+def place_of_closure(value: Any) -> str | None:
+    """Module, path and line of a function's code, where that says what it is but for its cells."""
+    if type(value) is not types.FunctionType or value.__defaults__ or value.__kwdefaults__:
+        return None
+    module, code = str(value.__module__), value.__code__
+    place = f"{module} {value.__qualname__.replace(LOCALS, '')} {code.co_firstlineno}"
+    return place if module.startswith(CLOSURES) and code_at(place) is code else None
+
+
+LOCALS = "<locals>."
+
+
+def code_at(place: str) -> types.CodeType | None:
+    """The code of a function that stands in others of a module of ours."""
+    module, path, line = place.split()
+    if not module.startswith(CLOSURES):
+        return None
+    first, *inner = path.split(".")
+    code = getattr(vars(importlib.import_module(module)).get(first), "__code__", None)
+    for name in inner:
+        held = [c for c in getattr(code, "co_consts", ()) if type(c) is types.CodeType and c.co_name == name]
+        exact = [c for c in held if c.co_firstlineno == int(line)]
+        code = exact[0] if len(exact) == 1 else held[0] if len(held) == 1 else None
+    return code if inner and code is not None and code.co_firstlineno == int(line) else None
 
 
 def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
@@ -320,7 +384,7 @@ class CallReader:
             sources.append(self.take())
             self.values.append(value_of(sources[-1], self.values, bound))
         checks = [self.with_own(check) for check in self.take()]
-        inputs, pieces, graph, self.symbols, relations, self.sizes = [self.take() for _ in range(6)]
+        inputs, pieces, graph, self.symbols, relations, self.calls, self.sizes = [self.take() for _ in range(7)]
         self.parts = (sources, checks, inputs, pieces, graph, relations)
 
     def take(self) -> Any:
@@ -336,6 +400,20 @@ class CallReader:
         if found is None or found is UNKNOWN:
             raise NotSaved
         return found
+
+    def closure(self, text: str) -> Any:
+        """A function of this package with its cells."""
+        place, _, count = text.rpartition(" ")
+        code = code_at(place)
+        if code is None or len(code.co_freevars) != int(count):
+            raise NotSaved
+        cells = []
+        for _ in code.co_freevars:
+            is_dict, held = self.take(), self.take()
+            half = len(held) // 2 if is_dict else 0
+            cells.append(types.CellType(dict(zip(held[:half], held[half:], strict=True)) if is_dict else held))
+        space = vars(importlib.import_module(place.split()[0]))
+        return types.FunctionType(code, space, code.co_name, None, tuple(cells))
 
     def with_own(self, check: tuple[Any, ...]) -> tuple[Any, ...]:
         """A check with the code of the function that is there now, which must be what it was, or with the
@@ -359,8 +437,7 @@ class CallReader:
 
 READERS: dict[str, Callable[[CallReader, str], Any]] = {
     "i": lambda r, text: int(text),
-    "f": lambda r, text: float.fromhex(text),
-    "c": lambda r, text: complex(*map(float.fromhex, text.split())),
+    "f": lambda r, text: np.frombuffer(bytes.fromhex(text.split()[1]), text.split()[0])[0].item(),
     "s": lambda r, text: "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\")),
     "b": lambda r, text: bytes.fromhex(text),
     "D": lambda r, text: np.dtype(text),
@@ -368,11 +445,13 @@ READERS: dict[str, Callable[[CallReader, str], Any]] = {
     "g": lambda r, text: r.fn.__globals__,
     "o": lambda r, text: r.fn,
     "v": lambda r, text: namespace(text),
-    "m": lambda r, text: sys.modules.get(text),
+    "m": lambda r, text: module_at(text),
     "k": lambda r, text: (r.fn.__closure__ or ())[int(text)],
     "a": lambda r, text: r.values[int(text)],
     "@": lambda r, text: found_at(text, is_original),
+    "w": lambda r, text: getattr(found_at(text, is_original), "_implementation", None),
     "u": lambda r, text: found_at(text, is_users),
+    "C": lambda r, text: r.closure(text),
 }
 
 
@@ -451,6 +530,8 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
             )
             for symbol in found.symbols:
                 tracer.symbol(*symbol)
+            for call in found.calls:
+                _core.add_extern(*call)
             specialization = tracer.recall(*found.parts, bound)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture finds out what there is to say

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+from ...user import OURS as OURS
+from ...user import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
 from .names import Names
@@ -13,7 +15,6 @@ from .nodes import Transformer, placed
 from .sites import Site
 from .source import FunctionNode
 
-STAGE, OURS = "__ci__", "__ci_"
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 
