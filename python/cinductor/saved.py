@@ -157,7 +157,8 @@ def module_at(name: Any) -> Any:
     """A module that is there, or one of NumPy's own, which it loads when they are first asked for."""
     if type(name) is not str:
         return None
-    if name.startswith("numpy.") and name not in sys.modules:
+    is_public = not any(part.startswith("_") for part in name.split("."))
+    if name.startswith("numpy.") and is_public and name not in sys.modules:
         try:
             importlib.import_module(name)
         except ImportError:
@@ -346,8 +347,12 @@ def code_at(place: str) -> types.CodeType | None:
     module, path, line = place.split()
     if not module.startswith(CLOSURES):
         return None
+    try:
+        held_there = vars(importlib.import_module(module))
+    except ImportError:
+        return None
     first, *inner = path.split(".")
-    code = getattr(vars(importlib.import_module(module)).get(first), "__code__", None)
+    code = getattr(held_there.get(first), "__code__", None)
     for name in inner:
         held = [c for c in getattr(code, "co_consts", ()) if type(c) is types.CodeType and c.co_name == name]
         exact = [c for c in held if c.co_firstlineno == int(line)]
