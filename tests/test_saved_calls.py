@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core, saved
+from cinductor import _core, saved, saved_text
 
 PROCESS = """
 import sys
@@ -332,15 +332,15 @@ def test_code_of_ours_alone_is_named():
     """No line makes a function of code that stands elsewhere, or is another's by now."""
     from cinductor.numpy.order import sort_call
 
-    place = saved.place_of_closure(sort_call(0, "stable"))
-    assert saved.code_at(place) is sort_call(1, "heapsort").__code__
+    place = saved_text.place_of_closure(sort_call(0, "stable"))
+    assert saved_text.code_at(place) is sort_call(1, "heapsort").__code__
     module, path, line = place.split()
     for other in (f"{module} {path} {int(line) + 1}", f"os {path} {line}", f"cinductor.numpy.none {path} {line}"):
-        assert saved.code_at(other) is None
-    assert saved.code_at(f"{module} sort_call.other {line}") is None
-    assert saved.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it stands in no other
+        assert saved_text.code_at(other) is None
+    assert saved_text.code_at(f"{module} sort_call.other {line}") is None
+    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it stands in no other
     for fn in (helper, lambda: 1, np.sum, captures_of):
-        assert saved.place_of_closure(fn) is None
+        assert saved_text.place_of_closure(fn) is None
 
 
 def test_methods_and_objects_stay_in_their_process(saves):
@@ -502,21 +502,21 @@ def test_no_line_makes_a_call_of_what_is_none(fn, saves):
             _core.write_call(key, "\n".join([*lines[:at], other, *lines[at + 1 :]]))
             job = cinductor.compile(fn)._cinductor_job
             try:
-                saved.CallReader(job.fn, (x,), saved.calls_under(key)[0])
-            except (saved.NotSaved, *saved.UNREADABLE):
+                saved_text.CallReader(job.fn, (x,), saved.calls_under(key)[0])
+            except (saved_text.NotSaved, *saved_text.UNREADABLE):
                 pass
 
 
 def test_names_find_what_they_say():
-    writer = saved.CallWriter.__new__(saved.CallWriter)
+    writer = saved_text.CallWriter.__new__(saved_text.CallWriter)
     writer.fn, writer.known, writer.sources, writer.values = helper, set(), [], []
     for value in (np.exp, np.sum, np.float64, math.sqrt, len, np, math, np.dtype("f4"), np.linalg.norm, TypeError):
         line = writer.name_of(value)
         reader = types.SimpleNamespace(fn=helper, values=[])
-        assert saved.READERS[line[0]](reader, line[1:]) is value
+        assert saved_text.READERS[line[0]](reader, line[1:]) is value
     for value in (helper, Point, TABLE, object(), np.random.default_rng(), types.ModuleType("nowhere"), {}):
         writer.fn = uses_helper
-        with pytest.raises(saved.NotSaved):
+        with pytest.raises(saved_text.NotSaved):
             writer.name_of(value)
 
 
