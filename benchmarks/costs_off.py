@@ -2,25 +2,27 @@
 
     python benchmarks/costs_off.py
 
-Warm calls: two processes make 2,000 and 22,000 of them, and the difference is 20,000 calls alone. "never
-there" has not loaded any of it; in "off again" a report has been made, all logs, a trace and a profile have
-been on, and are off. First calls: captures of 20 functions by the interpreter, which starts no compiler;
-"taken out" has what tells listeners of a capture replaced by nothing at all.
+One process under callgrind makes the same calls several times, and has the count written down between
+(`callgrind_control`, whose own instructions are taken off). Warm calls: before any of it is loaded, and after a
+report has been made and all logs, a trace and a profile have been on and are off again. Captures, by the
+interpreter, which starts no compiler: as they are, and with what tells listeners of one replaced by nothing.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-PROGRAM = """
-import logging, sys
+CALLS, CAPTURES = 20000, 20
+
+PROGRAM = f"""
+import logging, os, subprocess, sys
 import numpy as np
 import cinductor
 from cinductor import events
 
-how, calls, captures = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 x = np.linspace(0.0, 1.0, 32)
 
 
@@ -28,67 +30,96 @@ def f(a, b):
     return np.sqrt(a * 2 + b).sum(), a - b
 
 
-fast = cinductor.compile(f, backend="interp" if captures else None)
-if how == "off again":
+def mark(name):
+    subprocess.run(["callgrind_control", "--dump=" + name, str(os.getpid())], check=True, capture_output=True)
+
+
+def calls():
+    for _ in range({CALLS}):
+        fast(x, x)
+
+
+def captures():
+    for _ in range({CAPTURES}):
+        cinductor.compile(lambda a, b: (np.sqrt(a * 2 + b).sum(), a - b), backend="interp")(x, x)
+
+
+def nothing():
+    pass
+
+
+def counted(name, work):
+    mark("before")
+    work()
+    mark(name)
+
+
+def on_and_off():
     from cinductor.tracing import Trace
 
-    handler = logging.StreamHandler(open(__import__("os").devnull, "w"))
+    handler = logging.StreamHandler(open(os.devnull, "w"))
     logging.getLogger("cinductor").addHandler(handler)
     cinductor.set_logs("all")
-    events.listeners.append(trace := Trace(sys.argv[4]))
-    fast(x, x)
+    events.listeners.append(trace := Trace(sys.argv[1]))
+    cinductor.compile(f)(x, x)
     with cinductor.profile():
         fast(x, x)
     str(cinductor.explain(fast, x, x))
     events.listeners.remove(trace)
     cinductor.set_logs()
     logging.getLogger("cinductor").removeHandler(handler)
-if how == "taken out":
-    events.begin = lambda job: 0
-    events.end = lambda job, began: None
-for _ in range(captures):
-    cinductor.compile(lambda a, b: (np.sqrt(a * 2 + b).sum(), a - b), backend="interp")(x, x)
-if not captures:
-    for _ in range(20):
-        fast(x, x)
-    for _ in range(calls):
-        fast(x, x)
+
+
+fast = cinductor.compile(f)
+calls()
+counted("nothing", nothing)
+counted("call never", calls)
+on_and_off()
+counted("call again", calls)
+captures()
+begin, end = events.begin, events.end
+for _ in range(2):
+    events.begin, events.end = begin, end
+    counted("capture with", captures)
+    events.begin, events.end = (lambda job: 0), (lambda job, began: None)
+    counted("capture without", captures)
 """
 
 
-def instructions(folder: str, how: str, calls: int, captures: int) -> int:
-    """Of one process, with all that its start costs."""
-    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={os.devnull}"]
-    words = [sys.executable, os.path.join(folder, "program.py"), how, str(calls), str(captures)]
+def counts(folder: str) -> dict[str, int]:
+    """Instructions between two marks, by the name of the second; the least of those of one name."""
+    with open(os.path.join(folder, "program.py"), "w", encoding="utf-8") as out:
+        out.write(PROGRAM)
+    written = os.path.join(folder, "callgrind.out")
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={written}", sys.executable]
     env = {**os.environ, "CINDUCTOR_CACHE_DIR": os.path.join(folder, "cache"), "PYTHONHASHSEED": "0"}
     env |= {"CINDUCTOR_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "CINDUCTOR_SAVED_CALLS": "0"}
-    done = subprocess.run(
-        [*valgrind, *words, os.path.join(folder, "trace")], env=env, capture_output=True, text=True, check=True
-    )
-    [line] = [line for line in done.stderr.splitlines() if "Collected" in line]
-    return int(line.rpartition(":")[2])
-
-
-def rate(folder: str, how: str, calls: tuple[int, int], captures: tuple[int, int]) -> float:
-    """Instructions of one call, or of one capture, more."""
-    few, many = (instructions(folder, how, *pair) for pair in zip(calls, captures, strict=True))
-    return (many - few) / ((calls[1] - calls[0]) + (captures[1] - captures[0]))
+    words = [os.path.join(folder, "program.py"), os.path.join(folder, "trace")]
+    subprocess.run([*command, *words], env=env, check=True, capture_output=True)
+    found: dict[str, int] = {}
+    for name in os.listdir(folder):
+        if name.startswith("callgrind.out."):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                text = file.read()
+            mark = re.search(r"^desc: Trigger: dump (.*)$", text, re.M)
+            total = re.search(r"^summary: (\d+)$", text, re.M)
+            if mark and total:
+                found[mark[1]] = min(found.get(mark[1], sys.maxsize), int(total[1]))
+    return found
 
 
 def main() -> None:
-    if shutil.which("valgrind") is None:
+    if shutil.which("callgrind_control") is None:
         sys.exit("valgrind is not there")
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "program.py"), "w", encoding="utf-8") as out:
-            out.write(PROGRAM)
-        instructions(folder, "never there", 0, 0)  # fills the cache
-        never = rate(folder, "never there", (2000, 22000), (0, 0))
-        again = rate(folder, "off again", (2000, 22000), (0, 0))
-        captured = rate(folder, "never there", (0, 0), (5, 25))
-        without = rate(folder, "taken out", (0, 0), (5, 25))
+        found = counts(folder)
     print("| instructions of | without | with, off | more |\n|---|---|---|---|")
-    print(f"| a warm call | {never:,.1f} | {again:,.1f} | {100 * (again / never - 1):+.2f} % |")
-    print(f"| a capture | {without:,.0f} | {captured:,.0f} | {100 * (captured / without - 1):+.2f} % |")
+    for what, without, off, count in (
+        ("a warm call", "call never", "call again", CALLS),
+        ("a capture", "capture without", "capture with", CAPTURES),
+    ):
+        before, after = ((found[name] - found["nothing"]) / count for name in (without, off))
+        print(f"| {what} | {before:,.0f} | {after:,.0f} | {100 * (after / before - 1):+.2f} % |")
 
 
 if __name__ == "__main__":

@@ -173,11 +173,15 @@ def softened(x, n):
     return y / y.sum(axis=1, keepdims=True), (x @ x.T).max(), np.cumsum(x, axis=0)
 
 
+def sorted_rows(x, n):
+    return np.sort(x, axis=0) * n, np.argsort(x[0], kind="stable"), np.linalg.norm(x)
+
+
 def scaled(x, n):
     return x * n + 1, x.max()
 
 
-@pytest.mark.parametrize(("fn", "dynamic"), [(softened, None), (scaled, True)])
+@pytest.mark.parametrize(("fn", "dynamic"), [(softened, None), (scaled, True), (sorted_rows, None)])
 def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_path, fn, dynamic):
     events.listeners.append(trace := Trace(str(tmp_path)))
     try:
@@ -188,6 +192,7 @@ def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_pa
     inputs = rerun.inputs_of((folder / "graph.txt").read_text(), 0)
     wanted = rerun.lines_for(fn(*inputs))
     assert dynamic or "float64 (30, 20)" in wanted[0]
+    assert (folder / "calls.txt").is_file() == (fn is sorted_rows)
     ways = {"run.py": [[], ["--backend", "interp"]], "wrapper.py": [[]]}
     for name in ("loops.txt", "kernels.txt", "procs.txt", "source.c"):
         assert f"--given {name}" in (tmp_path / "index.html").read_text()

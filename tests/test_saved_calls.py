@@ -508,8 +508,7 @@ def test_no_line_makes_a_call_of_what_is_none(fn, saves):
 
 
 def test_names_find_what_they_say():
-    writer = saved_text.CallWriter.__new__(saved_text.CallWriter)
-    writer.fn, writer.known, writer.sources, writer.values = helper, set(), [], []
+    writer = saved_text.LineWriter(helper)
     for value in (np.exp, np.sum, np.float64, math.sqrt, len, np, math, np.dtype("f4"), np.linalg.norm, TypeError):
         line = writer.name_of(value)
         reader = types.SimpleNamespace(fn=helper, values=[])

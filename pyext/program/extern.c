@@ -286,8 +286,9 @@ list_one(CxState *state, const CiExtern *read, PyObject *list)
     return is_there < 0 ? -1 : 0;
 }
 
-int
-cx_list_externs(CxState *state, const CiBlock *block, PyObject *list)
+/* Those that the list does not have yet. */
+static int
+list_in(CxState *state, const CiBlock *block, PyObject *list)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
@@ -295,8 +296,20 @@ cx_list_externs(CxState *state, const CiBlock *block, PyObject *list)
             list_one(state, node->ext, list) < 0)
             return -1;
         for (int b = 0; b < node->nblocks; b++)
-            if (cx_list_externs(state, node->blocks[b], list) < 0)
+            if (list_in(state, node->blocks[b], list) < 0)
                 return -1;
     }
     return 0;
+}
+
+PyObject *
+cx_program_library_calls(PyObject *program, PyObject *unused)
+{
+    const CxProgram *p = (const CxProgram *)program;
+    PyObject *list = PyList_New(0);
+
+    (void)unused;
+    if (list != NULL && p != NULL && list_in(p->state, p->graph->body, list) < 0)
+        Py_CLEAR(list);
+    return list;
 }

@@ -489,6 +489,7 @@ static PyMethodDef program_methods[] = {
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
     {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
+    {"library_calls", cx_program_library_calls, METH_NOARGS, "What its library calls call."},
     {"wrapper_names", cx_program_wrapper_names, METH_NOARGS, "What the printed wrapper calls."},
     {NULL, NULL, 0, NULL},
 };

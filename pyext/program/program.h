@@ -135,9 +135,9 @@ const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key
 /* Gives library calls of a graph that was a text what they call: products NumPy's own, others what is
  * known here by their name and key. Whether all of them have something; -1 with an exception. */
 int cx_find_externs(CxState *state, CiGraph *graph);
-/* What the library calls of a block are beside products, a tuple (name, key, callable, position_axis,
- * may_fail, parts) of each that the list does not have yet. -1 with an exception. */
-int cx_list_externs(CxState *state, const CiBlock *block, PyObject *list);
+/* What the library calls of a program are beside products, a tuple (name, key, callable, position_axis,
+ * may_fail, parts) of each; an empty list of NULL. */
+PyObject *cx_program_library_calls(PyObject *program, PyObject *unused);
 
 /* graph_inputs.c: graph_inputs(text): a list of kind ("array", "scalar", "python"), dtype, shape and
  * strides in elements of each input, sizes that vary as in the call that was captured. */

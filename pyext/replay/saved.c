@@ -159,17 +159,6 @@ result_parts(const CxGuards *guards, const CxResult *r)
     return list;
 }
 
-static PyObject *
-library_calls(const CxProgram *program)
-{
-    PyObject *list = PyList_New(0);
-
-    if (list != NULL && program != NULL &&
-        cx_list_externs(program->state, program->graph->body, list) < 0)
-        Py_CLEAR(list);
-    return list;
-}
-
 PyObject *
 cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult *result,
                int ninputs, const CxInput *inputs)
@@ -184,7 +173,7 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
     list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
     symbols = list ? cx_guards_symbols(guards) : NULL;
     relations = symbols ? cx_guards_relations(guards) : NULL;
-    calls = relations ? library_calls(program) : NULL;
+    calls = relations ? cx_program_library_calls((PyObject *)program, NULL) : NULL;
     if (calls != NULL) {
         PyObject *given = cx_guards_given(guards);
         made = PyTuple_Pack(8, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,

@@ -119,15 +119,11 @@ def bench(given: argparse.Namespace) -> None:
 
 def run_graph(given: argparse.Namespace) -> None:
     try:
-        with open(given.file, encoding="utf-8") as file:
-            text = file.read()
-        level, instead = "", ""
-        if given.given:
-            level = rerun.level_of(given.given)
-            with open(given.given, encoding="utf-8") as file:
-                instead = file.read()
+        text, calls = rerun.read(given.file), rerun.read(given.calls) if given.calls else ""
+        level = rerun.level_of(given.given) if given.given else ""
+        instead = rerun.read(given.given) if given.given else ""
         options = json.loads(given.options)
-        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options)
+        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options, calls)
     except OSError as error:
         raise Wrong(f"{error.filename}: {error.strerror}") from None
     except CheckFailed as error:
@@ -197,6 +193,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
     instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, in place of what the graph becomes"
     made.add_argument("--given", default="", metavar="FILE", help=instead)
+    made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
     made = command("cache", keep, "the disk cache of kernels")
     made.add_argument("what", choices=("info", "clear", "save", "load"))

@@ -488,6 +488,8 @@ class Program:
         its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
         a device with memory of its own, which cannot be observed. Float warnings are not looked at
         meanwhile."""
+    def library_calls(self) -> list[tuple[Any, ...]]:
+        """What its library calls call, but for products: of each what `add_extern` takes."""
     def wrapper_names(self) -> dict[str, Any]:
         """What the text of the level "wrapper" calls: helpers, kernels, library calls."""
 

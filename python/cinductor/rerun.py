@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .saved_text import make_known
 
 MOST_SHOWN = 6  # elements of a result
 ALL_KERNELS = 1_000_000_000
@@ -63,13 +64,17 @@ def run(
     level: str = "",
     given: str = "",
     options: dict[str, Any] | None = None,
+    calls: str = "",
 ) -> list[str]:
     """Runs each graph in a text on inputs that are made up, and tells of its results, a line for each.
 
     backend: of the CPU, as in `compile`. level, given: a text that stands in for what the one graph
     becomes at that level; kernels and procs are the interpreter's, which checks what they do, but for
-    backend="c". Raises ValueError where there is no graph, and what the graph raises.
+    backend="c". calls: what library calls call, as a trace has it. Raises ValueError where there is no
+    graph, and what the graph raises.
     """
+    if calls:
+        make_known(calls)
     graphs = graphs_of(text)
     if not graphs:
         raise ValueError("no line begins with 'graph '")
@@ -97,10 +102,19 @@ def lines_for(results: Any) -> list[str]:
     return [f"  result {k}: {described(result)}" for k, result in enumerate(results)]
 
 
-def wrapper_names(path: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    """What a printed wrapper calls, of the graph in a file, and inputs for it that are made up."""
+def read(path: str) -> str:
+    """The text of a file."""
     with open(path, encoding="utf-8") as file:
-        graph = file.read()
+        return file.read()
+
+
+def wrapper_names(path: str, options: dict[str, Any], calls: str = "") -> tuple[dict[str, Any], list[Any]]:
+    """What a printed wrapper calls, of the graph in a file, and inputs for it that are made up; calls: the
+    file with what its library calls call, where there is one.
+    """
+    graph = read(path)
+    if calls:
+        make_known(read(calls))
     inputs = inputs_of(graph, 0)
     return _core.compile_text(graph, inputs, options=options)[1].wrapper_names(), inputs
 

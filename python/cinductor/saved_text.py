@@ -214,26 +214,15 @@ def add_code(parts: list[str], code: types.CodeType) -> None:
 # --- a call as lines ------------------------------------------------------------------------------
 
 
-class CallWriter:
-    """One call, written down. Raises NotSaved."""
+class LineWriter:
+    """Values, written down; fn: whose they are. Raises NotSaved."""
 
-    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
+    def __init__(self, fn: Any) -> None:
         self.fn = fn
         self.lines: list[str] = []
-        self.values: list[Any] = []
-        self.sources, checks = parts[:2]
-        if not all(source[0] in KEPT_SOURCES for source in self.sources):
-            raise NotSaved
-        for source in self.sources:
-            self.values.append(value_of(source, self.values, bound))
-        # Functions whose code a check compares.
-        self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in ("body", "function")}
-        self.put(len(self.sources))
-        for source in self.sources:
-            self.put(source)
-        self.put([with_digest(check) for check in checks])
-        for part in parts[2:]:
-            self.put(part)
+        self.sources: list[tuple[Any, ...]] = []
+        self.values: list[Any] = []  # what the sources find
+        self.known: set[int] = set()  # functions whose code a check compares, by their ids
 
     def put(self, value: Any) -> None:
         """The lines of one value: a letter and what it says, then those of its items."""
@@ -311,6 +300,25 @@ class CallWriter:
         raise NotSaved
 
 
+class CallWriter(LineWriter):
+    """One call, written down. Raises NotSaved."""
+
+    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
+        super().__init__(fn)
+        self.sources, checks = parts[:2]
+        if not all(source[0] in KEPT_SOURCES for source in self.sources):
+            raise NotSaved
+        for source in self.sources:
+            self.values.append(value_of(source, self.values, bound))
+        self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in ("body", "function")}
+        self.put(len(self.sources))
+        for source in self.sources:
+            self.put(source)
+        self.put([with_digest(check) for check in checks])
+        for part in parts[2:]:
+            self.put(part)
+
+
 def with_digest(check: tuple[Any, ...]) -> tuple[Any, ...]:
     """A check with the digest of a function's code in place of the code, and defaults as tuples."""
     if check[1] == "body":
@@ -323,19 +331,12 @@ def as_tuple(named: dict[str, Any] | None) -> tuple[Any, ...] | None:
     return None if named is None else tuple(named.items())
 
 
-class CallReader:
-    """One call, read. Raises NotSaved where something is not what it was, or is not there."""
+class LineReader:
+    """Values, read. Raises NotSaved where something is not what it was, or is not there."""
 
-    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], text: str) -> None:
+    def __init__(self, fn: Any, text: str) -> None:
         self.fn, self.lines = fn, iter(text.split("\n"))
         self.values: list[Any] = []
-        sources: list[Any] = []
-        for _ in range(self.take()):
-            sources.append(self.take())
-            self.values.append(value_of(sources[-1], self.values, bound))
-        checks = [self.with_own(check) for check in self.take()]
-        inputs, pieces, graph, self.symbols, relations, self.calls, self.sizes = [self.take() for _ in range(7)]
-        self.parts = (sources, checks, inputs, pieces, graph, relations)
 
     def take(self) -> Any:
         """The next value."""
@@ -365,6 +366,20 @@ class CallReader:
         space = vars(importlib.import_module(place.split()[0]))
         return types.FunctionType(code, space, code.co_name, None, tuple(cells))
 
+
+class CallReader(LineReader):
+    """One call, read."""
+
+    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], text: str) -> None:
+        super().__init__(fn, text)
+        sources: list[Any] = []
+        for _ in range(self.take()):
+            sources.append(self.take())
+            self.values.append(value_of(sources[-1], self.values, bound))
+        checks = [self.with_own(check) for check in self.take()]
+        inputs, pieces, graph, self.symbols, relations, self.calls, self.sizes = [self.take() for _ in range(7)]
+        self.parts = (sources, checks, inputs, pieces, graph, relations)
+
     def with_own(self, check: tuple[Any, ...]) -> tuple[Any, ...]:
         """A check with the code of the function that is there now, which must be what it was, or with the
         number or text itself.
@@ -385,7 +400,7 @@ class CallReader:
         return (*check[:2], (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
 
 
-READERS: dict[str, Callable[[CallReader, str], Any]] = {
+READERS: dict[str, Callable[[LineReader, str], Any]] = {
     "i": lambda r, text: int(text),
     "f": lambda r, text: np.frombuffer(bytes.fromhex(text.split()[1]), text.split()[0])[0].item(),
     "s": lambda r, text: "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\")),
@@ -421,3 +436,25 @@ def are_same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(are_same, a, b))
     is_plain = type(a) in (int, float, complex, str, bytes) or is_a(a, np.generic)
     return is_plain and repr(a) == repr(b)
+
+
+# --- library calls alone --------------------------------------------------------------------------
+
+
+def calls_as_text(calls: list[Any]) -> str:
+    """What library calls call, as `Program.library_calls` has it; "" where one of them has no name."""
+    writer = LineWriter(make_known)  # whose names are nobody else's
+    try:
+        writer.put(calls)
+    except NotSaved:
+        return ""
+    return "\n".join(writer.lines)
+
+
+def make_known(text: str) -> None:
+    """Library calls that were written down are known from here on. Raises ValueError where one is none."""
+    try:
+        for call in LineReader(make_known, text.rstrip("\n")).take():
+            _core.add_extern(*call)
+    except (NotSaved, *UNREADABLE) as error:
+        raise ValueError(f"these are no library calls that this version has: {error!r}") from None

@@ -15,6 +15,7 @@ from .report.explanation import Explanation
 from .report.page import LEVELS
 from .report.programs import ProgramTexts
 from .report.style import SHEET
+from .saved_text import calls_as_text
 
 FILES = {"wrapper": "wrapper.py", "source": "source.c"}
 DEFAULTS = {row[0]: row[2] for row in _core.options()}
@@ -28,6 +29,7 @@ HOW = {
     "procs.txt": "python run.py --given procs.txt: the same of procs",
     "source.c": "python run.py --given source.c: builds this source, and calls its kernels as the program does",
     "wrapper.py": "python wrapper.py: the program's lines in Python, its kernels compiled from the graph",
+    "calls.txt": "what library calls beside products call, by name: run.py and wrapper.py read it, where there is one",
     "main.c": "its first line is the command that compiles it, with program.c, to a program without Python: ./main",
 }
 
@@ -39,8 +41,10 @@ import sys
 
 from cinductor.__main__ import main
 
-graph = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{graph}")
-sys.exit(main(["run", graph, "--options", {options!r}, *sys.argv[1:]]))
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+known = ["--calls", calls] if os.path.isfile(calls) else []
+sys.exit(main(["run", graph, "--options", {options!r}, *known, *sys.argv[1:]]))
 """
 
 WRAPPER = """\
@@ -48,8 +52,9 @@ import os
 
 from cinductor import rerun
 
-graph = os.path.join(os.path.dirname(os.path.abspath(__file__)), "{graph}")
-names, inputs = rerun.wrapper_names(graph, {options!r})
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+names, inputs = rerun.wrapper_names(graph, {options!r}, calls if os.path.isfile(calls) else "")
 globals().update(names)
 
 {text}
@@ -128,8 +133,10 @@ def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
         name: value for name, value in job.options().items() if value != DEFAULTS[name] and name not in LEFT_OUT
     }
     texts = {FILES.get(level, f"{level}.txt"): part.text(level) for level in LEVELS}
-    texts["wrapper.py"] = WRAPPER.format(graph=f"{first}graph.txt", options=options, text=texts["wrapper.py"])
-    texts["run.py"] = SCRIPT.format(name=f"{first}run.py", graph=f"{first}graph.txt", options=json.dumps(options))
+    files = {"graph": f"{first}graph.txt", "calls": f"{first}calls.txt"}
+    texts["calls.txt"] = calls_as_text(calls) if (calls := part.program.library_calls()) else ""
+    texts["wrapper.py"] = WRAPPER.format(**files, options=options, text=texts["wrapper.py"])
+    texts["run.py"] = SCRIPT.format(**files, name=f"{first}run.py", options=json.dumps(options))
     texts |= of_c(part.program, texts["graph.txt"], first)
     return {first + name: text for name, text in texts.items()}
 
