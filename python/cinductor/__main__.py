@@ -203,7 +203,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0, or 1 when what is asked for cannot be had, which stderr says."""
-    given = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    given = parser().parse_args(words or ["--help"])
     try:
         given.run(given)
     except Wrong as error:
