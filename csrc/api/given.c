@@ -1,4 +1,5 @@
-/* Levels given as text. Each has symbols of its own: what they share with the graph is found by name. */
+/* Levels given as text. Each has symbols of its own: what they share with the graph is found by
+ * name. */
 #include "api/given.h"
 
 #include <string.h>
@@ -109,8 +110,8 @@ check_ends(const CiLoops *read, const CiLoops *made)
 {
     const char *is = ends_of(read), *should_be = ends_of(made);
     if (strcmp(is, should_be) != 0)
-        ci_fail(made->ctx, CI_ERR_VALUE, "the text is not of this graph: it takes and gives\n%s\nnot\n%s", is,
-                should_be);
+        ci_fail(made->ctx, CI_ERR_VALUE,
+                "the text is not of this graph: it takes and gives\n%s\nnot\n%s", is, should_be);
 }
 
 /* ---- levels ---- */

@@ -1,5 +1,5 @@
-/* A level that is given as a text: what stands in for what the level before it makes, so that what was
- * written down of a compile can be changed and run again. */
+/* A level that is given as a text: what stands in for what the level before it makes, so that what
+ * was written down of a compile can be changed and run again. */
 #ifndef CI_API_GIVEN_H
 #define CI_API_GIVEN_H
 

@@ -207,8 +207,8 @@ ci_os_time_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* One library that is loaded: whether the address is in one of its segments, and from where to where they
- * are. dladdr would look through all of its symbols. */
+/* One library that is loaded: whether the address is in one of its segments, and from where to
+ * where they are. dladdr would look through all of its symbols. */
 static int
 look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -245,7 +245,8 @@ read_notes(const char *at, size_t size, BuildId *wanted)
         ElfW(Nhdr) head;
         memcpy(&head, at, sizeof head);
         const char *name = at + sizeof head, *what = name + (head.n_namesz + 3) / 4 * 4;
-        bool is_it = head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(name, "GNU", 4);
+        bool is_it =
+            head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(name, "GNU", 4);
         if (is_it && 2 * (size_t)head.n_descsz < wanted->capacity) {
             for (uint32_t k = 0; k < head.n_descsz; k++)
                 snprintf(wanted->out + 2 * k, 3, "%02x", (unsigned char)what[k]);

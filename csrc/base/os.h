@@ -24,12 +24,14 @@ int ci_os_resolve(const char *path, char *out, size_t capacity);
 /* Looks a program up in PATH, or takes a path; 0 and its absolute path, or an error. */
 int ci_os_find_program(const char *name, char *out, size_t capacity);
 int64_t ci_os_time_ns(void); /* monotonic */
-/* From where to where the library lies in memory that has a function; 0 to 0 when that is not known. */
+/* From where to where the library lies in memory that has a function; 0 to 0 when that is not
+ * known. */
 typedef struct CiAddresses {
     uintptr_t begin, end;
 } CiAddresses;
 CiAddresses ci_os_library(void (*function)(void));
-/* The digest of this library's code that its linker has left in it, in hex; false where it has not. */
+/* The digest of this library's code that its linker has left in it, in hex; false where it has not.
+ */
 bool ci_os_build_id(char *out, size_t capacity);
 
 #endif

@@ -165,8 +165,8 @@ time_program(CxProgram *program, PyObject *values, int runs)
 PyObject *
 cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"text", "inputs", "options", "device", "backend", "runs",
-                            "level",  "given", NULL};
+    static char *names[] = {"text", "inputs", "options", "device", "backend",
+                            "runs", "level",  "given",   NULL};
     CxState *state = PyModule_GetState(module);
     PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL,
              *values = NULL, *answer = NULL;

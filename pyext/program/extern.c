@@ -188,8 +188,8 @@ read_parts(PyObject *numbers, CiOp *parts)
     return 0;
 }
 
-/* add_extern(name, key, call, position_axis=0, may_fail=False, parts=()): that library call is known by
- * its name and key. */
+/* add_extern(name, key, call, position_axis=0, may_fail=False, parts=()): that library call is
+ * known by its name and key. */
 PyObject *
 cx_add_extern(PyObject *module, PyObject *args)
 {
@@ -231,9 +231,8 @@ find_in(CxState *state, CiBlock *block, const CiExtern *products)
     for (int k = 0; k < block->nnodes && are_known >= 0; k++) {
         CiNode *node = block->nodes[k];
         if (ci_op_kind(node->op) == CI_OPKIND_extern) {
-            const CiExtern *found = node->op == CI_OP_matmul
-                                        ? products
-                                        : find_known(state, node->ext, &failed);
+            const CiExtern *found =
+                node->op == CI_OP_matmul ? products : find_known(state, node->ext, &failed);
             node->ext = found != NULL ? found : node->ext;
             are_known = failed ? -1 : found != NULL ? are_known : 0;
         }

@@ -83,9 +83,9 @@ typedef struct CxInput {
 
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                    const CiBackend *backend, PyObject *passes,
-                    const CiGiven *given, void (*dump)(void *, const char *, const char *),
-                    void *dump_arg, CiRequest *request);
+                    const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                    void (*dump)(void *, const char *, const char *), void *dump_arg,
+                    CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
 PyObject *cx_program_approximate(PyObject *self, void *closure);
@@ -112,7 +112,8 @@ PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL. */
+/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
+ */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
                               const CiBackend *backend, PyObject *passes, const CiGiven *given,
@@ -132,11 +133,11 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
-/* Gives library calls of a graph that was a text what they call: products NumPy's own, others what is
- * known here by their name and key. Whether all of them have something; -1 with an exception. */
+/* Gives library calls of a graph that was a text what they call: products NumPy's own, others what
+ * is known here by their name and key. Whether all of them have something; -1 with an exception. */
 int cx_find_externs(CxState *state, CiGraph *graph);
-/* What the library calls of a program are beside products, a tuple (name, key, callable, position_axis,
- * may_fail, parts) of each; an empty list of NULL. */
+/* What the library calls of a program are beside products, a tuple (name, key, callable,
+ * position_axis, may_fail, parts) of each; an empty list of NULL. */
 PyObject *cx_program_library_calls(PyObject *program, PyObject *unused);
 
 /* graph_inputs.c: graph_inputs(text): a list of kind ("array", "scalar", "python"), dtype, shape and

@@ -18,9 +18,9 @@ body_copy_graph(CiContext *ctx, void *arg)
 
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                const CiBackend *backend, PyObject *passes,
-                const CiGiven *given, void (*dump)(void *, const char *, const char *),
-                void *dump_arg, CiRequest *request)
+                const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                void (*dump)(void *, const char *, const char *), void *dump_arg,
+                CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
     CopyJob job = {graph, NULL};
@@ -83,8 +83,8 @@ cx_program_text(CxProgram *p, const char *level)
     PyObject *text = cx_dict_named(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
-        if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL,
-                            keep_text, p->texts, &request) < 0)
+        if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, keep_text,
+                            p->texts, &request) < 0)
             return NULL;
         ci_program_release(request.program);
         text = cx_dict_named(p->texts, level);

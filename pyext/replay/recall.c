@@ -1,9 +1,9 @@
-/* A specialization made again of the parts that saved.c gives. Python has read them (saved_text.py), so their
- * objects are this process's own by now; each tuple here has what the function of the same part puts
- * together there. In order: the guards, and nothing more for a call that they do not let in; what the
- * program takes; the program, compiled of the graph's text with kernels that the cache has; the pieces of
- * the result. A part that is none raises ValueError, and the call is captured: nothing here may trust a
- * number that it has read. */
+/* A specialization made again of the parts that saved.c gives. Python has read them
+ * (saved_text.py), so their objects are this process's own by now; each tuple here has what the
+ * function of the same part puts together there. In order: the guards, and nothing more for a call
+ * that they do not let in; what the program takes; the program, compiled of the graph's text with
+ * kernels that the cache has; the pieces of the result. A part that is none raises ValueError, and
+ * the call is captured: nothing here may trust a number that it has read. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -65,8 +65,7 @@ read_inputs(CxGuards *guards, PyObject *list)
     for (Py_ssize_t k = 0; inputs != NULL && k < n; k++) {
         int source = -1, kind = 0, dtype = 0, symbol = -2;
         PyObject *text = NULL, *tuple = PyList_GET_ITEM(list, k);
-        if (PyTuple_Check(tuple) &&
-            PyArg_ParseTuple(tuple, "iiiO", &source, &kind, &dtype, &text))
+        if (PyTuple_Check(tuple) && PyArg_ParseTuple(tuple, "iiiO", &source, &kind, &dtype, &text))
             symbol = read_symbol(guards, text);
         bool is_source = source >= 0 && source < cx_guards_count(guards);
         if (symbol == -2 || (symbol < 0 && !is_source) || kind < 0 || dtype < 0 ||

@@ -1,7 +1,7 @@
-/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a call,
- * what its program takes, the pieces of its result, and its graph as a text. Python writes these down
- * and finds them again (saved.py). What library calls call is Python's to name; programs of devices
- * stay in their process. */
+/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a
+ * call, what its program takes, the pieces of its result, and its graph as a text. Python writes
+ * these down and finds them again (saved.py). What library calls call is Python's to name; programs
+ * of devices stay in their process. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 

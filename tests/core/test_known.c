@@ -1,5 +1,5 @@
-/* What kernels were built to before: a note in the cache, believed of the same kernels, options and tools
- * alone. */
+/* What kernels were built to before: a note in the cache, believed of the same kernels, options and
+ * tools alone. */
 #include "ci_test.h"
 #include "device/cpu/known.h"
 #include "device_run.h"

@@ -287,10 +287,11 @@ show_wrapper(CiContext *ctx, const Run *run)
     ci_wrapper_verify(wrapper);
     ci_wrapper_print_python(&text, wrapper);
     ci_kernels_print(&once, run->kernels);
-    ci_wrapper_print_python(
-        &again, ci_wrap(ci_kernels_parse(ctx, once.data, run->kernels->target)));
+    ci_wrapper_print_python(&again,
+                            ci_wrap(ci_kernels_parse(ctx, once.data, run->kernels->target)));
     if (strcmp(text.data, again.data) != 0)
-        ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s", again.data);
+        ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
+                again.data);
 #else
     (void)run;
 #endif

@@ -122,7 +122,8 @@ list_kernels(const CiKernels *kernels, const CiKernel **by_id)
     }
 }
 
-/* True where a note says what the kernels became, and all of that is in the cache: then no source is made. */
+/* True where a note says what the kernels became, and all of that is in the cache: then no source
+ * is made. */
 static bool
 recall_units(CiContext *ctx, Build *b)
 {
@@ -159,10 +160,9 @@ remember_units(Build *b)
     for (int u = 0; u < b->nunits; u++)
         memcpy(known->units[u], b->units[u].key, sizeof known->units[u]);
     for (int k = 0; k < b->nkernels; k++)
-        known->kernels[k] =
-            (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
-                               .printed = b->printed[k] ? b->printed[k]->id : k,
-                               .partial_bytes = b->partial_bytes[k]};
+        known->kernels[k] = (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
+                                               .printed = b->printed[k] ? b->printed[k]->id : k,
+                                               .partial_bytes = b->partial_bytes[k]};
     ci_cpu_known_write(cache_of(b), known);
 }
 

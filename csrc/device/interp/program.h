@@ -62,7 +62,7 @@ struct CiInterpStmt {
     int args[CI_MAX_OPERANDS], nargs;
     CiInterpIndex expr;
     CiInterpAccess at;
-    CiInterpAccess in[2]; /* apply: `nargs` operands; `limit` is how many elements */
+    CiInterpAccess in[2];      /* apply: `nargs` operands; `limit` is how many elements */
     int memory, partner, cell; /* alloc, swap; calls and running forms */
     int64_t low;               /* bind: least value */
     int number;

@@ -233,7 +233,8 @@ ci_interp_apply(CiInterpRun *r, const CiInterpStmt *stmt)
         ci_interp_check_line(r, &stmt->at, count, true);
     if (!r->failure)
         ci_ufunc_apply(r->runtime->ufuncs, stmt->ufunc, count,
-                       (char *)r->memory[stmt->at.memory] + result_size * first_element(r, &stmt->at),
+                       (char *)r->memory[stmt->at.memory] +
+                           result_size * first_element(r, &stmt->at),
                        from[0], steps[0], from[1], steps[1]);
 }
 
