@@ -245,6 +245,19 @@ def test_a_program_of_a_trace_is_compiled_without_python(tmp_path):
     assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
 
 
+def test_nobody_hears_of_captures_of_our_own(tmp_path):
+    """What measures the machine for a report is no capture of the user's."""
+    from cinductor.report.measure import add
+
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        compiled(add)(V, V, np.empty_like(V))
+        compiled(scaled)(V, 2.0)
+    finally:
+        events.listeners.remove(trace)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000-scaled", "index.html"]
+
+
 def test_each_program_of_a_function_that_breaks_has_its_own_files(tmp_path):
     def halves(x):
         y = np.sqrt(x) * 2
