@@ -94,14 +94,14 @@ TEST(a_note_of_other_kernels_is_none)
     CiCpuKnown *three = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, three));
     *planted = *two;
-    ci_cache_write_note(p.runtime.cache, three->key, planted, sizeof *planted);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
     CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
     CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* written anew */
     planted->kernels[0].printed = 7;
     memcpy(planted->key, three->key, sizeof planted->key);
-    ci_cache_write_note(p.runtime.cache, three->key, planted, sizeof *planted);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
     CHECK(built(&p, "3.0") == 3.0f);
-    ci_cache_write_note(p.runtime.cache, three->key, planted, 100);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
     CHECK(built(&p, "3.0") == 3.0f);
     close_place(&p);
 }

@@ -87,7 +87,7 @@ bool
 ci_cpu_known_read(CiCache *cache, CiCpuKnown *known)
 {
     CiCpuKnown read;
-    size_t size = ci_cache_read_note(cache, known->key, &read, sizeof read);
+    size_t size = ci_cache_read_units(cache, known->key, &read, sizeof read);
     if (size != sizeof read || !is_whole(&read, known))
         return false;
     *known = read;
@@ -97,5 +97,5 @@ ci_cpu_known_read(CiCache *cache, CiCpuKnown *known)
 void
 ci_cpu_known_write(CiCache *cache, const CiCpuKnown *known)
 {
-    ci_cache_write_note(cache, known->key, known, sizeof *known);
+    ci_cache_write_units(cache, known->key, known, sizeof *known);
 }
