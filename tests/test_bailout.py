@@ -12,7 +12,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import arrays, session, stage
+from cinductor.capture import boundary, session, stage
 from cinductor.capture.calls import follow
 from cinductor.capture.control import branch, loop
 from cinductor.capture.hooks import attributes, scope, subscripts, whole
@@ -101,8 +101,8 @@ PLACES = {
     "attributes": (attributes.Attributes, "_object_attr"),
     "operands": (whole, "hook_of"),
     "entering": (stage.Stage, "lift_guarded"),
-    "arrays": (arrays.Arrays, "lift_guarded"),
-    "writes": (arrays.Arrays, "before_write"),
+    "arrays": (boundary.Arrays, "lift_guarded"),
+    "writes": (boundary.Arrays, "before_write"),
     "indices": (subscripts.Subscripts, "_key"),
     "loops": (loop.Loop, "close_run"),
     "trips": (loop.Loop, "open_run"),

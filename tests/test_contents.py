@@ -1,5 +1,7 @@
 """Lists, dicts and attributes that loops and branches change: carried like names, as long as their structure stays."""
 
+import collections
+
 import numpy as np
 import pytest
 from test_regions import check, nodes
@@ -160,6 +162,75 @@ def alias_of_the_container(x, n):
     return same["x"], state is same
 
 
+class Slotted:
+    __slots__ = ("total", "__count", "unset")
+
+    def __init__(self, x):
+        self.total = x
+        self.__count = 0
+
+    def add(self, value):
+        self.total = self.total + value
+        self.__count += 1
+
+    def count(self):
+        return self.__count
+
+
+@case(X)
+def attributes_in_slots(x):
+    o = Slotted(0.0)
+    for i in range(len(x)):
+        o.add(x[i])
+        o.unset = i
+        del o.unset
+    if x[0] > 0:
+        o.total = o.total * 2
+    return o.total, o.count(), hasattr(o, "unset")
+
+
+@case(X)
+def a_window_that_moves(x):
+    window, total, out = collections.deque(maxlen=5), 0.0, np.zeros(len(x))
+    for i in range(len(x)):
+        if len(window) == 5:
+            total -= window[0]
+        window.append(x[i])
+        total += x[i]
+        out[i] = total / len(window)
+    return out, list(window)
+
+
+@case(X)
+@case(-X)
+def a_deque_that_turns(x):
+    d = collections.deque([1.0, 2.0, 3.0])
+    total = 0.0
+    for i in range(len(x)):
+        total += d[0] * x[i]
+        d.rotate(1)
+        d[1] = total * 0.5
+    if x[0] > 0:
+        d.appendleft(d.pop())
+    return total, *d
+
+
+@case(X)
+def a_name_that_a_function_inside_sets(x):
+    total, last = 0.0, 1.0
+
+    def add(value):
+        nonlocal total, last
+        total, last = total + value * last, value
+        return total
+
+    for i in range(len(x)):
+        if x[i] > -2:
+            add(x[i])
+        total = total * 0.5
+    return total, last
+
+
 @pytest.mark.parametrize("fn, args", CASES, ids=lambda v: getattr(v, "__name__", ""))
 def test_whole(fn, args):
     check(fn, *args)
@@ -198,6 +269,51 @@ def test_a_caller_sees_what_is_written():
 
     check(caller, X)
     check(in_a_tuple, X)
+
+
+def made_of_slots(x):
+    made = Slotted(x * 2)
+    made.add(1)
+    return made
+
+
+def made_of_a_deque(x):
+    return collections.deque([x * 2, x], maxlen=3)
+
+
+@pytest.mark.parametrize("fn", [made_of_slots, made_of_a_deque])
+def test_what_is_returned_is_made_anew_by_every_call(fn):
+    compiled = cinductor.compile(fn, backend="interp", fullgraph=True)
+    first, second = compiled(X), compiled(X + 1)
+    assert type(first) is type(second) is type(fn(X)) and first is not second
+    for made, x in ((first, X), (second, X + 1)):
+        if type(made) is Slotted:
+            np.testing.assert_array_equal(made.total, x * 2 + 1)
+            assert made.count() == 1 and not hasattr(made, "unset")
+        else:
+            np.testing.assert_array_equal(made, [x * 2, x])
+            assert made.maxlen == 3
+
+
+def test_whoever_gets_a_deque_or_slots_sees_real_values():
+    seen = []
+
+    def look(*values):
+        seen.append(values)
+
+    def f(x):
+        d, o = collections.deque([x[0], x + 1]), Slotted(x[1])
+        d.append(x[2])
+        o.add(x[3])
+        look(d, o)
+        d.append(1.0)
+        return d[2] + o.total
+
+    for x in (X, X + 1):
+        assert cinductor.compile(f, backend="interp")(x) == f(x)
+        (d, o), (e, p) = seen[-2:]
+        assert type(d[0]) is np.float64 and d[0] == e[0] and np.array_equal(d[1], e[1])
+        assert type(o.total) is np.float64 and o.total == p.total and list(d)[2:] == list(e)[2:]
 
 
 def test_what_changes_its_structure_is_run_by_python():

@@ -483,6 +483,13 @@ def test_products(card, library, tmp_path):
     assert library == "own" or RUNS or int(lines[-1].split(" ")[1]) > 60
 
 
+def test_library_calls(card):
+    """Sorts, searches, sums of products: what a card does without the host."""
+    lines = card("library.py", *([] if RUNS else ["few"]))
+    failed = [line for line in lines if not line.startswith("ok")]
+    assert lines and not failed, "\n".join(failed)
+
+
 def test_without_a_driver(tmp_path):
     """The package says what is missing, and runs everything else."""
     code = """

@@ -1,5 +1,6 @@
 """First calls: by many threads at once, of many kinds, with and without a compiler."""
 
+import sys
 import threading
 
 import numpy as np
@@ -8,6 +9,7 @@ from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
 from cinductor import turn
+from cinductor.user import PACKAGE
 
 X = np.arange(100.0)
 
@@ -186,3 +188,42 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
             assert np.array_equal(f(x), fn(x))
         assert not made.is_trying
     assert f.specializations == (made,)
+
+
+def calls_in(fn, *args):
+    """How many Python functions of the package a first call runs."""
+    compiled, count = cinductor.compile(fn, backend="interp"), 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+
+    sys.setprofile(note)
+    try:
+        compiled(*args)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements():
+    def once(x):
+        for i in range(1, x.shape[0]):
+            x[i] += x[i - 1]
+        return x.sum()
+
+    def twice(x):
+        for i in range(1, x.shape[0]):
+            x[i] += x[i - 1]
+        for i in range(1, x.shape[0]):
+            x[i] += x[i - 1]
+        return x.sum()
+
+    def empty(x):
+        return x.sum()
+
+    calls_in(lambda x: x + 1, X)  # what is done once in a process
+    few = calls_in(once, X)
+    assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # it is rewritten already
+    assert calls_in(twice, X) - few < 1.3 * (few - calls_in(empty, X))
+    assert few < 1300

@@ -56,6 +56,58 @@ def counted(x):
 
 
 @case()
+def one_behind_the_other(x):
+    s = 0.0
+    for v in itertools.chain((1.0, 2.0), x, x[::-2]):
+        s = s * 0.5 + v
+    return s
+
+
+@case()
+def places_behind_each_other(x):
+    s = 0.0
+    for i in itertools.chain(range(4), range(20, 24), (7,)):
+        s = s * 0.5 + x[i]
+    return s
+
+
+@case()
+def a_chain_that_is_written_to(x):
+    for v in itertools.chain(x, x[::-1]):
+        x[3] += v * 0.1
+    return x
+
+
+@case()
+def pairs_of_places(x):
+    s = 0.0
+    for i, j in itertools.combinations(range(9), 2):
+        s = s * 0.5 + x[i] * x[j]
+    for i, j in itertools.combinations_with_replacement((1, 3, 4, 8), 2):
+        s = s * 0.5 + x[i] * x[j]
+    for i, j, k in itertools.permutations(range(0, 9, 2), 3):
+        s = s * 0.5 + x[i] * x[j] - x[k]
+    return s
+
+
+@case()
+def the_next_pairs(x):
+    pairs, s = itertools.combinations(range(9), 2), 0.0
+    for k in range(20):
+        i, j = next(pairs)
+        s += x[i] * x[j] * k
+    return s, list(pairs)
+
+
+@case()
+def sums_so_far(x):
+    s = 0.0
+    for v, w in zip(itertools.accumulate(x), itertools.accumulate(x + 1.5, operator.mul)):
+        s = s * 0.5 + v * w
+    return s
+
+
+@case()
 def numbered_by_a_count(x):
     c, s = itertools.count(), 0.0
     for k, v in zip(c, x):
@@ -412,6 +464,33 @@ def a_count_that_is_no_int(x):
     for v in x:
         s += next(c) * v
     return s, next(c)
+
+
+@other
+def a_chain_of_a_list_that_shrinks(x):
+    items, s = [1.0] * 20, 0.0
+    for v in itertools.chain(items, x):
+        if len(items) > 4:
+            items.pop()
+        s = s * 0.5 + v
+    return s
+
+
+@other
+def sums_of_what_changes(x):
+    s = 0.0
+    for v in itertools.accumulate(x):
+        x += 1
+        s += v
+    return s, x
+
+
+@other
+def a_chain_of_rows(x):
+    s = np.zeros(2)
+    for row in itertools.chain(x.reshape(-1, 2), x.reshape(-1, 2) * 2):
+        s = s * 0.5 + row
+    return s
 
 
 @pytest.mark.parametrize("fn", OTHERS)

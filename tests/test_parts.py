@@ -121,7 +121,7 @@ def test_guards_tell_of_gaps():
     assert "strides (8*x.shape[1] + 16, 8)" in text
     compiled(whole(17, 20)[:, :3])
     (text,) = [t for t in compiled.specializations[0].guards if "strides" in t]
-    assert "strides (8*x.shape[1] + 8*x.gap[0], 8)" in text
+    assert "strides (8*x.shape[1] + 8*x.padding[0], 8)" in text
 
 
 def test_strides_of_no_whole_elements_are_another_program():

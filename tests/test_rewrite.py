@@ -18,9 +18,16 @@ from rewriting import ForgetfulScope, plain
 
 import cinductor
 from cinductor.capture.hooks.plain import PlainScope
-from cinductor.capture.syntax.rewrite import NotRewritable, print_rewritten, rewrite
+from cinductor.capture.syntax.rewrite import (
+    BREAK,
+    CAPTURED,
+    KEPT,
+    SYNTAX,
+    NotRewritable,
+    print_rewritten,
+    rewrite,
+)
 from cinductor.capture.syntax.source import find_function
-from cinductor.capture.syntax.table import BREAK, CAPTURED, KEPT, SYNTAX
 from cinductor.testing import check
 
 GLOBAL = 3

@@ -321,7 +321,7 @@ CAPTURE_LAYERS = [
     "value",
     "syntax",
     "control",
-    "arrays failure materialise stage stores",
+    "boundary failure stage stores",
     "calls",
     "hooks",
     "pieces",

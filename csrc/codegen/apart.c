@@ -8,6 +8,7 @@ typedef struct Apart {
     const CiStmts *body;
     CiMap *owned; /* memory that each trip has for itself */
     const CiStmt *store;
+    bool are_points; /* of a kernel: none touches what another stores */
     bool is_bound;
 } Apart;
 
@@ -49,7 +50,8 @@ look(void *arg, const CiStmt *stmt)
         a->is_bound |= (stmt->op != CI_OP_none && !stmt->is_atomic) || stmt->is_in_order ||
                        stmt->at.memory->space == CI_SPACE_register;
         a->store = stmt;
-        ci_stmts_visit(a->body, meet, a);
+        if (!a->are_points)
+            ci_stmts_visit(a->body, meet, a);
         break;
     case CI_STMT_alloc:
     case CI_STMT_for:
@@ -61,13 +63,25 @@ look(void *arg, const CiStmt *stmt)
     }
 }
 
-bool
-ci_trips_are_apart(CiContext *ctx, const CiStmts *body)
+static bool
+are_apart(CiContext *ctx, const CiStmts *body, bool are_points)
 {
-    Apart a = {.ctx = ctx, .body = body, .owned = ci_map_new(ctx)};
+    Apart a = {.ctx = ctx, .body = body, .owned = ci_map_new(ctx), .are_points = are_points};
     ci_stmts_visit(body, note_owned, a.owned);
     ci_stmts_visit(body, look, &a);
     return !a.is_bound;
+}
+
+bool
+ci_trips_are_apart(CiContext *ctx, const CiStmts *body)
+{
+    return are_apart(ctx, body, false);
+}
+
+bool
+ci_points_are_apart(CiContext *ctx, const CiStmts *body)
+{
+    return are_apart(ctx, body, true);
 }
 
 static void

@@ -16,6 +16,8 @@
 #include "codegen/reduction.h"
 
 #define TOGETHER 32
+#define SECTOR 8          /* points that fill what is moved at once */
+#define MANY 132          /* blocks for a large card */
 #define LONG 64           /* rows that are worth a group of threads */
 #define FULL (132 * 2048) /* threads that fill a large card */
 #define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
@@ -50,7 +52,7 @@ at_most(const CiExpr *e)
 typedef struct Survey {
     const CiBuild *b;
     int64_t longest, row_bytes, part_bytes;
-    bool is_other;
+    bool has_fold, is_other;
 } Survey;
 
 static bool
@@ -81,8 +83,8 @@ look(Survey *s, const CiStmt *stmt)
     if (!is_shared)
         return;
     int64_t count = at_most(count_of(s->b, stmt));
-    if (stmt->kind == CI_STMT_fold)
-        s->longest = count > s->longest ? count : s->longest;
+    s->has_fold |= stmt->kind == CI_STMT_fold;
+    s->longest = count > s->longest ? count : s->longest;
     for (int k = 0; k < stmt->ninto; k++)
         s->part_bytes += ci_dtype_size(ci_dtype_compute(stmt->into[k]->dtype));
 }
@@ -94,6 +96,8 @@ choose_shape(Columns *c, const Survey *s)
     int64_t points = at_most(c->count);
     c->together = TOGETHER;
     while (c->together > 1 && c->together / 2 >= points)
+        c->together /= 2;
+    while (c->together > SECTOR && !s->has_fold && points / c->together < MANY)
         c->together /= 2;
     while (c->together > 1 && c->together * s->row_bytes > COMFORT)
         c->together /= 2;
@@ -389,7 +393,8 @@ ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    if (s.is_other || s.longest < LONG || !points->count)
+    bool is_worth_it = s.has_fold || at_most(c.count) < FULL;
+    if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);
     CiStmt *blocks = ci_build_for(

@@ -47,8 +47,10 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
     bool is_all = is_whole && loop == block->first && !ci_kernel_tree(b->proc->kernel);
     bool is_point = loop && loop->kind == CI_STMT_for && !loop->next &&
                     (is_outer(b->proc, loop) || is_all);
-    bool is_apart = is_point && (loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel) ||
-                                 ci_trips_are_apart(b->ctx, &loop->body));
+    if (!is_point || loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel))
+        return is_point ? loop : NULL;
+    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_apart(b->ctx, &loop->body)
+                                            : ci_trips_are_apart(b->ctx, &loop->body);
     return is_apart ? loop : NULL;
 }
 

@@ -69,7 +69,10 @@ typedef struct CiBlock CiBlock;
 typedef struct CiGraph CiGraph;
 
 /* A library call, registered by whoever knows how to make it. The callee sees dense operands. */
+typedef struct CiExtern CiExtern;
+
 typedef struct CiExternCall {
+    const CiExtern *ext;
     int noperands;
     void *const *operands;         /* data of each operand */
     const int64_t *const *sizes;   /* per operand; then the result's at [noperands] */
@@ -80,7 +83,7 @@ typedef struct CiExternCall {
     void *arg;    /* the program's caller's own: CiCall's */
 } CiExternCall;
 
-typedef struct CiExtern {
+struct CiExtern {
     const char *name; /* printed: "matmul" */
     const char *key;  /* everything else the call depends on, as text; enters keys and dumps */
     /* Returns 0, or CI_ERR_PYTHON when the callee holds an exception of its own. Takes what locks
@@ -94,7 +97,7 @@ typedef struct CiExtern {
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
     bool may_fail;     /* as a check does: what the operands are decides it */
-} CiExtern;
+};
 
 /* The order in which NumPy adds up, or multiplies, what a reduction folds: `pairwise` of ir/loop.h.
  */

@@ -21,7 +21,8 @@
  * Indirect access. `%3: i64 = bind %2 [at0<n]` makes the index symbol at0 the value of %2, which is
  * in [0, n); behind it a load's index may use at0, and the load names the bind among its operands.
  * A store that uses at0 yields `place %value, %bind…`: its points are run one after another in C
- * order, so that of several values for one element the last stays, unless the nest says `distinct`.
+ * order, so that of several values for one element the last stays, unless the nest says `distinct`:
+ * there are not several, or all are the same.
  * With an operation before `for` (`buf0[at0] = add for …`) the value is combined with what is
  * there.
  * `%5: f64 = pack %4, %1 [at0<u0]` yields, at at0 = 0, 1, …, the values %4 whose %1 is true; others
@@ -142,7 +143,7 @@ typedef struct CiNest {
     const CiExpr *store; /* element number in target; reduce axes do not occur in it */
     bool is_combined;    /* by `combine`, with what is there */
     CiOp combine;
-    bool is_distinct; /* place: no element is stored twice */
+    bool is_distinct; /* place: no element is stored twice, or all are stored the same */
     int device;       /* that it runs on: decided by the scheduler */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;

@@ -1,8 +1,15 @@
-/* Scatter and compress: nests that store where data say.
+/* Scatter and compress: nests that store where data say. Where points come one after another and a
+ * device has a call for all of them, a scatter is that call.
  *
  * Invariant: what a scatter reads of the memory it writes has been copied first, for NumPy takes
  * the whole right-hand side before it stores. */
 #include "lower/lowering.h"
+
+#include "ir/cost.h"
+
+#include <string.h>
+
+#define FEW 256 /* points that are worth no call */
 
 typedef struct Operand {
     CiNode *node;
@@ -56,16 +63,27 @@ stored_sizes(const CiNode *node, int nindex, const CiExpr **sizes)
     return rank;
 }
 
-/* Binds the indices and stores the value where they say. */
-static void
-record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiHome home, const Operand *operands,
-               const CiExpr *const *index, int rank)
+/* One value for all elements: whichever is stored last, it is that. */
+static bool
+is_constant(const CiBody *body, int value)
+{
+    const CiScalar *op = &body->ops[value];
+    bool is_fixed = op->op != CI_OP_bind && op->op != CI_OP_index &&
+                    (op->op != CI_OP_load || op->index->kind == CI_EXPR_const);
+    for (int k = 0; k < op->nargs && is_fixed; k++)
+        is_fixed = is_constant(body, op->args[k]);
+    return is_fixed;
+}
+
+/* Binds the indices; the element that they say. */
+static const CiExpr *
+record_place(CiRecorder *rec, CiNode *node, CiHome home, const Operand *operands,
+             const CiExpr *const *index)
 {
     CiLowering *low = rec->low;
     CiNode *base = node->args[0], *view = node->args[1];
     const CiExpr *found[CI_MAX_INDICES];
     int nindex = ci_lowering_index_rank(node, 3);
-    CiScalar place = {.op = CI_OP_place, .dtype = node->dtype, .nargs = 1};
     for (int k = 0; k < node->naxes; k++) {
         const Operand *operand = &operands[k + 1];
         int position = operand_value(
@@ -74,23 +92,167 @@ record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiHome home, const O
         position = ci_recorder_bind(rec, position, view->sizes[node->axes[k]]);
         found[k] = rec->body.ops[position].index;
     }
-    place.args[0] = operand_value(rec, &operands[0],
-                                  ci_lowering_aligned_index(low, operands[0].node, rank, index));
     const CiExpr *const *source =
         ci_lowering_source_index(low, node, view->rank, nindex, found, index);
-    nest->store =
-        ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, source));
+    return ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, source));
+}
+
+/* Stores the value where the indices say. */
+static void
+record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiHome home, const Operand *operands,
+               const CiExpr *const *index, int rank)
+{
+    CiLowering *low = rec->low;
+    CiScalar place = {.op = CI_OP_place, .dtype = node->dtype, .nargs = 1};
+    nest->store = record_place(rec, node, home, operands, index);
+    place.args[0] = operand_value(rec, &operands[0],
+                                  ci_lowering_aligned_index(low, operands[0].node, rank, index));
     ci_body_link(low->ctx, &rec->body, &place, nest->store);
+    nest->is_distinct |= !node->is_combined && is_constant(&rec->body, place.args[0]);
     int result = ci_recorder_add(rec, place);
     ci_recorder_note(rec, node->loc);
     ci_lowering_finish_nest(nest, rec, result, low->ctx);
 }
 
+/* ---- as one call ---- */
+
+static int32_t
+refuse_call(void *data, const CiExternCall *call)
+{
+    (void)data, (void)call;
+    return CI_ERR_UNSUPPORTED; /* a device does it, or there is no such call */
+}
+
+static const CiExtern *
+find_call(const CiNode *node)
+{
+    static const CiExtern calls[] = {{.name = "scatter", .key = "place", .call = refuse_call},
+                                     {.name = "scatter", .key = "add", .call = refuse_call},
+                                     {.name = "scatter", .key = "multiply", .call = refuse_call},
+                                     {.name = "scatter", .key = "maximum", .call = refuse_call},
+                                     {.name = "scatter", .key = "minimum", .call = refuse_call}};
+    const char *key = node->is_combined ? ci_op_name(node->combine) : "place";
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
+        if (!strcmp(calls[k].key, key))
+            return &calls[k];
+    return NULL;
+}
+
+/* Points need an order, and are not few. */
+static bool
+wants_call(const CiLowering *low, const CiNode *node, int rank, const CiExpr *const *sizes)
+{
+    CiAmount points = ci_amount(1);
+    for (int k = 0; k < rank; k++)
+        points = ci_amount_of(points, sizes[k]);
+    bool needs_order = node->is_combined ? !ci_dtype_is_integral(node->dtype)
+                                         : !node->is_distinct && node->args[2]->rank > 0;
+    return low->options->packs_operands && low->options->takes_extern && needs_order &&
+           ci_amount_likely(points) >= FEW;
+}
+
+static void
+add_whole(CiLowering *low, CiExternItem *item, CiHome home)
+{
+    const CiBuffer *buffer = home.buffer;
+    ci_extern_add_operand(item, home.buffer, ci_expr_const(low->sym, 0), buffer->rank,
+                          buffer->sizes, home.strides);
+}
+
+/* The old version in memory as the new one's. */
+static CiHome
+take_base(CiLowering *low, CiNode *base, CiHome as)
+{
+    ci_lowering_realize(low, base);
+    CiHome home = ci_lowering_state(low, base)->home;
+    for (int k = 0; k < base->rank; k++)
+        if (home.strides[k] != as.strides[k]) {
+            CiHome copy = ci_lowering_new_home(low, base);
+            ci_lowering_store(low, base, base, base, copy);
+            return copy;
+        }
+    return home;
+}
+
+/* A nest over the points that stores one behind the other, each by what `record` gives for it. */
+typedef int Record(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank);
+
+static int
+record_value(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank)
+{
+    (void)home;
+    CiNode *value = node->args[2];
+    return ci_recorder_value(rec, value, ci_lowering_aligned_index(rec->low, value, rank, index));
+}
+
+/* The number of the element that a point goes to. */
+static int
+record_number(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank)
+{
+    (void)rank;
+    Operand operands[CI_MAX_INDICES + 1];
+    for (int k = 2; k < node->nargs; k++)
+        operands[k - 2] = (Operand){.node = node->args[k]};
+    CiScalar number = {.op = CI_OP_index, .dtype = CI_DTYPE_i64};
+    number.index = record_place(rec, node, home, operands, index);
+    ci_body_link(rec->low->ctx, &rec->body, &number, number.index);
+    return ci_recorder_add(rec, number);
+}
+
+static CiHome
+store_points(CiLowering *low, CiNode *node, CiDtype dtype, CiHome home, int rank,
+             const CiExpr *const *sizes, Record *record)
+{
+    CiHome into = {.strides = ci_layout_dense_strides(low->ctx, low->sym, rank, sizes,
+                                                      ci_layout_c_order(low->ctx, rank))};
+    into.buffer =
+        ci_loops_add_buffer(low->loops, CI_BUFFER_temp, dtype, rank, sizes, into.strides);
+    CiNest nest = {.fold = CI_OP_none, .target = into.buffer};
+    const CiExpr *const *index = ci_lowering_point_axes(low, &nest, rank, sizes);
+    CiRecorder rec = ci_recorder_new(low);
+    int result = record(&rec, node, home, index, rank);
+    nest.store = ci_lowering_element(low, into, rank, index);
+    ci_recorder_note(&rec, node->loc);
+    ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
+    *ci_loops_add_nest(low->loops, low->items) = nest;
+    return into;
+}
+
+static void
+lower_as_call(CiLowering *low, CiNode *node, int rank, const CiExpr *const *sizes)
+{
+    CiExternItem *item = ci_extern_new(low->ctx, find_call(node), CI_OP_extern, 3);
+    CiHome home = ci_lowering_make_home(low, node);
+    item->loc = node->loc;
+    add_whole(low, item, take_base(low, node->args[0], home));
+    add_whole(low, item,
+              store_points(low, node, CI_DTYPE_i64, home, rank, sizes, record_number));
+    add_whole(low, item, store_points(low, node, node->dtype, home, rank, sizes, record_value));
+    ci_extern_set_result(low->sym, item, home.buffer);
+    CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
+    CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, entry);
+    ci_lowering_state(low, node)->home = home;
+}
+
+static bool
+is_taken(CiLowering *low, const CiNode *node)
+{
+    CiBuffer result = {.dtype = node->dtype, .kind = CI_BUFFER_temp};
+    const CiExtern *ext = find_call(node);
+    CiExternItem item = {.ext = ext, .op = CI_OP_extern, .noperands = 3, .result = &result};
+    return ext && low->options->takes_extern(&item);
+}
+
 void
 ci_lowering_scatter(CiLowering *low, CiNode *node)
 {
-    const CiExpr *sizes[2 * CI_MAX_RANK];
+    const CiExpr **sizes = CI_NEW_ARRAY(low->ctx, const CiExpr *, 2 * CI_MAX_RANK);
     Operand operands[CI_MAX_INDICES + 1];
+    int rank = stored_sizes(node, ci_lowering_index_rank(node, 3), sizes);
+    if (wants_call(low, node, rank, sizes) && is_taken(low, node)) {
+        lower_as_call(low, node, rank, sizes);
+        return;
+    }
     CiHome home = ci_lowering_take_over(low, node, NULL);
     for (int k = 2; k < node->nargs; k++)
         operands[k - 2] = take_operand(low, node->args[k], home.buffer);
@@ -99,7 +261,6 @@ ci_lowering_scatter(CiLowering *low, CiNode *node)
                    .is_combined = node->is_combined,
                    .combine = node->combine,
                    .is_distinct = node->is_distinct};
-    int rank = stored_sizes(node, ci_lowering_index_rank(node, 3), sizes);
     const CiExpr *const *index = ci_lowering_point_axes(low, &nest, rank, sizes);
     CiRecorder rec = ci_recorder_new(low);
     record_scatter(&rec, &nest, node, home, operands, index, rank);

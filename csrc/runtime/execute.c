@@ -121,7 +121,8 @@ call_extern(Frame *frame, int number)
         sizes[k] = frame->values + plan->sizes[k];
         strides[k] = frame->values + plan->strides[k];
     }
-    CiExternCall call = {.noperands = plan->noperands,
+    CiExternCall call = {.ext = &plan->ext,
+                         .noperands = plan->noperands,
                          .operands = frame->arguments,
                          .sizes = sizes,
                          .strides = strides,

@@ -211,7 +211,8 @@ can_split_running(const CiScheduler *s, const CiKernel *kernel)
         if ((ci_nest_is_fold(nest) && !is_scan) || (ci_nest_is_serial(nest) && !is_pack) ||
             is_read(stage, nest->target))
             return false;
-        if (is_scan && !ci_dtype_is_integral(nest->body.ops[nest->body.result].dtype))
+        if (is_scan && !s->target->has_own_order &&
+            !ci_dtype_is_integral(nest->body.ops[nest->body.result].dtype))
             return false;
     }
     return ci_kernel_runs(kernel);

@@ -1,8 +1,8 @@
 /* Stretches of building, and what is raised where nothing can be run.
  *
- * A cached node is usable where it was made and in blocks inside. Each stretch of building has a
+ * A cached node is usable where it was made and in blocks inside. Each scope of building has a
  * number; `open` has those that are still in force, outermost first and so in ascending order. A
- * mark begins a stretch, going back to it ends that stretch and all behind it, and closing a block
+ * mark begins a scope, going back to it ends that scope and all behind it, and closing a block
  * ends the block's. A node whose number is not open is no node: whatever cached it makes another.
  *
  * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
@@ -10,7 +10,7 @@
 #include "graph/graph.h"
 
 static int
-push(CxTracer *t, unsigned stretch)
+push(CxTracer *t, unsigned scope)
 {
     if (t->nopen == t->capopen) {
         int capacity = t->capopen ? 2 * t->capopen : 16;
@@ -22,7 +22,7 @@ push(CxTracer *t, unsigned stretch)
         t->open = grown;
         t->capopen = capacity;
     }
-    t->open[t->nopen++] = stretch;
+    t->open[t->nopen++] = scope;
     return 0;
 }
 
@@ -33,28 +33,28 @@ cx_dominance_begin(CxTracer *t)
 }
 
 int
-cx_dominance_again(CxTracer *t, const unsigned *stretches, int count)
+cx_dominance_again(CxTracer *t, const unsigned *scopes, int count)
 {
-    if (count > 0 && t->nopen > 0 && t->open[t->nopen - 1] > stretches[0])
+    if (count > 0 && t->nopen > 0 && t->open[t->nopen - 1] > scopes[0])
         return 0;
     for (int k = 0; k < count; k++)
-        if (push(t, stretches[k]) < 0)
+        if (push(t, scopes[k]) < 0)
             return -1;
     return 0;
 }
 
 bool
-cx_dominance_is_open(const CxTracer *t, unsigned stretch)
+cx_dominance_is_open(const CxTracer *t, unsigned scope)
 {
     int low = 0, high = t->nopen;
 
-    if (stretch == 0) /* the graph itself */
+    if (scope == 0) /* the graph itself */
         return true;
     while (low < high) {
         int middle = (low + high) / 2;
-        if (t->open[middle] == stretch)
+        if (t->open[middle] == scope)
             return true;
-        if (t->open[middle] < stretch)
+        if (t->open[middle] < scope)
             low = middle + 1;
         else
             high = middle;

@@ -16,7 +16,7 @@ struct CxFact {
     int64_t value;       /* of that in this call; UNKNOWN where there is none */
     long token;          /* 0: of a check; -1: a guard */
     int guard;           /* its number */
-    unsigned epoch, stretch;
+    unsigned epoch, scope;
 };
 
 #define UNKNOWN INT64_MIN
@@ -82,7 +82,7 @@ cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, 
         return -1;
     fact.guard = t->env->nguards - 1;
     fact.epoch = t->epoch;
-    fact.stretch = cx_dominance_now(t);
+    fact.scope = cx_dominance_now(t);
     if (relation == CI_REL_ne)
         return push(t, fact);
     fact.least = relation == CI_REL_lt ? cx_size_make(t, CX_SIZE_sub, d, t->one) : d;
@@ -137,7 +137,7 @@ cx_facts_release(CxTracer *t)
 static bool
 holds_now(const CxTracer *t, const CxFact *fact)
 {
-    return fact->token != 0 || (fact->epoch == t->epoch && cx_dominance_is_open(t, fact->stretch));
+    return fact->token != 0 || (fact->epoch == t->epoch && cx_dominance_is_open(t, fact->scope));
 }
 
 /* How many facts a search may try: the share falls as the capture's work grows. */

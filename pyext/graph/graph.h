@@ -4,11 +4,11 @@
 
 #include "graph/tracer.h"
 
-/* dominance.c: stretches of building. What was made in one is a value as long as it is open. */
+/* dominance.c: scopes of building. What was made in one is a value as long as it is open. */
 int cx_dominance_begin(CxTracer *tracer);
 /* Those of a block that is opened again are in force again, unless others have begun since. */
-int cx_dominance_again(CxTracer *tracer, const unsigned *stretches, int count);
-bool cx_dominance_is_open(const CxTracer *tracer, unsigned stretch);
+int cx_dominance_again(CxTracer *tracer, const unsigned *scopes, int count);
+bool cx_dominance_is_open(const CxTracer *tracer, unsigned scope);
 static inline unsigned
 cx_dominance_now(const CxTracer *tracer)
 {

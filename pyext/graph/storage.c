@@ -67,14 +67,14 @@ cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind)
     }
     s->node = node;
     s->epoch = tracer->epoch;
-    s->stretch = cx_dominance_now(tracer);
+    s->scope = cx_dominance_now(tracer);
     return s;
 }
 
 typedef struct Layout {
     CxStorage *storage;
     PyArrayObject *array;
-    const CiExpr *const *gaps;
+    const CiExpr *const *paddings;
 } Layout;
 
 static void
@@ -82,7 +82,7 @@ body_layout(CiContext *ctx, void *arg)
 {
     const Layout *l = arg;
     (void)ctx;
-    cx_layout_strides(l->storage->tracer->sym, l->array, l->storage->sizes, l->gaps,
+    cx_layout_strides(l->storage->tracer->sym, l->array, l->storage->sizes, l->paddings,
                       l->storage->strides);
 }
 
@@ -100,11 +100,11 @@ alike_size(const CxTracer *t, int64_t size)
 }
 
 static int
-set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *gaps)
+set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiExpr *const *paddings)
 {
-    Layout layout = {s, a, gaps};
+    Layout layout = {s, a, paddings};
     int64_t values[2 * CI_MAX_RANK];
-    bool is_symbolic = gaps != NULL;
+    bool is_symbolic = paddings != NULL;
 
     for (int k = 0; k < s->rank; k++) {
         values[k] = PyArray_DIM(a, k);
@@ -126,7 +126,7 @@ set_layout(CxStorage *s, PyArrayObject *a, const CiExpr *const *sizes, const CiE
 
 CxStorage *
 cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExpr *const *sizes,
-                      const CiExpr *const *gaps)
+                      const CiExpr *const *paddings)
 {
     PyArrayObject *a = (PyArrayObject *)array;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(a));
@@ -157,7 +157,7 @@ cx_storage_from_array(CxTracer *tracer, PyObject *array, int source, const CiExp
     s->value = Py_NewRef(array);
     s->source = source;
     s->is_readonly = !PyArray_ISWRITEABLE(a);
-    if (set_layout(s, a, sizes, gaps) < 0) {
+    if (set_layout(s, a, sizes, paddings) < 0) {
         cx_storage_release(s);
         return NULL;
     }

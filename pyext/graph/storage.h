@@ -23,7 +23,7 @@ struct CxStorage {
     CiNode *node;           /* the current version, when epoch is the tracer's */
     CiNode *input;          /* how it entered that graph, or NULL */
     unsigned epoch, version;
-    unsigned stretch;     /* of building in which node was made (mark.c) */
+    unsigned scope;     /* of building in which node was made (mark.c) */
     unsigned serial;      /* the storages of a tracer in the order in which they were made */
     unsigned noted;       /* the latest mark when it was last noted in the journal (version.c) */
     int source, position; /* position: among the returns of the run that made it real */
@@ -51,7 +51,7 @@ struct CxView {
     const CiExpr **starts, **steps; /* slice: per axis of the parent */
     int *axes; /* permute: per axis; diagonal: two axes, and the offset in starts; window: one */
     CiNode *node;
-    unsigned epoch, version, stretch;
+    unsigned epoch, version, scope;
     const CiExpr *space[];
 };
 
@@ -96,7 +96,7 @@ static inline bool
 cx_storage_is_current(const CxStorage *s)
 {
     return s->epoch == s->tracer->epoch &&
-           (s->stretch == 0 || cx_dominance_is_open(s->tracer, s->stretch));
+           (s->scope == 0 || cx_dominance_is_open(s->tracer, s->scope));
 }
 static inline bool
 cx_is_current(const CxTraced *t)
@@ -106,7 +106,7 @@ cx_is_current(const CxTraced *t)
     if (!cx_storage_is_current(s))
         return false;
     return v == NULL || (v->epoch == s->epoch && v->version == s->version &&
-                         (v->stretch == s->stretch || cx_dominance_is_open(t->tracer, v->stretch)));
+                         (v->scope == s->scope || cx_dominance_is_open(t->tracer, v->scope)));
 }
 
 /* A Python int that is an expression of sizes and indices. */
@@ -119,9 +119,9 @@ cx_is_size(const CxTraced *t)
 /* storage.c */
 CxStorage *cx_storage_new(CxTracer *tracer, CiKind kind, CiDtype dtype, int rank);
 CxStorage *cx_storage_from_node(CxTracer *tracer, CiNode *node, CiKind kind);
-/* sizes and gaps (layout.c): NULL, or per axis an expression or NULL for the array's own. */
+/* sizes and paddings (layout.c): NULL, or per axis an expression or NULL for the array's own. */
 CxStorage *cx_storage_from_array(CxTracer *tracer, PyObject *array, int source,
-                                 const CiExpr *const *sizes, const CiExpr *const *gaps);
+                                 const CiExpr *const *sizes, const CiExpr *const *paddings);
 /* version.c; -1 with an exception: the storage is what it was. */
 int cx_storage_set_input(CxStorage *storage, CiNode *node);
 int cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in this graph */

@@ -1,5 +1,5 @@
 /* The tracer: the state of one call while it is captured. It owns the pending graph, the symbols of
- * the call, and what was made real on the way. */
+ * the call, and what was materialised on the way. */
 #ifndef CX_TRACER_H
 #define CX_TRACER_H
 
@@ -14,13 +14,13 @@ typedef struct CxFact CxFact;
 typedef struct CxChange { /* what a storage was before it changed; it is held */
     CxStorage *storage;
     CiNode *node;
-    unsigned epoch, version, stretch;
+    unsigned epoch, version, scope;
     bool is_written;
 } CxChange;
 
 /* The axis of a symbol's source: that of the array whose size it is, -1 for an int's value, and
- * CX_GAP_AXIS - k for the gap of axis k (layout.c). */
-enum { CX_GAP_AXIS = -2 };
+ * CX_PADDING_AXIS - k for the padding of axis k (layout.c). */
+enum { CX_PADDING_AXIS = -2 };
 
 struct CxTracer {
     PyObject_HEAD CxState *state;
@@ -48,7 +48,7 @@ struct CxTracer {
     unsigned epoch, last_version, last_stretch, last_storage, last_mark;
     CxChange *changes; /* the journal that marks go back by (version.c) */
     int nchanges, capchanges, nmarks;
-    unsigned *open; /* stretches of building in force (mark.c) */
+    unsigned *open; /* scopes of building in force (mark.c) */
     int nopen, capopen, nblocks;
     bool leaves_open;  /* what a comparison of sizes says is the program's to find out */
     bool is_infeasible; /* in an arm that the sizes of this call do not take: they decide nothing */

@@ -29,7 +29,7 @@ note(CxStorage *s)
     s->noted = t->last_mark;
     s->refs++;
     t->changes[t->nchanges++] =
-        (CxChange){s, s->node, s->epoch, s->version, s->stretch, s->is_written};
+        (CxChange){s, s->node, s->epoch, s->version, s->scope, s->is_written};
     return 0;
 }
 
@@ -40,7 +40,7 @@ cx_storage_set_input(CxStorage *s, CiNode *node)
         return -1;
     s->node = s->input = node;
     s->epoch = s->tracer->epoch;
-    s->stretch = 0;
+    s->scope = 0;
     s->is_written = false;
     return 0;
 }
@@ -53,7 +53,7 @@ cx_storage_set_node(CxStorage *s, CiNode *node)
         return -1;
     s->node = node;
     s->epoch = s->tracer->epoch;
-    s->stretch = cx_dominance_now(s->tracer);
+    s->scope = cx_dominance_now(s->tracer);
     return 0;
 }
 
@@ -63,7 +63,7 @@ cx_storage_set_version(CxStorage *s, CiNode *node)
     if (note(s) < 0)
         return -1;
     s->node = node;
-    s->stretch = cx_dominance_now(s->tracer);
+    s->scope = cx_dominance_now(s->tracer);
     s->version = ++s->tracer->last_version; /* never one that was gone back from */
     if (s->value != NULL)
         s->is_written = true;
@@ -85,7 +85,7 @@ reset_input(CxStorage *s)
     if (note(s) < 0)
         return -1;
     s->node = s->input;
-    s->stretch = 0;
+    s->scope = 0;
     s->version = ++s->tracer->last_version;
     s->is_written = false;
     return 0;
@@ -103,7 +103,7 @@ go_back(const CxChange *was)
     s->node = was->node;
     s->epoch = was->epoch;
     s->version = was->version;
-    s->stretch = was->stretch;
+    s->scope = was->scope;
     s->is_written = was->is_written;
     return 0;
 }

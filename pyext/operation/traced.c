@@ -1,4 +1,4 @@
-/* The type Traced: its methods, which are the surface's, and what it does when data are demanded. A
+/* The type Traced: its methods, which are the surface's, and what it does when data are forced. A
  * name that neither the surface nor traced_attribute.c has is a break: the real value answers. */
 #include "operation/traced.h"
 #include "graph/methods.h"

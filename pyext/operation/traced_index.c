@@ -18,7 +18,7 @@ typedef struct Index {
 
 enum { INDEX_error = -1, INDEX_basic, INDEX_other, INDEX_wrong };
 
-/* A number that NumPy takes for an int; what is data and may not be defined is demanded. */
+/* A number that NumPy takes for an int; what is data and may not be defined is forced. */
 static bool
 is_traced_int(const CxTraced *x)
 {

@@ -1,4 +1,4 @@
-/* Operators of traced values, and the conversions that demand data.
+/* Operators of traced values, and the conversions that force data.
  *
  * Values of kind python follow Python: the result is computed at once by Python itself, and where
  * nothing but the numbers can differ from call to call the graph computes it too. Where the

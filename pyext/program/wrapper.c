@@ -192,7 +192,8 @@ wrapper_extern(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
             steps[k][axis] = PyArray_STRIDE(a, axis) / PyArray_ITEMSIZE(a);
         operands[k] = PyArray_DATA(a);
     }
-    CiExternCall call = {.noperands = (int)nargs - 1,
+    CiExternCall call = {.ext = ext,
+                         .noperands = (int)nargs - 1,
                          .operands = operands,
                          .sizes = sizes,
                          .strides = strides,

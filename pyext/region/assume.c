@@ -117,13 +117,13 @@ cx_method_sample_truth(PyObject *self, PyObject *value)
     const CxStorage *s = ((CxTraced *)value)->storage;
     if (s->kind != CI_KIND_python || s->value == NULL || s->expr != NULL || !is_of_sizes(s, 0))
         Py_RETURN_NONE;
-    int is_so = PyObject_IsTrue(s->value);
+    int sample = PyObject_IsTrue(s->value);
     (void)self;
-    return is_so < 0 ? NULL : PyBool_FromLong(is_so);
+    return sample < 0 ? NULL : PyBool_FromLong(sample);
 }
 
 /* note_sample(number, condition, chosen): notes of a number of Python's, which the graph makes
- * where a condition on sizes chooses, what it is in this call; whoever demands it has the condition
+ * where a condition on sizes chooses, what it is in this call; whoever forces it has the condition
  * guarded. */
 PyObject *
 cx_method_note_sample(PyObject *self, PyObject *args)

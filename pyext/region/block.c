@@ -27,7 +27,7 @@ block_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
 
     PyMem_Free(b->held);
-    PyMem_Free(b->stretches);
+    PyMem_Free(b->scopes);
     Py_XDECREF(b->tracer);
     type->tp_free(self);
     Py_DECREF(type);
@@ -63,8 +63,8 @@ cx_method_block(PyObject *self, PyObject *unused)
     b->extent = b->index = NULL;
     b->held = NULL;
     b->nheld = b->capheld = 0;
-    b->stretches = NULL;
-    b->nstretches = 0;
+    b->scopes = NULL;
+    b->nscopes = 0;
     b->outer = t->graph->at;
     if (cx_dominance_begin(t) < 0) {
         Py_DECREF(b);
@@ -89,16 +89,16 @@ static int
 keep_stretches(CxBlock *b)
 {
     int count = b->tracer->nopen - b->nopen;
-    size_t size = sizeof *b->stretches * (size_t)count;
-    unsigned *kept = PyMem_Realloc(b->stretches, size + 1);
+    size_t size = sizeof *b->scopes * (size_t)count;
+    unsigned *kept = PyMem_Realloc(b->scopes, size + 1);
 
     if (kept == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     memcpy(kept, b->tracer->open + b->nopen, size);
-    b->stretches = kept;
-    b->nstretches = count;
+    b->scopes = kept;
+    b->nscopes = count;
     return 0;
 }
 
@@ -141,7 +141,7 @@ block_reopen(PyObject *self, PyObject *unused)
     if (b->is_open || !cx_block_is_usable(b) || t->graph->at != b->outer)
         return cx_misuse(t->state, "a block is opened again in the block around it");
     b->nopen = t->nopen;
-    if (cx_dominance_again(t, b->stretches, b->nstretches) < 0 || cx_dominance_begin(t) < 0)
+    if (cx_dominance_again(t, b->scopes, b->nscopes) < 0 || cx_dominance_begin(t) < 0)
         return NULL;
     b->is_open = true;
     (void)ci_graph_enter(t->graph, b->block);

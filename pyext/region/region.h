@@ -15,8 +15,8 @@ typedef struct CxBlock {
     const CiExpr *extent, *index; /* of a `for`; of the tracer's sym */
     CiNode **held;                /* values kept for when the block is closed */
     int nheld, capheld;
-    unsigned *stretches; /* of building it, while it is closed */
-    int nstretches;
+    unsigned *scopes; /* of building it, while it is closed */
+    int nscopes;
     bool is_open;
 } CxBlock;
 

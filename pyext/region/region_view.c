@@ -197,7 +197,7 @@ cx_method_undefined(PyObject *self, PyObject *args)
     const CiExpr *sizes[CI_MAX_RANK];
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:blank", &value, &shape))
+    if (!PyArg_ParseTuple(args, "OO:undefined", &value, &shape))
         return NULL;
     const CiNode *like = cx_region_node(t, value);
     int rank = like ? cx_shape_from(t, shape, sizes) : -1;

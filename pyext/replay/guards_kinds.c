@@ -217,19 +217,19 @@ static int
 test_apart(CxLookup *l, CxCheck *c)
 {
     PyObject *few[16], **found = few;
-    bool is_so = true;
+    bool agrees = true;
 
     if (c->other > 16 && (found = PyMem_Malloc(sizeof *found * (size_t)c->other)) == NULL)
         return OTHER_VALUE;
-    for (int k = 0; k < c->other && is_so; k++)
-        is_so = (found[k] = cx_lookup_find(l, c->sources[k])) != NULL;
-    if (is_so)
+    for (int k = 0; k < c->other && agrees; k++)
+        agrees = (found[k] = cx_lookup_find(l, c->sources[k])) != NULL;
+    if (agrees)
         qsort(found, (size_t)c->other, sizeof *found, compare_addresses);
-    for (int k = 1; k < c->other && is_so; k++)
-        is_so = found[k] != found[k - 1];
+    for (int k = 1; k < c->other && agrees; k++)
+        agrees = found[k] != found[k - 1];
     if (found != few)
         PyMem_Free(found);
-    return is_so ? AGREES : OTHER_VALUE;
+    return agrees ? AGREES : OTHER_VALUE;
 }
 
 /* ---- what was found instead ---- */

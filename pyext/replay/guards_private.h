@@ -62,7 +62,7 @@ typedef struct CxRelation {
 } CxRelation;
 
 /* Where the value of a symbol comes from. A symbol that no axis shows is `solved`: another one
- * stands for the extent (for a gap: the stride) of an axis, and this one is computed from it. */
+ * stands for the extent (for a padding: the stride) of an axis, and this one is computed from it. */
 typedef struct CxKnown {
     const CiExpr *symbol, *solved;
     int source, axis;

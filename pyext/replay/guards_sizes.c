@@ -135,10 +135,10 @@ add_relation(CxGuards *g, CiShapeGuard guard)
 static bool
 is_padding(const CxKnown *known)
 {
-    return known->axis <= CX_GAP_AXIS;
+    return known->axis <= CX_PADDING_AXIS;
 }
 
-/* extent = coef*symbol + rest, the rest known. A stride that is less than dense has no gap, so it
+/* extent = coef*symbol + rest, the rest known. A stride that is less than dense has no padding, so it
  * is not what its expression says; that of an axis of size 1 says nothing. */
 static bool
 solve_from(CiContext *ctx, CxGuards *g, CxKnown *known, CxExtent *extent)

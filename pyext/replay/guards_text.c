@@ -73,7 +73,7 @@ cx_text_code(PyObject *code)
 
 /* ---- expressions of sizes ---- */
 
-/* x.shape[0], x.gap[0] (layout.c), or the name of an int. */
+/* x.shape[0], x.padding[0] (layout.c), or the name of an int. */
 static PyObject *
 symbol_text(const CxGuards *g, const CiExpr *symbol)
 {
@@ -84,10 +84,10 @@ symbol_text(const CxGuards *g, const CiExpr *symbol)
     if (known == NULL || known->source < 0 || known->source >= g->nsources)
         return PyUnicode_FromString(symbol->name);
     PyObject *name = cx_text_source(g, known->source);
-    bool is_padding = known->axis <= CX_GAP_AXIS;
+    bool is_padding = known->axis <= CX_PADDING_AXIS;
     if (name != NULL && (known->axis >= 0 || is_padding))
-        Py_SETREF(name, PyUnicode_FromFormat(is_padding ? "%U.gap[%d]" : "%U.shape[%d]", name,
-                                             is_padding ? CX_GAP_AXIS - known->axis : known->axis));
+        Py_SETREF(name, PyUnicode_FromFormat(is_padding ? "%U.padding[%d]" : "%U.shape[%d]", name,
+                                             is_padding ? CX_PADDING_AXIS - known->axis : known->axis));
     return name;
 }
 

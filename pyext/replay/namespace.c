@@ -75,7 +75,7 @@ find(PyObject *space, PyObject *name)
 }
 
 static bool
-is_so(PyObject *space, PyObject *name, PyObject *value, PyObject *missing)
+stands_for(PyObject *space, PyObject *name, PyObject *value, PyObject *missing)
 {
     if (name != Py_None) {
         PyObject *found = find(space, name);
@@ -92,7 +92,7 @@ bool
 cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t *which)
 {
     for (Py_ssize_t k = 0; k + 1 < PyTuple_GET_SIZE(pairs); k += 2)
-        if (!is_so(space, PyTuple_GET_ITEM(pairs, k), PyTuple_GET_ITEM(pairs, k + 1), missing)) {
+        if (!stands_for(space, PyTuple_GET_ITEM(pairs, k), PyTuple_GET_ITEM(pairs, k + 1), missing)) {
             *which = k;
             return false;
         }

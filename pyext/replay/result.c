@@ -1,4 +1,4 @@
-/* What a function returned: nested containers with traced values in them, made real once after
+/* What a function returned: nested containers with traced values in them, materialised once after
  * tracing. */
 #include "replay/result.h"
 #include "value/index.h"

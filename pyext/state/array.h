@@ -37,12 +37,12 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
-/* layout.c. The gap of each axis in elements; -1 where there is none to speak of: its steps are
+/* layout.c. The padding of each axis in elements; -1 where there is none to speak of: its steps are
  * dense in those of the axis inside, it has a stride of 0, steps that overlap, or size 1. */
-void cx_layout_gaps(PyArrayObject *array, int64_t *gaps);
+void cx_layout_paddings(PyArrayObject *array, int64_t *paddings);
 /* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
- * sizes and gaps say, or the numbers they are where gaps[k] is NULL and memory is not dense. */
+ * sizes and paddings say, or the numbers they are where paddings[k] is NULL and memory is not dense. */
 void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
-                       const CiExpr *const *gaps, const CiExpr **strides);
+                       const CiExpr *const *paddings, const CiExpr **strides);
 
 #endif

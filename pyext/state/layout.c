@@ -1,8 +1,8 @@
 /* Strides as a specialization remembers them: by class rather than by number, so that a dense array
  * of any size has the strides that the symbolic sizes say, and one that is part of a larger array
- * those that the sizes and gaps say. The gap of an axis is what lies in memory between the end of
+ * those that the sizes and paddings say. The padding of an axis is what lies in memory between the end of
  * all that is inside of it and its next step; where that is a step of the axis inside, the two
- * could be one axis, and no gap is spoken of. */
+ * could be one axis, and no padding is spoken of. */
 #include "state/array.h"
 
 /* Axes from the innermost out: by stride, and of equal strides the later axis first, as NumPy's
@@ -20,7 +20,7 @@ sort_axes(int rank, const npy_intp *strides, int *axes)
 }
 
 void
-cx_layout_gaps(PyArrayObject *array, int64_t *gaps)
+cx_layout_paddings(PyArrayObject *array, int64_t *paddings)
 {
     int rank = PyArray_NDIM(array), axes[NPY_MAXDIMS];
     int64_t itemsize = PyArray_ITEMSIZE(array), span = itemsize, dense = itemsize;
@@ -28,9 +28,9 @@ cx_layout_gaps(PyArrayObject *array, int64_t *gaps)
     sort_axes(rank, PyArray_STRIDES(array), axes);
     for (int k = 0; k < rank; k++) {
         int64_t size = PyArray_DIM(array, axes[k]), stride = Py_ABS(PyArray_STRIDE(array, axes[k]));
-        int64_t gap = stride - span;
-        bool has_gap = size > 1 && stride != dense && gap >= 0 && gap % itemsize == 0;
-        gaps[axes[k]] = has_gap && PyArray_SIZE(array) != 0 ? gap / itemsize : -1;
+        int64_t padding = stride - span;
+        bool has_padding = size > 1 && stride != dense && padding >= 0 && padding % itemsize == 0;
+        paddings[axes[k]] = has_padding && PyArray_SIZE(array) != 0 ? padding / itemsize : -1;
         if (stride != 0 && size > 1)
             dense = stride * size;
         span += stride * (size - 1);
@@ -55,23 +55,23 @@ steps_overlap(PyArrayObject *array, const int *axes)
 
 void
 cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
-                  const CiExpr *const *gaps, const CiExpr **strides)
+                  const CiExpr *const *paddings, const CiExpr **strides)
 {
     int rank = PyArray_NDIM(array), axes[NPY_MAXDIMS];
     int64_t dense = PyArray_ITEMSIZE(array), found[NPY_MAXDIMS];
     const CiExpr *itemsize = ci_expr_const(sym, dense), *span = itemsize, *next = itemsize;
     bool is_empty = PyArray_SIZE(array) == 0;
 
-    cx_layout_gaps(array, found);
+    cx_layout_paddings(array, found);
     sort_axes(rank, PyArray_STRIDES(array), axes);
     bool overlaps = !is_empty && steps_overlap(array, axes);
     for (int k = 0; k < rank; k++) {
         int axis = is_empty ? rank - 1 - k : axes[k];
         int64_t size = PyArray_DIM(array, axis), stride = PyArray_STRIDE(array, axis);
-        bool is_given = gaps != NULL && gaps[axis] != NULL;
+        bool is_given = paddings != NULL && paddings[axis] != NULL;
         const CiExpr *step = ci_expr_const(sym, Py_ABS(stride));
         if (is_given)
-            step = ci_expr_add(sym, span, ci_expr_mul(sym, gaps[axis], itemsize));
+            step = ci_expr_add(sym, span, ci_expr_mul(sym, paddings[axis], itemsize));
         else if (is_empty || (Py_ABS(stride) == dense && !overlaps))
             step = next;
         else if (found[axis] == 0 && !overlaps)

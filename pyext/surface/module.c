@@ -327,24 +327,24 @@ module_view(PyObject *self, PyObject *args)
                          !is_writable);
 }
 
-/* gaps(array): of each axis, as cx_layout_gaps. */
+/* paddings(array): of each axis, as cx_layout_paddings. */
 static PyObject *
-module_gaps(PyObject *self, PyObject *array)
+module_paddings(PyObject *self, PyObject *array)
 {
-    int64_t gaps[NPY_MAXDIMS];
+    int64_t paddings[NPY_MAXDIMS];
 
     (void)self;
     if (!PyArray_Check(array))
         return PyErr_Format(PyExc_TypeError, "an array is expected");
-    cx_layout_gaps((PyArrayObject *)array, gaps);
-    return cx_sizes_tuple(PyArray_NDIM((PyArrayObject *)array), gaps);
+    cx_layout_paddings((PyArrayObject *)array, paddings);
+    return cx_sizes_tuple(PyArray_NDIM((PyArrayObject *)array), paddings);
 }
 
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
     {"set_stance", module_set_stance, METH_O, NULL},
     {"view", module_view, METH_VARARGS, NULL},
-    {"gaps", module_gaps, METH_O, NULL},
+    {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
@@ -468,7 +468,7 @@ module_exec(PyObject *module)
         PyModule_AddFunctions(module, cx_device_methods) < 0)
         return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    if (PyModule_AddIntConstant(module, "GAP_AXIS", CX_GAP_AXIS) < 0)
+    if (PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0)
         return -1;
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
 }

@@ -31,7 +31,7 @@ axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
 PyObject *
 cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"value", "source", "sizes", "gaps", NULL};
+    static char *names[] = {"value", "source", "sizes", "paddings", NULL};
     CxTracer *t = (CxTracer *)self;
     PyObject *value = NULL, *lists[2] = {Py_None, Py_None};
     const CiExpr *room[2][CI_MAX_RANK], *const *exprs[2];

@@ -12,7 +12,7 @@ cx_tracer_array(CxTracer *tracer, PyObject *array, int source)
 
 PyObject *
 cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *const *sizes,
-                   const CiExpr *const *gaps)
+                   const CiExpr *const *paddings)
 {
     PyObject *key = NULL, *traced = NULL;
     int failed = 0;
@@ -32,7 +32,7 @@ cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source, const CiExpr *
         Py_INCREF(traced);
     } else if (!failed) {
         traced =
-            cx_traced_new(tracer, cx_storage_from_array(tracer, array, source, sizes, gaps), NULL);
+            cx_traced_new(tracer, cx_storage_from_array(tracer, array, source, sizes, paddings), NULL);
         if (traced != NULL && PyDict_SetItem(tracer->by_id, key, traced) < 0)
             Py_CLEAR(traced);
     }

@@ -1,4 +1,4 @@
-/* Real values of traced ones: looked at where they are known, computed where they are demanded. */
+/* Real values of traced ones: looked at where they are known, computed where they are forced. */
 #include "state/array.h"
 #include "value/index.h"
 #include "value/tagged.h"
@@ -80,7 +80,7 @@ specialize(CxStorage *s, int depth)
     return -1;
 }
 
-/* Notes that the values which this Python scalar came from are demanded. */
+/* Notes that the values which this Python scalar came from are forced. */
 int
 cx_tracer_specialize(CxStorage *s)
 {

@@ -141,7 +141,7 @@ make_view(Making *m, CxView *v)
     CiNode *from = s->node;
 
     if (v->epoch == s->epoch && v->version == s->version &&
-        cx_dominance_is_open(s->tracer, v->stretch))
+        cx_dominance_is_open(s->tracer, v->scope))
         return;
     if (v->parent != NULL) {
         make_view(m, v->parent);
@@ -150,7 +150,7 @@ make_view(Making *m, CxView *v)
     v->node = view_node(m, v, from);
     v->epoch = s->epoch;
     v->version = s->version;
-    v->stretch = cx_dominance_now(s->tracer);
+    v->scope = cx_dominance_now(s->tracer);
 }
 
 static void

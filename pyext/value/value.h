@@ -15,7 +15,7 @@ int cx_check_writable(const CxTraced *target, const char *message);
 /* lift.c: how values enter. */
 PyObject *cx_tracer_array(CxTracer *tracer, PyObject *array, int source);
 PyObject *cx_tracer_array_of(CxTracer *tracer, PyObject *array, int source,
-                             const CiExpr *const *sizes, const CiExpr *const *gaps);
+                             const CiExpr *const *sizes, const CiExpr *const *paddings);
 PyObject *cx_tracer_scalar(CxTracer *tracer, PyObject *value, int source);
 /* Any value as an operand. constant: an array's contents never change from call to call. */
 PyObject *cx_tracer_lift(CxTracer *tracer, PyObject *value, CiDtype like, bool constant);
@@ -29,7 +29,7 @@ CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 PyObject *cx_traced_materialise(CxTraced *traced); /* flushes when it must */
 PyObject *cx_traced_force(CxTraced *traced,
                            const char *what); /* a break; kind python specialises */
-/* Notes that the values which this Python scalar came from are demanded. */
+/* Notes that the values which this Python scalar came from are forced. */
 int cx_tracer_specialize(CxStorage *storage);
 /* A copy of nested tuples, lists and dicts with real values for Traced ones. */
 PyObject *cx_materialise_tree(PyObject *object);

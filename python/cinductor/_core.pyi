@@ -180,7 +180,7 @@ class Tracer:
         is_unbacked: bool = False,
     ) -> None:
         """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
-        extent of that axis of a source's array, as its gap (GAP_AXIS - axis), or as the value of
+        extent of that axis of a source's array, as its padding (PADDING_AXIS - axis), or as the value of
         its int (axis -1). hint: its value in this call. is_unbacked: nothing may be decided by
         that."""
     def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
@@ -206,12 +206,12 @@ class Tracer:
         value: np.ndarray,
         source: int = -1,
         sizes: Sequence[str | int | None] | None = None,
-        gaps: Sequence[str | int | None] | None = None,
+        paddings: Sequence[str | int | None] | None = None,
     ) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph.
-        sizes, gaps (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
+        sizes, paddings (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
         array's own size, and stride; strides of a dense array follow from its sizes."""
     def scalar(
         self, value: float | complex | int | np.generic, source: int, expr: str | None = None
@@ -450,7 +450,7 @@ def view(
 ) -> np.ndarray:
     """A part of an array's memory; nobody checks that it has it."""
 
-def gaps(array: np.ndarray) -> tuple[int, ...]:
+def paddings(array: np.ndarray) -> tuple[int, ...]:
     """Per axis the elements between the end of all that is inside of it and its next step; -1 where
     that says nothing (steps are dense in those of the axis inside, or overlap; a stride of 0)."""
 
@@ -463,7 +463,7 @@ def exchange_items(items: set | frozenset, new: list[Any]) -> None:
     Raises ValueError where there are not as many, or one hashes unlike what it stands for.
     """
 
-GAP_AXIS: int  # the axis GAP_AXIS - k of a symbol's source is the gap of axis k
+PADDING_AXIS: int  # the axis PADDING_AXIS - k of a symbol's source is the padding of axis k
 
 def set_surface(
     functions: dict[Any, Callable[..., Any]], methods: dict[str, Callable[..., Any]]

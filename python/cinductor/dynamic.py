@@ -27,7 +27,7 @@ from .signals import Replan, Signal
 from .user import wrong
 
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
-# strides and gaps of its axes are at ("x:2 stride", 0) and ("x:2 gap", 0).
+# strides and paddings of its axes are at ("x:2 stride", 0) and ("x:2 padding", 0).
 Place = tuple[str, int | None]
 LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
@@ -37,7 +37,7 @@ SUFFIX = ".shapes"
 
 def is_padding(place: Place) -> bool:
     """Whether it is no size, but what memory leaves out between two steps of an axis."""
-    return place[0].endswith(" gap")
+    return place[0].endswith(" padding")
 
 
 class Mark:
@@ -293,49 +293,49 @@ class Symbols:
             return self.shared(place, size) or self.declare(place, source, size)
         return None
 
-    def of_gaps(
+    def of_paddings(
         self, value: np.ndarray, source: int, words: str, sizes: tuple[str | None, ...] | None
     ) -> tuple[str | None, ...] | None:
-        """The gaps of an array that is a part of a larger one: what its memory leaves out in front
+        """The paddings of an array that is a part of a larger one: what its memory leaves out in front
         of each next step of an axis, as a text where the stride follows from the sizes and that.
         """
         flags = value.flags
         if flags.c_contiguous or flags.f_contiguous or self.dynamic is False:
             return None
-        gaps = tuple(
-            self.of_padding(value, axis, gap, source, words, sizes)
-            for axis, gap in enumerate(_core.gaps(value))
+        paddings = tuple(
+            self.of_padding(value, axis, padding, source, words, sizes)
+            for axis, padding in enumerate(_core.paddings(value))
         )
-        return gaps if any(gaps) else None
+        return paddings if any(paddings) else None
 
     def of_padding(
         self,
         value: np.ndarray,
         axis: int,
-        gap: int,
+        padding: int,
         source: int,
         words: str,
         sizes: tuple[str | None, ...] | None,
     ) -> str | None:
-        """The gap of one axis, or None for a stride that is a number.
+        """The padding of one axis, or None for a stride that is a number.
 
-        A stride that captures have shown as one number is a number, and so is a gap; what differed
+        A stride that captures have shown as one number is a number, and so is a padding; what differed
         as either is a symbol, as is at once what lies around sizes that are symbols.
         """
-        if gap < 0:
+        if padding < 0:
             return None
         words, stride = f"{words}:{value.ndim}", abs(value.strides[axis])
-        at, beside = (f"{words} gap", axis), (f"{words} stride", axis)
+        at, beside = (f"{words} padding", axis), (f"{words} stride", axis)
         profile = self.profile
         is_first = not any(at in before for before in profile.history)
-        profile.meet(self.record, at, gap)
+        profile.meet(self.record, at, padding)
         profile.meet(self.record, beside, stride)
         inside = [k for k, s in enumerate(value.strides) if abs(s) < stride and value.shape[k] != 1]
         is_around = sizes is not None and any(sizes[k] for k in inside)
         differs = at in profile.dynamic and beside in profile.dynamic
         if differs or (is_first and (is_around or (self.dynamic is True and bool(inside)))):
-            return self.shared(at, gap) or self.declare(at, source, gap)
-        return str(gap) if is_around and beside in profile.dynamic else None
+            return self.shared(at, padding) or self.declare(at, source, padding)
+        return str(padding) if is_around and beside in profile.dynamic else None
 
     def of_int(self, value: int, source: int, words: str) -> str | None:
         """The size that an int argument is, or None for one that is just a number."""
@@ -386,7 +386,7 @@ class Symbols:
             self.marked[name] = words
         axis = -1 if place[1] is None else place[1]
         if is_padding(place):
-            axis = _core.GAP_AXIS - axis
+            axis = _core.PADDING_AXIS - axis
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.unbacked |= {name} if is_unbacked else set()
         self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)

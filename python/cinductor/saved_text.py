@@ -36,6 +36,7 @@ UNKNOWN = object()  # the value of a source that only the call knows
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const", "address")
 SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING, "V": np._NoValue}
+LETTERS = {id(value): letter for letter, value in SINGLES.items()}
 NUMPYS = os.path.dirname(np.__file__) + os.sep
 # Beside classes, what may go by the name of the place where it stands.
 NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
@@ -203,9 +204,9 @@ def add_code(parts: list[str], code: types.CodeType) -> None:
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     parts.append(repr((*numbers, *names, code.co_name, code.co_filename, code.co_firstlineno)))
     for constant in code.co_consts:
-        if is_a(constant, types.CodeType):
+        if type(constant) is types.CodeType:
             add_code(parts, constant)
-        elif is_a(constant, frozenset):  # their order differs from process to process
+        elif type(constant) is frozenset:  # their order differs from process to process
             parts.append(f"frozenset {sorted(map(repr, constant))}")
         else:
             parts.append(repr(constant))
@@ -226,24 +227,25 @@ class LineWriter:
 
     def put(self, value: Any) -> None:
         """The lines of one value: a letter and what it says, then those of its items."""
-        cls = type(value)
-        single = next((letter for letter, one in SINGLES.items() if value is one), None)
-        if single is not None:
-            self.lines.append(single)
-        elif cls is int:
-            self.lines.append(f"i{value}")
-        elif cls in (float, complex):  # bit by bit: a NaN has some of its own
-            self.lines.append(f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}")
-        elif cls is str:
-            self.lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
-        elif cls is bytes:
-            self.lines.append(f"b{value.hex()}")
-        elif cls in (tuple, list):
-            self.lines.append(f"{'t' if cls is tuple else 'l'}{len(value)}")
-            for item in value:
-                self.put(item)
-        else:
-            self.lines.append(self.name_of(value))
+        left, lines = [value], self.lines
+        while left:
+            value = left.pop()
+            cls, single = type(value), LETTERS.get(id(value))
+            if single is not None:
+                lines.append(single)
+            elif cls is int:
+                lines.append(f"i{value}")
+            elif cls in (float, complex):  # bit by bit: a NaN has some of its own
+                lines.append(f"f{np.array(value).dtype.str} {np.array(value).tobytes().hex()}")
+            elif cls is str:
+                lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
+            elif cls is bytes:
+                lines.append(f"b{value.hex()}")
+            elif cls in (tuple, list):
+                lines.append(f"{'t' if cls is tuple else 'l'}{len(value)}")
+                left += reversed(value)
+            else:
+                lines.append(self.name_of(value))
 
     def name_of(self, value: Any) -> str:
         """What an object is called."""

@@ -28,6 +28,7 @@ typedef struct Runtime {
     unsigned char *shared;
     void (*wait)(int for_warp);
     void (*exchange)(void *value, int size, int lane);
+    void (*collect)(const void *value, int size, void *all);
 } Runtime;
 
 typedef struct Kernel {
@@ -70,6 +71,18 @@ exchange(void *value, int size, int lane)
     memcpy(threads[number].value, value, (size_t)size);
     wait_for(true);
     memcpy(value, threads[other].value, (size_t)size);
+    wait_for(true);
+}
+
+/* The values of all lanes of the warp. */
+static void
+collect(const void *value, int size, void *all)
+{
+    int number = runtime.thread.x;
+    memcpy(threads[number].value, value, (size_t)size);
+    wait_for(true);
+    for (int lane = 0; lane < WARP; lane++)
+        memcpy((char *)all + lane * size, threads[number / WARP * WARP + lane].value, (size_t)size);
     wait_for(true);
 }
 
@@ -190,7 +203,8 @@ emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count
     pthread_mutex_lock(&lock);
     runtime = (Runtime){.shared = aligned_alloc(64, (shared_bytes + 64) / 64 * 64),
                         .wait = wait_for,
-                        .exchange = exchange};
+                        .exchange = exchange,
+                        .collect = collect};
     memset(runtime.shared, 0x5a, shared_bytes);
     if (!stacks)
         stacks = malloc((size_t)STACK * MAX_THREADS);

@@ -18,6 +18,7 @@ struct EmulatorRuntime {
     unsigned char *shared;
     void (*wait)(int for_warp);
     void (*exchange)(void *value, int size, int lane);
+    void (*collect)(const void *value, int size, void *all);
 };
 extern "C" { EmulatorRuntime *emulator_runtime; int emulator_waits = WAITS; }
 #define threadIdx (emulator_runtime->thread)
@@ -43,6 +44,19 @@ template <class T> static T __shfl_sync(unsigned, T value, int from, int width =
 {
     emulator_runtime->exchange(&value, sizeof value, threadIdx.x % 32 / width * width + from);
     return value;
+}
+static unsigned __match_any_sync(unsigned, unsigned value)
+{
+    unsigned all[32], peers = 0;
+    emulator_runtime->collect(&value, sizeof value, all);
+    for (int lane = 0; lane < 32; lane++)
+        peers |= (unsigned)(all[lane] == value) << lane;
+    return peers;
+}
+static unsigned __ballot_sync(unsigned, unsigned value)
+{
+    value = value != 0;
+    return __match_any_sync(0, value) ^ (value ? 0 : ~0u);
 }
 template <class T> static T __shfl_xor_sync(unsigned, T value, int mask)
 {
@@ -94,7 +108,7 @@ def main(source, library):
         return 1
     for pattern, replacement in INSTRUCTIONS.items():
         text = re.sub(pattern, replacement, text)
-    waits = "__sync" in text or "__shfl" in text
+    waits = any(name in text for name in ("__sync", "__shfl", "__match", "__ballot"))
     runtime = RUNTIME.replace("WAITS", str(int(waits)))
     for name, parameters in re.findall(r"^(k\w+|cinductor_kernel)\(([^)]*)\)$", text, re.MULTILINE):
         text += start_of(name, parameters)

@@ -7,7 +7,7 @@
  * CI_ERR_DEVICE. */
 #include "device/cuda/cuda.h"
 #include "device/cuda/executable.h"
-#include "device/cuda/matmul.h"
+#include "device/cuda/library.h"
 #include "target/cuda/print.h"
 
 #include "base/os.h"
@@ -45,6 +45,7 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .has_lanes_across_threads = true,
                          .has_templates = true,
                          .splits_running = true,
+                         .has_own_order = true,
                          .vector_bytes = 16,
                          .row_bytes = 64 * 1024,
                          .chunk_elements = 16384,

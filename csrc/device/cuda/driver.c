@@ -3,6 +3,7 @@
  * A context belongs to the process that made it; a forked child gets CI_ERR_DEVICE with that
  * reason, never a crash. The context is pushed for each call and popped after it, so that another
  * library's choice of device stays as it was. */
+#include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 
 #include <dlfcn.h>
@@ -85,6 +86,7 @@ shut(CiDeviceState *base)
         ci_cublas_shut(state); /* its modules go with the context */
         (void)state->driver.context_release(state->device);
     }
+    ci_cuda_forget_texts(state);
     pthread_mutex_destroy(&state->lock);
     pthread_mutex_destroy(&state->opening);
     free(state);

@@ -88,6 +88,8 @@ typedef struct CiCublas CiCublas;
 
 /* One device, its primary context. Work that names no stream goes to the legacy default stream: in
  * order among itself and with whoever else uses that stream. */
+typedef struct CiCudaLoaded CiCudaLoaded; /* library.h */
+
 typedef struct CiCudaState {
     CiDeviceState base;
     CiCudaDriver driver;
@@ -103,10 +105,9 @@ typedef struct CiCudaState {
     char why_not[256]; /* "": usable */
     atomic_int last_error;
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
-    pthread_mutex_t lock; /* of what products need: matmul.h */
+    pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
-    CUmodule matmul_modules[CI_DTYPE_COUNT];
-    CUfunction matmuls[CI_DTYPE_COUNT];
+    CiCudaLoaded *loaded;
 } CiCudaState;
 
 /* NULL, or why no device can be used here. Opens the driver and leaves it open. */

@@ -6,8 +6,9 @@
  * dtype but bool. */
 #include "device/cuda/matmul.h"
 
+#include "device/cuda/library.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TILE 64
@@ -102,31 +103,12 @@ print_element(char *out, size_t capacity, CiDtype dtype)
                  ci_dtype_is_integral(dtype) && ci_dtype_size(dtype) < 4 ? "unsigned" : type);
 }
 
-static int32_t
-compile_kernel(const CiQueue *queue, CiCudaState *state, CiDtype dtype)
-{
-    char source[sizeof kernel_text + 1000];
-    print_element(source, 1000, dtype);
-    strcat(source, kernel_text);
-    CiCudaCompile job = {.source = source,
-                         .capability = state->capability,
-                         .is_fast = true, /* products and sums in one rounding, as BLAS has them */
-                         .where = getenv("CINDUCTOR_NVRTC"),
-                         .cache = queue->runtime->cache};
-    int32_t status = (int32_t)ci_cuda_compile(&job);
-    if (!status) {
-        int result = state->driver.module_load(&state->matmul_modules[dtype], job.cubin);
-        if (!result)
-            result = state->driver.module_function(&state->matmuls[dtype],
-                                                   state->matmul_modules[dtype], "kmatmul");
-        status = result ? CI_ERR_DEVICE : CI_OK;
-    }
-    free(job.cubin);
-    return status;
-}
+static const char *const names[] = {"kmatmul"};
+/* products and sums in one rounding, as BLAS has them */
+static const CiCudaText kernel = {kernel_text, NULL, names, 1, true};
 
 static int
-launch(const CiQueue *queue, const CiCudaState *state, CiCudaProduct *p)
+launch(const CiQueue *queue, const CiCudaState *state, CUfunction function, CiCudaProduct *p)
 {
     int64_t tiles = (p->m + TILE - 1) / TILE * ((p->n + TILE - 1) / TILE), first;
     void *parameters[] = {
@@ -137,7 +119,7 @@ launch(const CiQueue *queue, const CiCudaState *state, CiCudaProduct *p)
     int result = 0;
     for (first = 0; first < p->batch && !result; first += MOST_BLOCKS) {
         int64_t count = p->batch - first < MOST_BLOCKS ? p->batch - first : MOST_BLOCKS;
-        result = state->driver.launch(state->matmuls[p->dtype], (unsigned)tiles, (unsigned)count, 1,
+        result = state->driver.launch(function, (unsigned)tiles, (unsigned)count, 1,
                                       THREADS, 1, 1, 0, queue->stream, parameters, NULL);
     }
     return result;
@@ -146,22 +128,30 @@ launch(const CiQueue *queue, const CiCudaState *state, CiCudaProduct *p)
 static int32_t
 run_own(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result)
 {
-    int32_t status = CI_OK;
-    pthread_mutex_lock(&state->lock);
-    if (!state->matmuls[p->dtype])
-        status = compile_kernel(queue, state, p->dtype);
-    pthread_mutex_unlock(&state->lock);
+    char beginning[1000];
+    const CUfunction *functions;
+    print_element(beginning, sizeof beginning, p->dtype);
+    int32_t status =
+        ci_cuda_load_text(queue, state, &kernel, (int)p->dtype, beginning, &functions);
     if (!status)
-        *result = launch(queue, state, p);
+        *result = launch(queue, state, functions[0], p);
     return status;
+}
+
+int32_t
+ci_cuda_product(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result)
+{
+    if (ci_cublas_product(state, queue, p, result))
+        return CI_OK;
+    return run_own(queue, state, p, result);
 }
 
 /* ---- calls ---- */
 
 bool
-ci_cuda_takes_extern(const CiExternItem *item)
+ci_cuda_takes_product(const CiExternItem *item)
 {
-    if (item->op != CI_OP_matmul || item->noperands != 2 || item->result->dtype == CI_DTYPE_bool)
+    if (item->noperands != 2 || item->result->dtype == CI_DTYPE_bool)
         return false;
     for (int k = 0; k < 2; k++)
         if (item->operands[k]->dtype != item->result->dtype || item->ranks[k] < 1 ||
@@ -190,14 +180,6 @@ batch_step(const CiExternCall *call, int k, int matrix_axes, int nbatch, int axi
     return own < 0 || call->sizes[k][own] == 1 ? 0 : call->strides[k][own];
 }
 
-static int32_t
-run_product(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result)
-{
-    if (ci_cublas_product(state, queue, p, result))
-        return CI_OK;
-    return run_own(queue, state, p, result);
-}
-
 /* The batch axes but the last, one after another. */
 static int32_t
 run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
@@ -223,15 +205,14 @@ run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
                 mine[k]->data +=
                     (CUdeviceptr)(at * size * batch_step(call, k, matrix_axes[k], nbatch, axis));
         }
-        status = run_product(queue, state, &own, result);
+        status = ci_cuda_product(queue, state, &own, result);
     }
     return status;
 }
 
 int32_t
-ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call)
+ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
 {
-    (void)op; /* matmul is the only one taken */
     CiCudaState *state = ci_cuda_state(queue);
     bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
     int result = 0,

@@ -23,8 +23,7 @@ bool ci_cublas_product(CiCudaState *state, const CiQueue *queue, const CiCudaPro
                        int *result);
 void ci_cublas_shut(CiCudaState *state);
 
-/* matmul.c: the device's takes_extern and run_extern. */
-bool ci_cuda_takes_extern(const CiExternItem *item);
-int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call);
+/* matmul.c. */
+int32_t ci_cuda_product(const CiQueue *queue, CiCudaState *state, CiCudaProduct *p, int *result);
 
 #endif

@@ -1,11 +1,12 @@
-"""The end of a captured call: what the function returned, made real, and as a recipe for later calls.
+"""The end of a captured call: what the function returned, materialised, and as a recipe for later calls.
 
-What a recipe cannot make again has been made real before: then Python has to run in each call, and
+What a recipe cannot make again has been materialised before: then Python has to run in each call, and
 the stage knows why.
 """
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ import numpy as np
 
 from .. import _core
 from ..instance import is_a
-from .value.deferred import DeferredCall, choose
 from .value.handed import is_iterator
 from .value.objects import (
     BOUND,
@@ -21,16 +21,22 @@ from .value.objects import (
     DTYPE_TYPES,
     IDENTITY_TYPES,
     MISSING,
+    UNBOUND,
+    DeferredCall,
     Traced,
     attributes_of,
     bounds_of,
+    choose,
     find_in_class,
+    has_attributes_alone,
     holds_items,
     hooked_in,
+    in_slots,
     is_record,
     is_tuple,
     put,
     remade,
+    slots_of,
 )
 
 if TYPE_CHECKING:
@@ -77,12 +83,13 @@ def traced_in(value: Any, seen: set[int]) -> list[Any]:
     """The traced values in a result."""
     if type(value) is Traced:
         return [value]
-    if is_a(value, list | frozenset) or is_tuple(type(value)):
+    if is_a(value, list | frozenset | collections.deque) or is_tuple(type(value)):
         items = list(value)
     elif type(value) is slice:
         items = [value.start, value.stop, value.step]
     elif is_a(value, dict) or is_instance(value):
-        items = list((value if is_a(value, dict) else attributes_of(value)).values())
+        items = list((value if is_a(value, dict) else attributes_of(value) or {}).values())
+        items += [] if is_a(value, dict) else in_slots(value)
     else:
         return []
     if id(value) in seen:
@@ -160,9 +167,13 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value
+    if cls is collections.deque and not stage.tracer.needs_python:
+        items = [returnable(stage, v, reached, seen) for v in value]
+        return DeferredCall((collections.deque, items, value.maxlen))
     if is_instance(value) and not stage.tracer.needs_python:
-        parts = {k: returnable(stage, v, reached, seen) for k, v in attributes_of(value).items()}
-        return DeferredCall((instance, cls, parts))
+        own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
+        slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
+        return DeferredCall((instance, cls, own, *slots))
     stage.effect(f"returns an object of class {cls.__name__}")
     return stage.materialise(value)
 
@@ -214,10 +225,14 @@ def either_class(stage: Stage, value: Any) -> DeferredCall:
     return DeferredCall((choose, stage.tracer.as_python(value.strong), number, pythons))
 
 
-def instance(cls: type, attributes: dict[str, Any]) -> Any:
+def instance(cls: type, attributes: dict[str, Any], *slots: Any) -> Any:
     """An object of a class of the user's with these attributes, without its __init__."""
     made = object.__new__(cls)
-    made.__dict__.update(attributes)
+    if attributes:
+        made.__dict__.update(attributes)
+    for slot, value in zip(slots_of(cls), slots, strict=True):
+        if value is not UNBOUND:
+            slot.__set__(made, value)
     return made
 
 
@@ -227,13 +242,8 @@ def is_instance(value: Any) -> bool:
     return (
         type(cls) is type
         and cls.__new__ is object.__new__
-        and type(attributes_of(value)) is dict
+        and has_attributes_alone(cls)
         and find_in_class(cls, "__del__") is MISSING
-        and not any(
-            type(v) is types.MemberDescriptorType
-            for base in cls.__mro__
-            for v in vars(base).values()
-        )
     )
 
 

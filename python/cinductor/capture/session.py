@@ -25,7 +25,7 @@ from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call
 from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
-from .hooks.bailout import is_of_ours
+from .hooks.fallback import is_of_ours
 from .hooks.plain import PlainScope
 from .hooks.scope import Scope
 from .pieces.driver import plan_of
@@ -411,7 +411,7 @@ def close(stage: Stage) -> None:
 
 
 def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
-    """The call's result made real, and its specialisation. What fails there behind an effect was only
+    """The call's result materialised, and its specialisation. What fails there behind an effect was only
     for later calls.
     """
     waiting, stage.has_ended = stage.stores.objects, True
@@ -455,7 +455,7 @@ def failure_of(
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
     if is_a(error, ConstraintViolation):
-        stage.begins_anew()
+        stage.undo_call()
         return error
     if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # which the user asked to hear of
         return ended(job, stage, error)
@@ -473,7 +473,7 @@ def failure_of(
         return compiler_failed(job, stage, bound, error)
     if stage.tracer.in_region and way.regions and not stage.effects:
         return _core.RegionBreak("an exception leaves an expression")
-    if is_a(error, Exception) and stage.begins_anew():
+    if is_a(error, Exception) and stage.undo_call():
         is_users = stage.runs or stage.has_ended or is_a(error, MemoryError)
         job.last = Outcome(job, stage)
         return Raised(error) if is_users else Retry(error)
@@ -486,7 +486,7 @@ def check_failed(
     """The program met what it could not do."""
     job.last = Outcome(job, stage)
     job.last.failed_check = True
-    if not stage.begins_anew():
+    if not stage.undo_call():
         late = RuntimeError("a check failed after effects that cannot be undone")
         return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
@@ -499,7 +499,7 @@ def half_captured(
     job: Job, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """The call can only be captured in another way."""
-    if not stage.begins_anew():
+    if not stage.undo_call():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
     if not is_a(error, _core.RegionBreak):
@@ -515,12 +515,12 @@ def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> Bas
     """
     if stage.tracer.is_full:
         why = too_large(stage)
-        if stage.begins_anew():
+        if stage.undo_call():
             return Abandon(why)
         return leave(job, stage, bound, _core.Unsupported(why))
     if job.settings["fullgraph"] and is_a(error, _core.Unsupported):
         return error
-    return Retry(error) if stage.begins_anew() else leave(job, stage, bound, error)
+    return Retry(error) if stage.undo_call() else leave(job, stage, bound, error)
 
 
 def too_large(stage: Stage) -> str:
@@ -548,7 +548,7 @@ def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
     step that Python ran. It waits for nothing: it may well be a compiler that is waited for.
     """
     stage.tracer.needs_python = True
-    stage.begins_anew()
+    stage.undo_call()
     job.last = Outcome(job, stage)
     return error
 

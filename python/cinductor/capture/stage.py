@@ -25,11 +25,10 @@ from ..dynamic import Symbols, place_of
 from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
-from .arrays import Arrays
+from .boundary import Arrays, Materialiser
 from .control.region import Regions
 from .control.state import State
 from .failure import Abandon, Suspect
-from .materialise import Materialiser
 from .stores import Stores
 from .value.handed import Handed
 from .value.items import Items
@@ -375,13 +374,8 @@ class Stage:
 
     def begin_effects(self, reason: str) -> None:
         """What could still be looked at behind an effect, when the call cannot be begun anew."""
-        for opened in [*self.state.sized_lists.values()]:
-            opened.look(self, reason)
-
-    @property
-    def done(self) -> tuple[int, int, int]:
-        """How much has happened that is not done twice: effects first."""
-        return self.effects, self.followed, self.state.changes
+        for sized in [*self.state.sized_lists.values()]:
+            sized.look(self, reason)
 
     def stop(self, reason: str, *given: Any) -> None:
         """A break: what is pending is run first. given: what others are to get; an iterator among it
@@ -416,7 +410,7 @@ class Stage:
         new = self.take_flags()
         if not new:
             return
-        if self.can_run_again() and self.begins_anew():
+        if self.can_run_again() and self.undo_call():
             raise Suspect(new)
         float_warnings.give(self.tracer.last_program, new)
 
@@ -441,7 +435,7 @@ class Stage:
             raise Abandon(reason)
         self.stop(reason)
 
-    def begins_anew(self) -> bool:
+    def undo_call(self) -> bool:
         """Whether the function itself can run the call from its beginning: everything is as it was
         before it then.
         """
@@ -468,15 +462,15 @@ class Stage:
     # --- values that leave ---
 
     def materialise(self, value: Any) -> Any:
-        """The value with everything traced made real."""
+        """The value with everything traced materialised."""
         return Materialiser(self).of(value)
 
     def concrete_keys(self, value: dict[Any, Any]) -> None:
-        """The keys of a dict made real."""
+        """The keys of a dict materialised."""
         Materialiser(self).fill_keys(value)
 
     def forced(self, value: Any) -> Any:
-        """The value made real; calls in which it is another are not alike, or need Python."""
+        """The value materialised; calls in which it is another are not alike, or need Python."""
         if type(value) is Traced and not self.tracer.in_region:
             if value.kind == "array":
                 self.tracer.note_break("the values of an array are asked for")

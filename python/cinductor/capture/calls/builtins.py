@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import builtins
+import collections
 import contextlib
 import copy
 import functools
@@ -35,6 +36,7 @@ from ..value.objects import (
     HOLDERS,
     PURE_TYPES,
     Traced,
+    asks_length,
     attributes_of,
     foreign_in,
     holds_traced,
@@ -109,6 +111,14 @@ def _getitem(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.item(*args)
 
 
+@understands(collections.deque)
+def _deque(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    given = [*args, *kwargs.values()]
+    if any(type(v) is Traced for v in given[1:]) or (args and asks_length(args[0])):
+        return call_unknown(scope, f, args, kwargs)
+    return f(*([scope.iter(args[0])] if args else []), *args[1:], **kwargs)
+
+
 @understands(len)
 def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) == 1:
@@ -118,7 +128,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return value.length
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
-        if is_a(value, HOLDERS) and is_native(type(value), "__len__"):
+        is_deque = type(value) is collections.deque and stage.source_of(value) is None
+        if is_deque or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
             if id(value) in stage.state.growing:
                 return stage.state.growing[id(value)].length
             source = stage.source_of(value)

@@ -7,6 +7,7 @@ everything else is `unknown`: a break, and the call is made with concrete values
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 import functools
@@ -35,7 +36,7 @@ from ..value.objects import (
     is_standard,
     is_tuple,
 )
-from . import lowered
+from . import follow
 from .follow import call_function, enter_items
 from .numpys import (
     call_array_method,
@@ -117,8 +118,8 @@ def enter_families() -> None:
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
-    if lowered.ROWS and (other := lowered.instead_of(scope, f)) is not None:
-        return lowered.call_lowered(scope, f, other, args, kwargs)
+    if follow.ROWS and (other := follow.instead_of(scope, f)) is not None:
+        return follow.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
     if LATE:
@@ -188,6 +189,7 @@ UNBOUND_KINDS = frozenset(
 )
 READERS = {
     list: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
+    collections.deque: frozenset("index count copy __len__ __contains__ __getitem__ __iter__".split()),
     tuple: frozenset("index count __len__ __contains__ __getitem__ __iter__".split()),
     dict: frozenset("get items keys values copy __len__ __contains__ __getitem__".split()),
     set: frozenset(
@@ -207,7 +209,7 @@ def call_builtin(
         return call_unknown(scope, f, args, kwargs)
     if cls is Traced:
         return call_array_method(scope, f, owner, f.__name__, args, kwargs)
-    if cls in (list, dict, set) or is_tuple(cls):
+    if cls in (list, dict, set, collections.deque) or is_tuple(cls):
         return call_container(scope, f, owner, args, kwargs)
     if cls is ufunc:
         return call_ufunc_method(scope, f, args, kwargs)
@@ -251,24 +253,29 @@ def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return f(*args, **kwargs)
 
 
-# Methods of lists, dicts and sets that neither compare nor hash anything.
-STORING = frozenset("append extend insert pop clear copy reverse popitem keys values items".split())
+# Methods of containers that neither compare nor hash anything.
+STORING = frozenset(
+    """append extend insert pop clear copy reverse popitem keys values items
+    appendleft extendleft popleft rotate""".split()
+)
 
 
 def call_container(
     scope: Hooks, f: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """A method of a list, tuple, dict or set."""
+    """A method of a list, tuple, dict, set or deque."""
     stage, name = scope.stage, f.__name__
     if id(owner) in stage.state.sized_lists:
         stage.state.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
-    growth = stage.state.growing.get(id(owner))
-    if growth is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
-        return getattr(growth, name)(*args)
+    grown = stage.state.growing.get(id(owner))
+    if grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+        return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
     source = stage.source_of(owner)
     if source is None:
         return call_new_container(scope, f, owner, kind, args, kwargs)
+    if kind is collections.deque:
+        return call_unknown(scope, f, args, kwargs)
     if name in READERS[kind]:
         if kind is set:
             scope.use(owner)
@@ -295,9 +302,9 @@ def call_new_container(
     if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
         if kind is list or kind is dict:
             return call_operator(scope, owner, name, args)
-    if name in ("extend", "update") and args:
+    if name in ("extend", "extendleft", "update") and args:
         first = args[0]
-        if is_a(owner, list):
+        if is_a(owner, list | collections.deque):
             if asks_length(first):
                 return call_unknown(scope, f, args, kwargs)
             args = (list(scope.iter(first)),)
@@ -321,7 +328,7 @@ def call_new_container(
 
 def is_looked_at(name: str, number: int) -> bool:
     """Whether a container looks into that argument of a method, and does not only store it."""
-    if name in ("append", "extend"):
+    if name in ("append", "appendleft", "extend", "extendleft"):
         return False
     return not (name in ("insert", "setdefault") and number == 1)
 

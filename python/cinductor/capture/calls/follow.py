@@ -1,9 +1,13 @@
-"""Python functions that are followed into their rewritten code."""
+"""Python functions that are followed into their rewritten code.
+
+So are those in whose place compiled functions call others: the rows of `register_lowering`.
+"""
 
 from __future__ import annotations
 
 import os
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
@@ -16,6 +20,7 @@ from .unknown import call_unknown, name_of
 
 if TYPE_CHECKING:
     from ..value.hooks import Hooks
+
 
 FOLLOWED_STANDARD = frozenset(
     ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
@@ -139,3 +144,27 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     if is_a(values, dict):
         return {k: enter(k, v) for k, v in values.items()}
     return tuple(enter(i, v) for i, v in enumerate(values))
+
+
+# --- functions in whose place others are called ---
+
+
+ROWS: dict[int, tuple[Any, Callable[..., Any], Any]] = {}  # id of a function -> it, the other one, its registration
+
+
+def instead_of(scope: Hooks, f: Any) -> Callable[..., Any] | None:
+    """What is called in the place of f, or None; not inside of itself, where f is f."""
+    row = ROWS.get(id(f))
+    if row is None or not row[2].is_on or id(f) in scope.stage.lowering:
+        return None
+    return row[1]
+
+
+def call_lowered(scope: Hooks, f: Any, other: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of the other one."""
+    inside = scope.stage.lowering
+    inside.add(id(f))
+    try:
+        return call_function(scope, other, args, kwargs)
+    finally:
+        inside.discard(id(f))

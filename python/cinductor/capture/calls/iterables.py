@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 import types
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -471,6 +472,77 @@ def product_items(scope: Hooks, *args: Any) -> Items | None:
     return numbered(tuple(part.length for part in parts), get, made)
 
 
+def choices_of(choose: Any) -> Any:
+    """The rows of itertools.combinations and its like, of what cannot change: Python keeps what it was."""
+
+    def items_of_choices(scope: Hooks, *args: Any) -> Items | None:
+        value, *count = args or (None,)
+        if type(value) not in (range, tuple) or not all(type(n) is int and n >= 0 for n in count):
+            return None
+        items = numbered_of(scope, value)
+        if items is None or len(count) > 1:
+            return None
+        places = [*itertools.islice(choose(range(len(value)), *count), MOST_CHOICES + 1)]
+        if len(places) > MOST_CHOICES:
+            return None
+        get = lambda i: tuple(items.get(k) for k in scope.unpack(scope.item(places, i), ()))  # noqa: E731
+        made = lambda c, f=iter: f(choose(items.made(c), *count))  # noqa: E731
+        return Items(len(places), get, made)
+
+    return items_of_choices
+
+
+def chained_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.chain of what stays as long: an item is selected of those that each has in that place."""
+    if not args or not all(type(a) in (range, Range, tuple, Traced, np.ndarray) for a in args):
+        return None
+    parts = all_numbered(scope, args)
+    if parts is None or not all(scope.stage.tracer.is_positive(part.length) for part in parts):
+        return None
+    get = lambda i: item_of_chain(scope.stage, parts, bound_of(scope.stage, i))  # noqa: E731
+    made = lambda c, f=iter: f(itertools.chain(*(part.made(c) for part in parts)))  # noqa: E731
+    return Items(lambda: sum(part.length for part in parts), get, made)
+
+
+def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
+    """The item of that number of what stands one behind the other."""
+    tracer, found = stage.tracer, MISSING
+    end = sum(part.length for part in parts)
+    for part in reversed(parts):
+        length = part.length
+        begin, is_before = end - length, number < end
+        if is_before is False:
+            break
+        if not (type(number) is int and type(begin) is int and number < begin):
+            place = tracer.at_least(tracer.size_min(number - begin, length - 1), 0)
+            item = part.get(place)
+            if found is not MISSING and type(is_before) is Traced:
+                item = select(stage, is_before, item, found)
+            if item is None:
+                raise RegionBreak("items of itertools.chain are of another type in each part", "", 0)
+            found = item
+        end = begin
+    return found
+
+
+def accumulated_items(scope: Hooks, *args: Any) -> Items | None:
+    """itertools.accumulate of an array of numbers that NumPy adds up as its scalars do."""
+    stage, function = scope.stage, args[1] if len(args) == 2 else operator.add
+    ufunc = ACCUMULATED.get(function) if callable(function) and 1 <= len(args) <= 2 else None
+    array = stage.lift_array(args[0]) if ufunc is not None else None
+    if type(array) is not Traced or array.ndim != 1 or array.dtype.char not in "fdlqFD":
+        return None
+    version, totals = array.version, scope.call(ufunc.accumulate, array)  # type: ignore[union-attr]
+
+    def item(number: Any) -> Any:
+        if array.version != version:
+            raise RegionBreak("an array has changed that itertools.accumulate goes over", "", 0)
+        return totals[number]
+
+    made = lambda c, f=iter: f(itertools.accumulate(c.of(array), function))  # noqa: E731
+    return Items(array.shape[0], item, made)
+
+
 def starred_items(scope: Hooks, *args: Any) -> Items | None:
     """itertools.starmap"""
     items = numbered_of(scope, args[1]) if len(args) == 2 else None
@@ -482,6 +554,9 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
     return Items(items.size, get, items.made and made, (items,))
 
 
+ACCUMULATED = {operator.add: np.add, operator.mul: np.multiply}
+CHOICES = (itertools.combinations, itertools.combinations_with_replacement, itertools.permutations)
+MOST_CHOICES = 1024
 NUMBERED = {
     itertools.count: count_items,
     itertools.repeat: repeated_items,
@@ -489,6 +564,9 @@ NUMBERED = {
     itertools.islice: sliced_items,
     itertools.pairwise: pairwise_items,
     itertools.product: product_items,
+    itertools.chain: chained_items,
+    itertools.accumulate: accumulated_items,
+    **{f: choices_of(f) for f in CHOICES},
     itertools.starmap: starred_items,
 }
 TAKES_FUNCTION = frozenset(

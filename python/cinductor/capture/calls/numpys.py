@@ -12,7 +12,7 @@ from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.sized_list import JOINS
+from ..control.list_columns import JOINS
 from ..value.items import Flat
 from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .follow import call_function

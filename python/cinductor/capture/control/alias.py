@@ -495,9 +495,9 @@ class Objects:
         twins: tuple[dict[int, int], ...] = ({}, {})
         for name, a, b in self.pairs:
             key, other = identity(a), identity(b)
-            is_so = twins[0].setdefault(key, other) == other
-            is_so &= twins[1].setdefault(other, key) == key
-            if not is_so and (key in names or other in names):
+            is_alike = twins[0].setdefault(key, other) == other
+            is_alike &= twins[1].setdefault(other, key) == key
+            if not is_alike and (key in names or other in names):
                 return name
 
         def is_meant(value: Any) -> bool:

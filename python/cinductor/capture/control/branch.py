@@ -15,7 +15,7 @@ from ...signals import Signal
 from ..value.kinds import UNBOUND
 from ..value.objects import Traced
 from . import list_buffer
-from .ends import End
+from .arms import End
 from .list_columns import owner_of
 from .merge import OURS, Merge
 from .region import (
@@ -48,8 +48,8 @@ class Level:
         block = self.region.state.open()
         self.region.state.assume(self.condition, is_then)
         tracer = self.region.tracer
-        is_so = tracer.sample_truth(self.condition)
-        is_contrary = is_so is not None and is_so is not is_then
+        sample = tracer.sample_truth(self.condition)
+        is_contrary = sample is not None and sample is not is_then
         tracer.is_infeasible = self.attempt.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
@@ -62,8 +62,8 @@ class Level:
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.look_at_contents(appended)}
         end = End(region.state, block, names, region.tracer.written(self.attempt.mark))
-        for growth, items in appended:
-            end.append(block, growth, items)
+        for grown, items in appended:
+            end.append(block, grown, items)
         self.attempt.undo()
         return end
 
@@ -96,7 +96,7 @@ class Branch(Region):
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
-        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
         self.growing = self.state.growing
 
     def begin(self, names: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """What a loop's trips hand to each other, as far as it is known, and the region made of it.
 
 `open` makes the state at the head of a trip, `learn` compares it with the state at its end. Names
-are unchanged, or `steps` (ints that grow by a constant), or carried by value (`types`, and in the
+are unchanged, or `steps` (ints that grow by a constant), or carried by value (`lattice`, and in the
 region `phi`). Memory written to is carried as versions of the same array. A value carried is
 by value: where memory that two names share would be written through one of them the loop is not
 captured; arrays that change places are, by running the body once for each arrangement in one trip
@@ -18,13 +18,12 @@ from ..value.kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, l
 from ..value.objects import MaybeUnbound, Traced
 from . import list_buffer, varying
 from .alias import Flow, Objects
-from .last import Last
+from .last import Last, Trips
+from .lattice import Type, Types, at_entry
 from .list_columns import ListColumns
 from .phi import Memory, Number, Phi, Value, make_region
 from .region import Peel, truth
 from .state import Change, Contents, value_of
-from .trips import Trips
-from .types import Type, Types, at_entry
 
 if TYPE_CHECKING:
     from .loop import Learnt, Loop
@@ -71,7 +70,7 @@ class Carried:
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
         self.contents = Contents()
-        self.growths: dict[int, ListColumns] = {}
+        self.grown_lists: dict[int, ListColumns] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
@@ -158,8 +157,8 @@ class Carried:
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
         self.contents.refill(self.state, head)
-        for growth in self.growths.values():
-            growth.open()
+        for grown in self.grown_lists.values():
+            grown.open()
         self.head = head
         return head
 
@@ -304,28 +303,28 @@ class Carried:
         }
         written = self.tracer.written(loop.attempt.mark)
         news = [handle for handle in written if self.is_new(handle)]
-        if changed and (self.rotates(changed, written) or self.turns_round(changed)):
+        if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
-        again = self.grows
+        is_wider = self.grows
         for handle in news:
-            again |= self.add_written(handle)
+            is_wider |= self.add_written(handle)
         for name, value in changed.items():
             self.carry(name, value)
-            again = True
+            is_wider = True
         for name, step in list(self.steps.items()):
             if not is_same(names.get(name, UNBOUND), self.head[name] + step):
                 del self.steps[name]
                 self.no_steps.add(name)
                 self.carry(name, names.get(name, UNBOUND))
-                again = True
+                is_wider = True
         for name in self.types.of:
             if name not in changed:
-                again |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
-        again |= self.types.group()
+                is_wider |= self.types.widen(name, self.head[name], names.get(name, UNBOUND))
+        is_wider |= self.types.group()
         trace = self.trace()
         if self.first_trace is None:
             self.first_trace, self.first_ends = trace, names
-        if again:
+        if is_wider:
             return False
         places = Objects(loop, self.contents)
         if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
@@ -354,7 +353,7 @@ class Carried:
         computed, which classes it asked for, what it appended.
         """
         seen = self.loop.attempt.since("classes")  # type: ignore[union-attr]
-        return self.body.trace, seen, [growth.kinds_now() for growth in self.growths.values()]
+        return self.body.trace, seen, [grown.kinds_now() for grown in self.grown_lists.values()]
 
     def look_at_contents(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -362,8 +361,8 @@ class Carried:
         self.grows = False
         for change in loop.changes(loop.attempt):
             container = change.container
-            if id(container) in self.growths:
-                self.growths[id(container)].learn()
+            if id(container) in self.grown_lists:
+                self.grown_lists[id(container)].learn()
                 continue
             if change.appended:
                 self.grow(change)
@@ -371,6 +370,7 @@ class Carried:
             if self.contents.has(container) or change.is_nothing:
                 continue
             if not change.keeps_places:
+                loop.fills |= change.fills
                 raise Peel("the body adds to a container or takes from it")
             name = self.contents.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)
@@ -394,8 +394,8 @@ class Carried:
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
             list_buffer.ask(loop, container, change.appended[0])
-        growth = ListColumns(self, *change)
-        is_of_size = type(self.extent) is not int and not growth.may_open
+        grown = ListColumns(self, *change)
+        is_of_size = type(self.extent) is not int and not grown.may_open
         if is_of_size and len(self.state.active) > 1:
             list_buffer.ask(loop, container, change.appended[0])
         if id(container) in self.state.sized_lists:
@@ -403,8 +403,8 @@ class Carried:
                 loop.fail("a list grows behind a loop")
             raise Replan("sized_lists", "a list is appended to by more than one loop")
         if is_of_size:
-            growth.close()
-        self.growths[id(container)], self.grows = growth, True
+            grown.close()
+        self.grown_lists[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -444,7 +444,7 @@ class Carried:
         self.repeat(period)
         return True
 
-    def turns_round(self, changed: dict[str, Any]) -> bool:
+    def alternates(self, changed: dict[str, Any]) -> bool:
         """Whether trips hand on arrays in C's order and in another by turns: `a = a.T * 2`."""
         if self.period > 1 or self.flag or self.loop.is_while or self.loop.tail:
             return False
@@ -469,9 +469,9 @@ class Carried:
         """A name that a trip changed."""
         head = self.head[name]
         if head is UNBOUND and is_undefined(name, value):
-            blank = self.types.add_undefined(name, value)
-            if blank is not UNBOUND:
-                self.entry[name] = blank
+            undefined = self.types.add_undefined(name, value)
+            if undefined is not UNBOUND:
+                self.entry[name] = undefined
                 return
         if head is UNBOUND or value is UNBOUND:
             raise Peel(f"{name} is bound in one trip and not in another")
@@ -500,8 +500,8 @@ class Carried:
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
         self.flow.check()
-        for growth in self.growths.values():
-            growth.check(names)
+        for grown in self.grown_lists.values():
+            grown.check(names)
         if body.work == 0 and not self.written and not self.is_while:
             if type(self.extent) is int:
                 loop.fail("it does no array work")
@@ -513,8 +513,8 @@ class Carried:
         for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
             phi.results(tracer, body, first)
         self.last.finish(body, first)
-        for growth in self.growths.values():
-            growth.finish(body)
+        for grown in self.grown_lists.values():
+            grown.finish(body)
         self.close()
         loop.attempt.rewind()
         for promise in self.promises:
@@ -528,7 +528,7 @@ class Carried:
         tracer, site = self.tracer, self.loop.site
         needs_trips = int(self.last.needs_trip())
         phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.held]
-        phis += [item for growth in self.growths.values() for item in growth.items]
+        phis += [item for grown in self.grown_lists.values() for item in grown.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         make_region(tracer, "while" if self.is_while else "for", blocks, phis)
         kept = {*self.names, *self.contents.containers}
@@ -546,8 +546,8 @@ class Carried:
         for memory in self.memory:
             memory.rebuild(tracer)
         exits.update(self.last.exits())
-        for growth in self.growths.values():
-            growth.exits(exits)
+        for grown in self.grown_lists.values():
+            grown.exits(exits)
         made_arrays = {
             number: leaves(exits[array.phi.name])[array.phi.place]
             for number, array in enumerate(self.flow.arrays)

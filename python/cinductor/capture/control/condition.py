@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...signals import Replan
+from ..syntax.asking import Site
 from ..syntax.matches import PREFIX
-from ..syntax.sites import Site
 from ..value.kinds import lifted, strength
 from ..value.objects import UNBOUND, Traced, holds_traced
 from .alias import Records
+from .arms import End
 from .branch import Level
-from .ends import End
 from .lattice import join
 from .merge import Merge
 from .region import Region, truth, users_frame

@@ -299,7 +299,7 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
         if kind is None or kind[0] == "array" or kind[1].char not in NUMBERS:
             loop.fail("data decide how a list grows, and its items are no numbers")
     kinds = [kind_of(leaf) for leaf in leaves(item)]
-    known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no gap
+    known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no column
     if not all(is_alike(other, item, kinds) for other in known):
         loop.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the buffers are made
     if len(container) > MOST_HELD:

@@ -3,7 +3,11 @@
 What a trip appends lies in buffers that the trips hand on, one for each value; behind the loop the
 list holds the buffers' items. How many they are is known while the program is captured: the number
 of trips is, and a condition under which a trip appends is decided by the trip's number alone
-(`i % 10 == 0`). The list has a gap while the loop is captured: nobody may look at what is there.
+(`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at what is there.
+
+Where the number of trips is a size the list is one, too (`SizedList`), which only calls see, or whoever
+called the function: its items are rows of a buffer. Rows whose sizes differ have room for the largest that there can be,
+and a buffer more for each such axis says how long they are.
 """
 
 from __future__ import annotations
@@ -12,17 +16,115 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...numpy.surface import small_ints
+from ...signals import Replan
 from ..value.kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..value.objects import Traced
+from ..value.objects import DeferredCall, Traced
 from . import list_buffer, varying
 from .phi import Phi
 from .region import Peel, Rerun
-from .sized_list import SizedList
 from .state import Change
 
 if TYPE_CHECKING:
     from .carry import Carried
     from .region import Region
+
+
+JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
+
+
+class SizedList(NamedTuple):
+    """One such list. kind: of its items, or of those of the lists that it holds ("list of scalar");
+    last: what else has the array of the last row, with its version then; sizes: the axes of a row whose sizes differ, and these.
+    """
+
+    container: list[Any]
+    buffer: Any
+    length: Any
+    kind: str
+    last: tuple[Any, Any] | None
+    sizes: dict[int, Any]
+
+    def check_last(self) -> None:
+        """The row and the other name of its array are to be the same still."""
+        if self.last is not None and self.last[0].version != self.last[1]:
+            raise Replan("sized_lists", "a list whose last array was written to")
+
+    def joined(self, stage: Any) -> Any:
+        """np.stack(list)"""
+        self.check_last()
+        if self.sizes:
+            raise Replan("sized_lists", "arrays of many sizes are joined")
+        if not stage.tracer.is_positive(self.length):
+            has_some = self.length > 0
+            if type(has_some) is not Traced or not stage.may_check():
+                raise Replan("sized_lists", "an empty list")
+            stage.tracer.check(has_some, "a list of something")
+        if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
+            return stage.tracer.copy(self.buffer, "K")
+        if not stage.may_check():
+            raise Replan("sized_lists", "ints that may be beyond 64 bits")
+        return small_ints(stage.tracer, self.buffer)
+
+    def look(self, stage: Any, why: str) -> None:
+        """The list gets its items, where graphs have run and so their number is known; before that
+        the call is captured anew.
+        """
+        if not stage.tracer.flushes or stage.tracer.in_region:
+            raise Replan("sized_lists", why)
+        columns = [stage.materialise(column) for column in (self.buffer, *self.sizes.values())]
+        items = listed(self.kind, tuple(self.sizes), None, *columns)
+        if self.kind == "array":
+            items = [stage.lift_array(item) for item in items]
+        if self.last is not None and items:
+            items[-1] = self.last[0]
+        stage.state.refill(self.container, items)
+        stage.state.is_list(self.container)
+
+    def recipe(self) -> DeferredCall:
+        """The list, for the user."""
+        self.check_last()
+        last = None if self.last is None else self.last[0]
+        return DeferredCall((listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values()))
+
+
+def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
+    """A list of the rows, or of as much of each as its sizes say; last: the last item itself."""
+    if kind != "array":
+        is_nested = kind.startswith("list")
+        if kind.endswith("python"):
+            return rows.tolist()
+        return [list(row) for row in rows] if is_nested else list(rows)
+    if not axes:
+        items = [row.copy() for row in rows]
+    elif axes == (0,):
+        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
+    else:
+        parts = np.full((len(rows), rows.ndim - 1), slice(None))
+        for axis, column in zip(axes, sizes, strict=True):
+            parts[:, axis] = [slice(n) for n in column.tolist()]
+        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
+    if last is not None and items:
+        items[-1] = last
+    return items
+
+
+def call_with_sized_list(stage: Any, f: Any, sized: SizedList) -> Any:
+    """f(list) of a list that is as long as a loop had trips."""
+    if f is len:
+        return sized.length
+    inner = sized.buffer.shape[1:]
+    if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
+        return sized.joined(stage)
+    if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
+        rows = sized.joined(stage)
+        return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
+    name = getattr(f, "__name__", type(f).__name__)
+    raise Replan("sized_lists", f"{name} looks at a list that is as long as a loop had trips")
+
+
+# --- lists that the trips of a loop append to ---
+
 
 MAX_ITEMS = 16  # appended in one trip
 
@@ -357,7 +459,7 @@ class ListColumns:
             self.loop.regions.keep_backing(self.container, self.buffer)
 
     def column(self, item: Item, trips: int, names: dict[str, Any]) -> Any:
-        """What each trip appended as this item; a gap where it did not."""
+        """What each trip appended as this item; nothing where it did not."""
         parts, buffers = leaves(item.value), item.buffers
         if type(item.value) is Traced and len(buffers[0]) == 1:
             self.buffer = buffers[0][0] if item.truths is None else buffers[0][0][:-1]
@@ -396,13 +498,13 @@ class ListColumns:
 
 
 def owner_of(region: Region, change: Change) -> Any:
-    """The growth of a list to which an arm of a branch appends, an item at first; raises where there
+    """The grown of a list to which an arm of a branch appends, an item at first; raises where there
     is none yet.
     """
     container, state = change.container, region.state
-    growth = state.growing.get(id(container))
-    if growth is not None:
-        return growth
+    grown = state.growing.get(id(container))
+    if grown is not None:
+        return grown
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
             loop.carried.grow(Change(container, loop.attempt.changes.before[id(container)][1]))

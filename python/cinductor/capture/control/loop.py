@@ -22,7 +22,7 @@ from ...signals import Signal
 from ..value.items import END, UNKNOWN, Items
 from ..value.kinds import UNBOUND, is_same
 from ..value.objects import Traced
-from . import capacity, list_buffer
+from . import list_buffer, varying
 from .carry import Carried
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
 from .state import Attempt
@@ -32,6 +32,7 @@ PATIENCE = 3  # trips of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
 MAX_PEELED = 2
+MOST_FILLING = 16  # while a deque with a bound is not full
 
 PLAIN, WATCH, PEEL, REGION, TAIL, DONE = "plain", "watch", "peel", "region", "tail", "done"
 
@@ -71,6 +72,7 @@ class Loop(Region):
         self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
         self.ended: Any = False  # whether a trip before the region has ended the loop
+        self.fills = False  # whether a deque with a bound was seen to grow
         self.tail = 0
         self.base: Attempt | None = None
         self.attempt: Attempt | None = None
@@ -78,9 +80,9 @@ class Loop(Region):
         self.heads: dict[str, Any] | None = None  # what the next plain run begins with
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.asked: list[Any] = []  # lists to be made of buffers, `dense`
+        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
         self.growing: dict[int, Any] | None = None  # lists that grew before any was
-        self.rules: list[Any] = []  # by which arrays grow, `widening`
+        self.rules: list[Any] = []  # by which arrays grow: `varying`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
     @property
@@ -227,13 +229,13 @@ class Loop(Region):
             return True
         is_rerun = kind is Rerun and error.args[0] is self
         if self.phase != REGION:
-            return is_rerun and self.again(REGION)  # it was being watched
+            return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
             self.carried.turn = 0  # type: ignore[union-attr]
             self.attempt.drop()  # type: ignore[union-attr]
             if self.asked or self.rules:
                 self.start_over()
-            if self.rules and self.offset and self.again(REGION):
+            if self.rules and self.offset and self.rerun_as(REGION):
                 self.offset = self.memory.offset = 0  # no trip was unlike the others
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
@@ -256,7 +258,7 @@ class Loop(Region):
 
     # --- other ways to run it ---
 
-    def again(self, phase: str) -> bool:
+    def rerun_as(self, phase: str) -> bool:
         """Back to where the loop began; False when that cannot be."""
         if self.base is None:
             return False
@@ -298,7 +300,8 @@ class Loop(Region):
     @property
     def may_peel(self) -> bool:
         """Whether one more trip can be run before the region."""
-        if self.offset >= MAX_PEELED or self.capacities:
+        most = MOST_FILLING if self.fills else MAX_PEELED
+        if self.offset >= most or self.capacities:
             return False
         if self.is_while:
             return True
@@ -322,7 +325,7 @@ class Loop(Region):
 
     def peel_one(self, why: Peel) -> bool:
         """Runs one more trip before the region."""
-        if not self.may_peel or not self.again(PEEL):
+        if not self.may_peel or not self.rerun_as(PEEL):
             return False
         self.offset += 1
         self.memory.offset = self.offset
@@ -375,7 +378,7 @@ class Loop(Region):
             if self.asked:
                 self.growing = self.state.growing if self.growing is None else self.growing
                 list_buffer.make(self)
-            capacity.resolve(self)
+            varying.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.attempt = Attempt(self.state)
             self.carried = Carried(self)

@@ -1,7 +1,7 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`ends`). Of two
-ends what is the same stays; what differs is a pair of which the branch chooses one (`pairs`). Arrays
+An arm ends with values of names, versions of memory and items appended to lists (`End`). Of two
+ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`). Arrays
 of two shapes lie in buffers that have room for both. A name that one arm does not bind is checked.
 """
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
 from ..syntax.jumps import RETURN, VALUE
-from ..value.deferred import DeferredCall, choose
 from ..value.kinds import (
     UINT64,
     UNBOUND,
@@ -24,13 +23,22 @@ from ..value.kinds import (
     rebuilt,
     strength,
 )
-from ..value.objects import CONSTANT_LEAVES, MaybeUnbound, Traced
+from ..value.objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
 from . import varying
 from .alias import Objects, Source, is_loose, sources_in
-from .ends import ArmValue, Bool, End, InBuffer, Result, Undefined, Unsigned, array_in, unheld
+from .arms import (
+    ArmValue,
+    Bool,
+    End,
+    InBuffer,
+    Pairs,
+    Result,
+    Undefined,
+    Unsigned,
+    unheld,
+)
 from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
-from .pairs import Pairs
 from .region import Region
 
 if TYPE_CHECKING:
@@ -72,10 +80,10 @@ class Merge:
                 names[name] = value
                 continue
             names[name] = rebuilt(value, iter([self.made(p, made) for p in leaves(value)]))
-        for growth, item in appended:
+        for grown, item in appended:
             value = rebuilt(item.value, iter([self.made(p, made) for p in leaves(item.value)]))
-            self.region.state.before_change(growth.container)
-            growth.container.append(Maybe(value, self.made(item.flag, made), item.truths))
+            self.region.state.before_change(grown.container)
+            grown.container.append(Maybe(value, self.made(item.flag, made), item.truths))
         level = self.level
         for is_then, name in self.checks:
             bound = (
@@ -101,17 +109,17 @@ class Merge:
         """What the arms appended to lists, with a Result where the graph decides."""
         plan = []
         for which, end in enumerate(self.ends):
-            for growth, items in end.appended:
+            for grown, items in end.appended:
                 item = items[0].value
                 like = rebuilt(item, map(unheld, leaves(item)))
-                taken = [t != bool(which) for t in growth.truths(self.level.condition, like)]
+                taken = [t != bool(which) for t in grown.truths(self.level.condition, like)]
                 for item in items:
                     values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
                     value = self.plan_dead("an item", *(values[::-1] if which else values))
                     flag = self.pairs.want(*(flags[::-1] if which else flags))
                     self.listed |= {v.number for v in leaves(value) if type(v) is Result}
                     pairs = zip(taken, item.truths or taken, strict=True)
-                    plan.append((growth, Maybe(value, flag, [a and b for a, b in pairs])))
+                    plan.append((grown, Maybe(value, flag, [a and b for a, b in pairs])))
         return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
@@ -122,14 +130,12 @@ class Merge:
         return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
 
     def note_known(self, made: list[Any]) -> None:
-        """Where sizes choose, whoever demands a number gets this call's, with a guard."""
-        is_so = self.tracer.sample_truth(self.level.condition)
-        if is_so is None:
+        """Where sizes choose, whoever forces a number gets this call's, with a guard."""
+        sample = self.tracer.sample_truth(self.level.condition)
+        if sample is None:
             return
         for value, pair in zip(made, self.pairs.all, strict=True):
-            chosen = pair.parts[0] if is_so else pair.parts[1]
-            chosen = chosen.part if type(chosen) is Unsigned else chosen
-            chosen = chosen.value if type(chosen) in (ArmValue, Bool) else chosen
+            chosen = pair.parts[0 if sample else 1].sample
             if type(value) is Traced and value.kind == "python":
                 self.tracer.note_sample(value, self.level.condition, chosen)
 
@@ -255,8 +261,8 @@ class Merge:
                 lengths[axis] = self.pairs.length(*((0, size) if is_first else (size, 0)))
                 shape[axis] = most
         value = InBuffer(part, tuple(shape), lengths) if lengths else part
-        blank = Undefined(part, tuple(shape))
-        return self.pairs.want(*((blank, value) if is_first else (value, blank)))
+        undefined = Undefined(part, tuple(shape))
+        return self.pairs.want(*((undefined, value) if is_first else (value, undefined)))
 
     def plan_flag(self, a: Any, b: Any) -> Any:
         if a is b and type(a) is bool:
@@ -316,7 +322,7 @@ class Merge:
             if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
-                held = array_in(part)
+                held = part.array
                 if held is None:
                     continue
                 for source in sources_in(end.records, held.value):
@@ -333,7 +339,7 @@ class Merge:
 
     def is_loose(self, part: Any, end: End) -> bool:
         """Whether an array lies otherwise in memory where the arm ends."""
-        held = array_in(part)
+        held = part.array
         return held is not None and is_loose(end.records, held.value)
 
     def is_alone(self, array: Any, end: End) -> bool:

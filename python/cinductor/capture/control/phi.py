@@ -17,7 +17,7 @@ from ..value.objects import Traced
 from . import varying
 
 if TYPE_CHECKING:
-    from .types import Type
+    from .lattice import Type
 
 
 class Phi:

@@ -25,7 +25,7 @@ from .alias import Aliases, Peel, Records, count_in
 from .state import Attempt, Change, fill, reached
 
 if TYPE_CHECKING:
-    from ..syntax.sites import Site
+    from ..syntax.asking import Site
     from ..value.hooks import Hooks
 
 RegionBreak = _core.RegionBreak
@@ -76,8 +76,8 @@ class Regions:
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
         value = self.stage.handed.now(value)
-        growth = self.state.growing.get(id(value))
-        return items_of(self.stage.lift_array(value)) if growth is None else growth.items_now
+        grown = self.state.growing.get(id(value))
+        return items_of(self.stage.lift_array(value)) if grown is None else grown.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
         """The items of a value for whoever runs over all of them: an iterator moves along."""
@@ -300,9 +300,11 @@ class Region:
 
     def check_others(self, names: dict[str, Any]) -> None:
         """Names that the construct does not assign are as they were."""
+        code = None if self.frame is None else self.frame.f_code
+        cells = () if code is None else (*code.co_cellvars, *code.co_freevars)  # the journal's to keep
         for name, value in self.others.items():
             now = names.get(name, UNBOUND)
-            if now is not value and not is_one(now, value):
+            if now is not value and not is_one(now, value) and name not in cells:
                 self.fail(f"{name} is changed by a function inside")
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ stacks, of which a mark has the depth. The graph and its memory have marks of th
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from collections.abc import Callable, Iterable
@@ -18,8 +19,16 @@ from typing import Any, NamedTuple
 from ... import _core
 from ...instance import is_a
 from ..value.items import Items
-from ..value.kinds import ATOMS, is_one
-from ..value.objects import GROWING, Traced, attributes_of, hooked_in, is_ours
+from ..value.kinds import ATOMS, UNBOUND, is_one
+from ..value.objects import (
+    GROWING,
+    Traced,
+    attributes_of,
+    hooked_in,
+    in_slots,
+    is_ours,
+    slots_of,
+)
 
 RegionBreak = _core.RegionBreak
 
@@ -41,6 +50,15 @@ def fill(container: Any, items: Any) -> None:
     """Makes a container hold other items."""
     if is_a(container, list):
         list.__setitem__(container, slice(None), items)
+    elif type(container) not in ROWS:
+        for slot, item in zip(slots_of(type(container)), items, strict=True):
+            if item is not UNBOUND:
+                slot.__set__(container, item)
+            elif hasattr(container, slot.__name__):
+                slot.__delete__(container)
+    elif type(container) is collections.deque:
+        container.clear()
+        container.extend(items)
     elif type(container) is Items:
         container.position = items[0]
     elif type(container) is types.CellType:
@@ -53,20 +71,27 @@ def fill(container: Any, items: Any) -> None:
         container.update(items)
 
 
-# What can be put back: exact classes, with what copies the contents; `fill` puts them back.
+# What can be put back, beside slots: exact classes, with what copies the contents; `fill` puts them back.
 ROWS: dict[type, Callable[[Any], Any]] = {
     list: list.copy,
     dict: dict.copy,
     set: set.copy,
+    collections.deque: collections.deque.copy,
     types.CellType: held,
     Items: held,
 }
 
 
+def contents_of(value: Any) -> Any:
+    """A copy of what a value holds."""
+    row = ROWS.get(type(value))
+    return in_slots(value) if row is None else row(value)
+
+
 def why_not_put_back(value: Any) -> str | None:
     """Why what a value holds could not be put back as it was; None where it can."""
     cls = type(value)
-    if cls not in ROWS:
+    if cls not in ROWS and not slots_of(cls):
         return f"a {cls.__name__} changes"
     if cls in (dict, set) and hooked_in(value) is not None:
         return f"a {cls.__name__} changes whose keys have methods of their own"
@@ -99,7 +124,7 @@ class Changes:
     def note(self, value: Any) -> None:
         """Keeps what a value holds that has a row."""
         if id(value) not in self.before:
-            self.before[id(value)] = (value, ROWS[type(value)](value))
+            self.before[id(value)] = (value, contents_of(value))
 
     def swap(self) -> list[tuple[Any, Any]]:
         """Puts back what the containers held; returns what they hold now, but for cells that nobody
@@ -107,7 +132,7 @@ class Changes:
         """
         now = []
         for container, before in self.before.values():
-            items = ROWS[type(container)](container)
+            items = contents_of(container)
             if type(container) is types.CellType and all(map(is_one, before, items)):
                 if len(before) == len(items):
                     continue
@@ -212,13 +237,13 @@ class State:
         """Whether it may be an array that another name has."""
         return not all(source.alone for source in self.records[storage][1])
 
-    def grow(self, growth: Any) -> None:
-        """From here on a list has a gap, or is buffers."""
-        self.put(growing={**self.growing, id(growth.container): growth})
+    def grow(self, grown: Any) -> None:
+        """From here on a list is columns, or a buffer."""
+        self.put(growing={**self.growing, id(grown.container): grown})
 
     def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
-        """Of the lists that had a gap those that have one: what was looked at since is like any other."""
-        return {key: growth for key, growth in before.items() if key in self.growing}
+        """Of the lists that grew those that still do: what was looked at since is like any other."""
+        return {key: grown for key, grown in before.items() if key in self.growing}
 
     def size_list(self, made: Any) -> None:
         """A list is as long as a loop had trips."""
@@ -231,7 +256,7 @@ class State:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: growth for key, growth in self.growing.items() if growth.is_buffer}
+        return {key: grown for key, grown in self.growing.items() if grown.is_buffer}
 
     # --- blocks, and what is known in them ---
 
@@ -342,12 +367,19 @@ class Change(NamedTuple):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether it still has the same keys, or as many items."""
+        """Whether it still has the same keys, or as many items. A set may have grown its table though it
+        holds what it held, and the order of its items with it.
+        """
         now, before = self.container, self.before
         if is_a(now, dict):
             return list(before) == list(now)
-        is_known = is_a(now, list | types.CellType | Items)
-        return is_known and len(before) == len(items_in(now))
+        return type(now) is not set and len(before) == len(items_in(now))
+
+    @property
+    def fills(self) -> bool:
+        """Whether it has grown, and will not once it is full."""
+        now = self.container
+        return type(now) is collections.deque and now.maxlen is not None and len(now) > len(self.before)
 
     @property
     def is_nothing(self) -> bool:
@@ -403,6 +435,8 @@ def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
     if type(container) in (types.CellType, Items):
         return held(container)
+    if type(container) not in ROWS and type(container) is not tuple:
+        return tuple(in_slots(container))
     return tuple(container.values() if is_a(container, dict) else container)
 
 
@@ -482,7 +516,7 @@ def parts_of(value: Any) -> Iterable[Any]:
     cls = type(value)
     if is_a(value, dict):
         return value.values()
-    if is_a(value, list | tuple | set | frozenset):
+    if is_a(value, list | tuple | set | frozenset | collections.deque):
         return value
     if cls is types.FunctionType:
         return value.__closure__ or ()
@@ -495,4 +529,4 @@ def parts_of(value: Any) -> Iterable[Any]:
     if is_ours(cls) or is_a(value, type | types.ModuleType):
         return ()
     own = attributes_of(value)
-    return (own,) if type(own) is dict else ()
+    return (*in_slots(value), own) if type(own) is dict else in_slots(value)

@@ -6,6 +6,7 @@ of the user's computes (a property, a cached one) is followed; what nobody can s
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import types
@@ -33,6 +34,7 @@ from ..value.objects import (
     attributes_of,
     find_in_class,
     is_numpys,
+    is_slot_of,
     reads_plainly,
 )
 from .fallback import fall_back_for_flags
@@ -69,7 +71,7 @@ class Attributes:
             if cls is Traced:
                 self.stage.regions.look_at_class((value,))
                 if name == "base" and value.kind == "array":
-                    if not self.stage.tracer.in_region and self.stage.begins_anew():
+                    if not self.stage.tracer.in_region and self.stage.undo_call():
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.lift(self.stage.materialise(value).base)
@@ -86,6 +88,8 @@ class Attributes:
                     getattr(value.__class__(), name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
                 value = self.stage.filled(value)
+            return getattr(value, name)
+        if cls is collections.deque and self.stage.source_of(value) is None:
             return getattr(value, name)
         if cls is types.ModuleType:
             return self._module_attr(value, name)
@@ -244,8 +248,9 @@ class Attributes:
             self.call(found.fset, value, item)
             return None
         if stage.source_of(value) is None and not is_a(value, type | types.ModuleType):
-            if cls.__setattr__ in PLAIN_SETTERS and not hasattr(type(found), "__set__"):
-                self._touch_attributes(value)
+            is_slot = is_slot_of(cls, found)
+            if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not hasattr(type(found), "__set__")):
+                self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
             return stage.stores.add(value, name, item)
@@ -259,10 +264,12 @@ class Attributes:
         """Flags, or an array, that are about to be set."""
         return fall_back_for_flags(self.stage, value)
 
-    def _touch_attributes(self, value: Any) -> None:
+    def _touch_attributes(self, value: Any, is_slot: bool) -> None:
         """Called before an attribute of an object made in the call is set or deleted."""
         state = self.stage.state
-        if state.marks:
+        if is_slot:
+            state.before_change(value)
+        elif state.marks:
             own = attributes_of(value)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
@@ -297,9 +304,11 @@ class Attributes:
             self._guard_class(type(value), name, found)
             self.call(found.fdel, value)
             return
-        is_plain = type(value).__delattr__ in PLAIN_DELETERS and not hasattr(type(found), "__delete__")
+        is_slot = is_slot_of(type(value), found)
+        is_plain = is_slot or not hasattr(type(found), "__delete__")
+        is_plain &= type(value).__delattr__ in PLAIN_DELETERS
         if self.stage.source_of(value) is not None or type(value) is Traced or not is_plain:
             self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
         else:
-            self._touch_attributes(value)
+            self._touch_attributes(value, is_slot)
         delattr(value, name)

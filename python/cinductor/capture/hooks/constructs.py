@@ -159,8 +159,8 @@ class TracedControl(PlainControl):
 
     def specialised(self, value: Any) -> Any:
         """A condition; what sizes say is guarded, for else there is an exception."""
-        is_so = self.stage.tracer.sample_truth(value)
-        return value if is_so is None else bool(value)
+        sample = self.stage.tracer.sample_truth(value)
+        return value if sample is None else bool(value)
 
     def symbolic(self, value: Any) -> Any:
         """A condition; whether a size is zero is left open."""
@@ -250,21 +250,21 @@ class TracedControl(PlainControl):
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
-        growth = self.stage.state.growing.get(id(value))
-        value = self.symbolic(value if growth is None else growth.truth)
+        grown = self.stage.state.growing.get(id(value))
+        value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
-        growth = self.stage.state.growing.get(id(value))
-        value = self.symbolic(value if growth is None else growth.truth)
+        grown = self.stage.state.growing.get(id(value))
+        value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
-            tracer, is_so = self.stage.tracer, self.stage.tracer.sample_truth(value)
+            tracer, sample = self.stage.tracer, self.stage.tracer.sample_truth(value)
             opposite = tracer.apply("logical_not", truth(self.stage, value))
             opposite = tracer.as_python(opposite)
-            if is_so is not None:
-                tracer.note_sample(opposite, value, not is_so)
+            if sample is not None:
+                tracer.note_sample(opposite, value, not sample)
             return opposite
         return super().not_(value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -76,6 +77,8 @@ class Iteration:
                 return iter(value)
             return self._iter_guarded(value, source)
         if source is None:
+            if cls is collections.deque:
+                return map(stage.lift_array, value)
             if hasattr(cls, "__next__"):
                 return self._steps(value)
             method = self.stage.class_attr(cls, "__iter__")

@@ -24,10 +24,10 @@ from ..calls.membership import contains
 from ..calls.patterns import PATTERNS
 from ..calls.unknown import DEBUGGERS
 from ..control import list_buffer
-from ..control.sized_list import call_with_sized_list
+from ..control.list_columns import call_with_sized_list
 from ..failure import Raised, comes_from_within, names_traced, reword
 from ..stage import Stage
-from ..syntax.sites import Site
+from ..syntax.asking import Site
 from ..value.objects import (
     CONTAINER_TYPES,
     FREE_TYPES,
@@ -39,9 +39,8 @@ from ..value.objects import (
 )
 from . import whole
 from .attributes import Attributes
-from .bailout import lifted_once, with_bailout
 from .constructs import TracedControl
-from .fallback import check_budget, fall_back, limit
+from .fallback import check_budget, fall_back, lifted_once, limit, with_bailout
 from .iteration import Iteration
 from .plain_control import generated
 from .slot import Managed, Quiet, Slot
@@ -335,7 +334,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             raise  # noqa: PLE0704  (this is called by the handler)
         if error is None or not (names_traced(error) or comes_from_within(error)):
             return
-        if self.stage.begins_anew():
+        if self.stage.undo_call():
             raise Raised(error) from None
         reword(error)
 
@@ -386,11 +385,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         limit(self.stage)
         if self.stage.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
-        opened = self.stage.state.sized_lists
-        if opened and len(args) == 2 and id(args[1]) in opened:
+        sized = self.stage.state.sized_lists
+        if sized and len(args) == 2 and id(args[1]) in sized:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:
-                return call_with_sized_list(self.stage, args[0], opened[id(args[1])])
-            opened[id(args[1])].look(self.stage, "a list behind a break")
+                return call_with_sized_list(self.stage, args[0], sized[id(args[1])])
+            sized[id(args[1])].look(self.stage, "a list behind a break")
         return dispatch(self, args[0], args[1:], kwargs)
 
 

@@ -3,10 +3,17 @@
 Of a container that outlives the call an item is read with a guard, and what is set waits for the end
 of the call (`stores.py`) or is an effect; one made in the call is Python's own, with traced values in
 it. An index has been looked into before an array gets it.
+
+Items of a list or tuple at a place that data decide are read out of an array of them: numbers of one type, or tuples of one structure with such numbers: what nobody can
+tell from the object that the list holds. Of arrays Python has to pick the very one.
+
+`array.flat` is the elements by one number, in C order. They are found through the array's own axes, so what is read and written is the array's memory
+whatever its layout. Where the object itself is wanted, and not its items, it is NumPy's.
 """
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable
@@ -15,8 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...instance import is_a
+from ...numpy.index import flat as raveled
 from ..calls.numpys import constants
 from ..value.items import Flat, Octets, Range
+from ..value.kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..value.objects import (
     CONTAINER_TYPES,
     FLAGS,
@@ -32,13 +41,14 @@ from ..value.objects import (
     is_numpys,
     is_tuple,
 )
-from . import flat, whole
+from . import whole
 from .fallback import fall_back_for_flags
-from .picks import is_place, pick
 from .slot import Slot
 
 if TYPE_CHECKING:
     from ..stage import Stage
+    from .scope import Scope
+
 
 INDEX_TRICKS = frozenset(
     {"nd_grid", "MGridClass", "OGridClass", "RClass", "CClass", "IndexExpression"}
@@ -120,9 +130,9 @@ class Subscripts:
         stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
-            growth = stage.state.growing.get(id(value))
-            if growth is not None:
-                return growth.item(key)
+            grown = stage.state.growing.get(id(value))
+            if grown is not None:
+                return grown.item(key)
             source = stage.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
@@ -139,9 +149,12 @@ class Subscripts:
                 else (stage.lift(value[stage.materialise(key)]))
             )
         if cls is Flat:
-            return flat.read(self, value, key if type(key) in FREE_TYPES else self._key(key))
+            return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
+        if cls is collections.deque and stage.source_of(value) is None:
+            picked = pick(self, [*value], key) if is_place(self, key) else MISSING
+            return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
             return value[self._index(key)]
         if is_a(value, type) and not has_hooks(cls):
@@ -215,7 +228,7 @@ class Subscripts:
             return
         if cls is Flat:
             key = key if type(key) in FREE_TYPES else self._key(key)
-            return flat.write(self, value, key, self.array_of(item))
+            return write_flat(self, value, key, self.array_of(item))
         if is_a(value, list | dict):
             key = self._place(value, key)
         if id(value) in stage.state.growing:
@@ -223,9 +236,9 @@ class Subscripts:
             return
         source = stage.source_of(value)
         method = self.stage.class_attr(cls, "__setitem__")
-        if source is None and cls in (list, dict):
+        if source is None and cls in (list, dict, collections.deque):
             stage.state.before_change(value)
-            value[key] = item
+            value[key if cls is not collections.deque else self._index(key)] = item
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
@@ -254,3 +267,83 @@ class Subscripts:
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]
+
+
+# --- items at a place that data decide ---
+
+
+MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
+
+
+def is_place(scope: Scope, key: Any) -> bool:
+    """Whether a number is known to the running program only."""
+    if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
+        return False
+    return not key.is_expression or scope.stage.tracer.in_region
+
+
+def pick(scope: Scope, value: Any, key: Any) -> Any:
+    """value[key], or MISSING where Python has to make it."""
+    stage = scope.stage
+    is_known = stage.source_of(value) is not None
+    if not 0 < len(value) <= (MOST_TRACED if is_known else MOST_CONSTANTS):
+        return MISSING
+    if not all(type(v) in (int, float, complex, bool, tuple, Traced) for v in value):
+        return MISSING
+    rows = [leaves(item) for item in stage.lift_items(value)]
+    like = stage.lift_items(value)[0]
+    kinds = [kind_of(leaf) for leaf in rows[0]]
+    if not kinds or any(kind is None or kind[0] == "array" for kind in kinds):
+        return MISSING
+    for item, row in zip(stage.lift_items(value), rows, strict=True):
+        if not have_same_structure(item, like) or [kind_of(leaf) for leaf in row] != kinds:
+            return MISSING
+    traced = [leaf for row in rows for leaf in row if type(leaf) is Traced]
+    if len(rows) > MOST_TRACED and traced or any(leaf.strong is not None for leaf in traced):
+        return MISSING
+    parts = []
+    for column, kind in zip(zip(*rows, strict=True), kinds, strict=True):
+        part = scope.item(scope.call(np.array, list(column), kind[1]), key)  # type: ignore[index]
+        is_pythons = kind[0] == "python"  # type: ignore[index]
+        parts.append(stage.tracer.as_python(part) if is_pythons else part)
+    return rebuilt(like, iter(parts))
+
+
+# --- array.flat ---
+
+
+def line_of(tracer: Any, flat: Flat) -> Any:
+    """All elements along one axis: a view where the memory is so, else a copy."""
+    return raveled(tracer, flat.array)
+
+
+def read_flat(scope: Scope, flat: Flat, key: Any) -> Any:
+    """flat[key]: a number, or a copy."""
+    line = line_of(scope.stage.tracer, flat)
+    if type(key) is not tuple:
+        found = line[key]
+        if type(found) is not Traced or found.kind != "array":
+            return found
+        return scope.stage.tracer.copy(found, "C")
+    return scope.stage.lift(flat.real(scope.stage)[scope.stage.materialise(key)])
+
+
+def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
+    """flat[key] = value"""
+    stage, array = scope.stage, flat.array
+    if not array.flags_now.writeable:
+        raise ValueError("underlying array is read-only")
+    if type(key) is not tuple and not stage.arrays.before_write(array):
+        is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
+        line = array if array.ndim == 1 else None
+        if line is None and array.flags_now.c_contiguous:
+            line = stage.tracer.reshape(array, (array.size,))
+        if line is not None and (is_number or has_shape(value, line[key])):
+            line[key] = value
+            return
+    flat.real(stage)[stage.materialise(key)] = stage.materialise(value)
+
+
+def has_shape(value: Any, place: Any) -> bool:
+    """Whether a value has as many elements as a place takes; NumPy repeats what is too short."""
+    return type(value) is Traced and value.shape == place.shape and type(value.size) is int

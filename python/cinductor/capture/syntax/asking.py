@@ -1,9 +1,14 @@
-"""Building blocks of rewritten code, and where its names live."""
+"""Building blocks of rewritten code: questions of the stage, where names live, and sites.
+
+A site is a row for each construct that is a call. A construct at work is an object of `plain_control` (or of a region being captured); its site says
+what the source knows of it. Rows are made once by the rewriter and never change.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from ...user import OURS as OURS
@@ -11,9 +16,38 @@ from ...user import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
 from .names import Names
-from .nodes import Transformer, placed
-from .sites import Site
+from .nodes import Transformer, place_of, placed
 from .source import FunctionNode
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One for, while or if.
+
+    Names are the function's own, and flags (`__ci_...`) that jumps have become. What functions
+    inside load is always live; names declared global or nonlocal are in none of the tuples.
+    """
+
+    number: int
+    kind: str  # for, while, if
+    line: int
+    col: int
+    state: tuple[str, ...]  # names assigned in it, sorted
+    carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
+    live_out: tuple[str, ...]  # those live behind it
+    renewed: frozenset[str] = frozenset()  # loops: those live at its head where no trip runs
+    target: Any = None  # for: the shape of the target, as `unpack` takes it
+    flag: str | None = None  # loops: True where the loop shall end after this trip
+    depth: int = 0  # loops: how many there are inside, each within the one before
+    arms: int = 0  # if: how many tests it has
+    has_else: bool = False
+    raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
+    returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
+    gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
+    results: frozenset[str] = frozenset()  # and those that the user's function then returns
+    maybe_unbound: frozenset[str] = frozenset()  # names that are asked for where they may have no value
+    protected: bool = False  # it stands in a try or a with of its function
+
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
@@ -53,27 +87,27 @@ class Asking(Transformer):
 
     def ask(self, node: ast.AST, method: str, *args: ast.expr, **more: Any) -> ast.Call:
         """`__ci__.method(args)` at node's place."""
-        call = ast.Call(func=self.ours(node, method), args=list(args), keywords=[])
-        call.keywords = more.get("keywords", [])
-        return placed(call, node)
+        at = place_of(node)
+        method_of = ast.Attribute(ast.Name(STAGE, ast.Load(), **at), method, ast.Load(), **at)
+        return ast.Call(method_of, list(args), more.get("keywords", []), **at)
 
     def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
         """`__ci__.name`, or of another name of ours, at node's place."""
-        owner = self.load(node, of)
-        return placed(ast.Attribute(owner, name, ast.Load()), node)
+        at = place_of(node)
+        return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
 
     def load(self, node: ast.AST, name: str) -> ast.Name:
         """A name as it is."""
-        return placed(ast.Name(name, ast.Load()), node)
+        return ast.Name(name, ast.Load(), **place_of(node))
 
     def store(self, node: ast.AST, name: str, value: ast.expr) -> ast.Assign:
         """name = value"""
-        target = placed(ast.Name(name, ast.Store()), node)
-        return placed(ast.Assign([target], value), node)
+        at = place_of(node)
+        return ast.Assign([ast.Name(name, ast.Store(), **at)], value, **at)
 
     def text(self, node: ast.AST, value: Any) -> ast.Constant:
         """A constant."""
-        return placed(ast.Constant(value), node)
+        return ast.Constant(value, **place_of(node))
 
     def temporary(self, kind: str) -> str:
         """A new local name of ours."""
@@ -84,9 +118,7 @@ class Asking(Transformer):
 
     def where(self, name: str) -> str:
         """Where a name of the innermost function lives."""
-        if name.startswith(OURS):
-            return LOCAL
-        if any(name in targets for targets in self.hidden):
+        if name.startswith(OURS) or self.is_hidden(name):
             return LOCAL
         if name in self.scopes[-1].globals:
             return GLOBAL
@@ -99,20 +131,24 @@ class Asking(Transformer):
                 return CELL if shared else LOCAL
         return FREE if name in self.freevars else GLOBAL
 
+    def is_hidden(self, name: str) -> bool:
+        """Whether a comprehension around binds it."""
+        return bool(self.hidden) and any(name in targets for targets in self.hidden)
+
     def _may_be_unbound(self, name: str) -> bool:
         """Whether constructs may leave a name without a value on some paths, for whoever reads it
         asks.
         """
         if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
-        names, is_hidden = self.scopes[-1], any(name in targets for targets in self.hidden)
-        return name in names.bound and name not in names.unbound and not is_hidden
+        names = self.scopes[-1]
+        return name in names.bound and name not in names.unbound and not self.is_hidden(name)
 
     def _has_value(self, name: str) -> bool:
         """Whether a local name surely has one; those of functions around are taken to have, unless
         some statement deletes them.
         """
-        if name in self.bound or any(name in targets for targets in self.hidden):
+        if name in self.bound or self.is_hidden(name):
             return True
         around = [scope for scope in self.scopes if name in scope.bound]
         return self.scopes[-1] not in around and all(name not in s.unbound for s in around)

@@ -17,7 +17,9 @@ from typing import Any
 from .structure import SLOT, Block, Structure, Unknown, is_place, negated
 
 APPENDED = "__ci_appended"
-COMPREHENSIONS = {"<listcomp>": ast.ListComp, "<setcomp>": ast.SetComp, "<genexpr>": ast.GeneratorExp}
+COMPREHENSIONS: dict[str, Any] = {
+    "<listcomp>": ast.ListComp, "<setcomp>": ast.SetComp, "<dictcomp>": ast.DictComp, "<genexpr>": ast.GeneratorExp,
+}  # fmt: skip
 SKIPPED = frozenset(
     "RESUME NOP CACHE PRECALL EXTENDED_ARG MAKE_CELL COPY_FREE_VARS PUSH_NULL TO_BOOL END_FOR GEN_START".split()
 )
@@ -56,6 +58,7 @@ class Reader:
         self.lines: dict[int, int] = {}  # of what is only a line, in front of a loop
         self.slices: dict[tuple[int, ...], Any] = {}  # by their parts, which are read once
         self.block = Block(0)
+        self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}  # names that are not the function's
 
     # --- nodes ---
 
@@ -106,6 +109,8 @@ class Reader:
             (only,) = body
             return self.placed(ast.Lambda(arguments, only.value))  # type: ignore[attr-defined]
         self.line = code.co_firstlineno
+        for name, declaration in self.declared.items():
+            body.insert(0, self.at(declaration([name])))
         if code.co_consts and isinstance(code.co_consts[0], str) and has_text(code):
             body.insert(0, self.at(ast.Expr(self.constant(code.co_consts[0]))))
         node = ast.FunctionDef(code.co_name, arguments, body or [self.at(ast.Pass())], [], None)
@@ -171,6 +176,8 @@ class Reader:
         elif op.startswith("LOAD_") and op.removeprefix("LOAD_") in PLACES:
             self.push(self.name(at.argval))
         elif op.startswith("STORE_") and op.removeprefix("STORE_") in PLACES:
+            if op == "STORE_GLOBAL" or at.argval in self.code.co_freevars:
+                self.declared[at.argval] = ast.Global if op == "STORE_GLOBAL" else ast.Nonlocal
             self.store(self.name(at.argval, True))
         elif op in UNARY:
             self.push(ast.UnaryOp(UNARY[op](), self.pop()))
@@ -213,6 +220,8 @@ class Reader:
         value = self.pop(is_stored=True)
         if isinstance(value, ast.FunctionDef):
             body.append(value)
+        elif isinstance(value, Imported):
+            value.fill(self, target)
         elif getattr(value, "ci_in_place", False) and is_place(value.left, target):
             self.emit(ast.AugAssign(target, value.op, value.right))
         elif body and isinstance(body[-1], ast.Assign) and body[-1].value is value:
@@ -361,7 +370,8 @@ class Reader:
             self.block.drops = False
             return
         value = self.pop()
-        if not (isinstance(value, ast.Name) and value.id.startswith(SLOT)):
+        is_slot = isinstance(value, ast.Name) and value.id.startswith(SLOT)
+        if not is_slot and not isinstance(value, Imported):
             self.emit(ast.Expr(value))
 
     read_POP_ITER = read_POP_TOP
@@ -376,6 +386,8 @@ class Reader:
 
     def read_GET_ITER(self, at: Any) -> None:
         """A loop's, or a comprehension's."""
+        if self.block.stack:
+            self.block.stack[-1].ci_iterated = True
 
     def read_KW_NAMES(self, at: Any) -> None:
         self.named = self.code.co_consts[at.arg]
@@ -386,7 +398,8 @@ class Reader:
         named, self.named = self.named, ()
         given = self.several(at.arg if count is None else count)
         f = self.pop()
-        if self.block.stack and isinstance(self.block.stack[-1], Comprehension):  # from 3.11 on
+        is_iterated = getattr(f, "ci_iterated", False)
+        if is_iterated and self.block.stack and isinstance(self.block.stack[-1], Comprehension):  # from 3.11 on
             f, given = self.block.stack.pop(), [f]
         if isinstance(f, Comprehension):
             self.push(f.node(given[0]))
@@ -402,6 +415,27 @@ class Reader:
         self.read_CALL(at)
 
     read_CALL_FUNCTION_KW = read_CALL_KW
+
+    def read_DICT_MERGE(self, at: Any) -> None:
+        items, made = self.pop(), self.block.stack[-at.arg]
+        if made.keys:
+            raise Unknown("several stars")
+        made.keys, made.values = [None], [items]
+
+    def read_CALL_FUNCTION_EX(self, at: Any) -> None:
+        """f(*args, **kwargs)"""
+        named = self.pop() if at.arg & 1 else None
+        words = [] if named is None else [self.at(ast.keyword(None, *named.values))]
+        given = self.at(ast.Starred(self.pop(), ast.Load()))
+        self.push(ast.Call(self.pop(), [given], words))
+
+    def read_IMPORT_NAME(self, at: Any) -> None:
+        level, wanted = self.several(2)
+        names = [name.value for name in getattr(wanted, "elts", ())]
+        self.push(Imported(at.argval, level.value, names))
+
+    def read_IMPORT_FROM(self, at: Any) -> None:
+        self.push(self.block.stack[-1].part(at.argval))
 
     def read_MAKE_FUNCTION(self, at: Any) -> None:
         code = self.pop()
@@ -423,6 +457,9 @@ class Reader:
         self.emit(ast.Expr(self.at(ast.Call(self.name(APPENDED), [self.pop()], []))))
 
     read_SET_ADD = read_LIST_APPEND
+
+    def read_MAP_ADD(self, at: Any) -> None:
+        self.emit(ast.Expr(self.at(ast.Call(self.name(APPENDED), self.several(2), []))))
 
     def read_YIELD_VALUE(self, at: Any) -> None:
         """A generator expression's item."""
@@ -519,5 +556,35 @@ class Comprehension:
             generators.append(ast.comprehension(loop.target, loop.iter, tests, 0))
             loop = inside[0]
         generators[0].iter = items
-        (value,) = loop.value.args  # type: ignore[attr-defined]
-        return reader.at(COMPREHENSIONS[self.code.co_name](value, generators))
+        return reader.at(COMPREHENSIONS[self.code.co_name](*loop.value.args, generators))  # type: ignore[attr-defined]
+
+
+class Imported:
+    """A module, or what is taken of one under some name, until it is stored. wanted: the names of a
+    `from ... import`; aliases: those that have been stored.
+    """
+
+    def __init__(self, module: str, level: int, wanted: list[str]) -> None:
+        self.module, self.level, self.wanted = module, level, wanted
+        self.aliases: list[ast.alias] = []
+        self.name: str | None = None
+        self.whole = self
+
+    def part(self, name: str) -> Imported:
+        """What stands in it under a name."""
+        part = Imported(self.module, self.level, self.wanted)
+        part.whole, part.name = self, name
+        return part
+
+    def fill(self, reader: Reader, target: Any) -> None:
+        """It is stored there; the last name makes the statement."""
+        own = self.module.partition(".")[0] if self.name is None else self.name
+        stored = None if target.id == own and (self.wanted or self.name is None) else target.id
+        whole = self.whole
+        if not self.wanted:
+            reader.emit(ast.Import([reader.at(ast.alias(self.module, stored))]))
+            return
+        whole.aliases.append(reader.at(ast.alias(own, stored)))
+        if len(whole.aliases) == len(whole.wanted):
+            module = self.module or None
+            reader.emit(ast.ImportFrom(module, whole.aliases, self.level))

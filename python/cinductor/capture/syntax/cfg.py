@@ -365,7 +365,9 @@ class Cfg:
             for point in self.points:
                 live = union(point.ahead) - point.stops
                 live = live if point.only is None else live & point.only
-                live = (live - point.effect.kills) | point.effect.uses | union(point.errors)
+                live = (live - point.effect.kills) | point.effect.uses
+                if point.errors:
+                    live |= union(point.errors)
                 is_new |= live != point.live
                 point.live = live
 
@@ -397,7 +399,10 @@ def dropping(name: str) -> Effect:
 
 def union(points: Iterable[Point]) -> Set:
     """The names live before any of them."""
-    return EMPTY.union(*(point.live for point in points))
+    found = EMPTY
+    for point in points:
+        found |= point.live
+    return found
 
 
 def common(parts: Iterable[Bound]) -> Bound:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .names import Names, names_in
-from .nodes import Visitor, children, placed, walk
+from .nodes import Visitor, children, holds, placed, walk
 from .source import FunctionNode
 
 COMPREHENSION = "__ci_"  # our functions' names: that, what tracebacks call them, and a number
@@ -38,6 +38,7 @@ ITEMS, LIST, ITEM, RESULT, CARRY, CALLEE, SOME = (
     "made.items", "made.list", "made.item", "made.result", "made.carry", "made.callee",
     "made.some",
 )  # fmt: skip
+COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 OPAQUE = ast.Lambda | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
 CONSUMERS = frozenset({"list", "tuple", "set", "frozenset", "max", "min", "sorted"})
 # sum() of Python's floats carries the error along since 3.12, that of complex numbers since 3.14.
@@ -229,7 +230,7 @@ class Comprehensions(Visitor):
 
 def with_loops(node: FunctionNode) -> FunctionNode:
     """The function, with those of its comprehensions behind its docstring."""
-    if isinstance(node, ast.FunctionDef):
+    if isinstance(node, ast.FunctionDef) and holds(node, *COMPREHENSIONS):
         functions = Comprehensions(node).functions
         start = int(ast.get_docstring(node, clean=False) is not None)
         node.body[start:start] = functions

@@ -20,7 +20,7 @@ import ast
 from typing import Any
 
 from .jumps import blocks_of, is_endless
-from .nodes import Transformer, placed, walk
+from .nodes import Transformer, holds, placed, walk
 
 PREFIX = "_exit"
 Loop = ast.For | ast.While
@@ -138,7 +138,7 @@ def tells(node: ast.expr) -> bool:
 
 def with_exits_behind(root: Any) -> Any:
     """The function with such statements behind its loops."""
-    if root is None or not any(isinstance(node, Loop) for node in walk(root)):
+    if root is None or not holds(root, ast.For, ast.While) or not holds(root, ast.Expr):
         return root
     return PrintSinker(root).visit(root)
 

@@ -45,16 +45,18 @@ def is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
-def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
+def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
     """The lists of statements in a statement; functions and classes have none here."""
+    found: list[list[ast.stmt]] = []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return
+        return found
+    values = node.__dict__
     for field in ("body", "orelse", "finalbody"):
-        block = getattr(node, field, None)
-        if block:
-            yield block
-    for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield part.body
+        if values.get(field):
+            found.append(values[field])
+    for part in (*values.get("handlers", ()), *values.get("cases", ())):
+        found.append(part.body)
+    return found
 
 
 def is_endless(node: ast.stmt) -> bool:
@@ -349,7 +351,7 @@ class Lowering:
             if isinstance(node, Loop):
                 node.ci_resets = [n for n in node.ci_resets if not self._is_dead(n)]  # type: ignore[union-attr]
             for field in ("body", "orelse", "finalbody"):
-                if isinstance(getattr(node, field, None), list) and next(blocks_of(node), None):
+                if isinstance(getattr(node, field, None), list) and blocks_of(node):
                     setattr(node, field, self._prune(getattr(node, field)))
             for part in getattr(node, "handlers", ()):
                 part.body = self._prune(part.body) or [placed(ast.Pass(), part.body[0])]

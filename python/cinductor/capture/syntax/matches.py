@@ -14,7 +14,7 @@ import ast
 import copy
 from typing import Any, NamedTuple
 
-from .nodes import Transformer, placed, walk
+from .nodes import Transformer, holds, placed, walk
 
 PREFIX = "_subject"
 
@@ -253,6 +253,6 @@ def is_wildcard(pattern: ast.pattern) -> bool:
 
 def without_matches(root: Any) -> Any:
     """The function with such statements replaced."""
-    if not any(isinstance(node, ast.Match) for node in walk(root)):
+    if not holds(root, ast.Match):
         return root
     return Matches(root).visit(root)

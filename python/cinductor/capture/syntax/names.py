@@ -52,6 +52,7 @@ class Names(Visitor):
         self.nonlocals: set[str] = set()
         self.loads: set[str] = set()  # by functions inside
         self.unbound: set[str] = set()  # that some statement deletes
+        self.made_empty: set[str] = set()  # by `name = []`
         self.uses: dict[str, list[Use]] = {}
         self.nested = 0  # functions and comprehensions around
         arguments = node.args
@@ -96,14 +97,15 @@ class Names(Visitor):
         may be besides.
         """
         found = set()
-        for name in self.are_only(EMPTY, APPENDED, GIVEN, *others):
+        allowed = frozenset((EMPTY, APPENDED, GIVEN, *others)).intersection
+        for name in self.made_empty & self.bound - self.arguments - self.loads:
             uses = self.uses[name]
             appends = [u[:2] for u in uses if APPENDED in u.what]
             reads = [u[:2] for u in uses if GIVEN in u.what]
-            is_made = any(EMPTY in u.what for u in uses)
-            if is_made and appends and not (reads and min(reads) <= max(appends)):
+            is_plain = all(allowed(use.what) for use in uses)
+            if is_plain and appends and not (reads and min(reads) <= max(appends)):
                 found.add(name)
-        return frozenset(found & (self.bound - self.arguments - self.loads))
+        return frozenset(found)
 
     def octets(self) -> frozenset[str]:
         """Parameters that items are taken of, one by one: bytes there may be an array of them, whatever
@@ -123,6 +125,8 @@ class Names(Visitor):
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and isinstance(value, ast.List) and not value.elts:
             self.bound.add(target.id)
+            if not self.nested:
+                self.made_empty.add(target.id)
             self.note(target, EMPTY)
         elif is_row(target) and is_row(value) and len(target.elts) == len(value.elts):  # type: ignore[attr-defined]
             for one, its in zip(target.elts, value.elts, strict=True):  # type: ignore[attr-defined]

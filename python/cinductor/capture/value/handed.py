@@ -181,7 +181,7 @@ class Handed:
         return value.real(concrete) if cls in OURS else None
 
     def follow(self, value: Any) -> Any:
-        """A generator of what the iterator gives, made real."""
+        """A generator of what the iterator gives, materialised."""
         made = HandedOut(self.stage, value)
         self.left.append(weakref.ref(made))
         return (item for item in made)
@@ -201,7 +201,7 @@ ATOMS = (int, float, complex, bool, str, bytes, type(None))
 
 
 def over_container(concrete: Any, value: Any) -> Any:
-    """An iterator over a list, a dict, ... or a view: what can be made real in place stays what it is."""
+    """An iterator over a list, a dict, ... or a view: what can be materialised in place stays what it is."""
     held = gc.get_referents(value)
     if all(concrete.of(part) is part for part in held):
         return value

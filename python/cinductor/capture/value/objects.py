@@ -28,10 +28,11 @@ SEQUENCE_ITERATOR = type(iter(np.zeros(0)))
 BOUND = (Method, types.MethodWrapperType)
 CONSTANT_LEAVES = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic)
 MISSING = object()
+IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
-GROWING = -2  # a list that has a gap
+GROWING = -2  # a list whose beginning nobody may look at
 
 
 class Unbound:
@@ -169,6 +170,43 @@ def attributes_of(value: Any) -> Any:
     """An object's own attributes, or None."""
     found = find_in_class(type(value), "__dict__")
     return found.__get__(value) if type(found) in SLOTS else None
+
+
+def has_attributes_alone(cls: type) -> bool:
+    """Whether objects of the class have a `__dict__` and slots, and nothing that only C knows of."""
+    return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
+
+
+_slots: weakref.WeakKeyDictionary[type, tuple[types.MemberDescriptorType, ...]] = weakref.WeakKeyDictionary()
+
+
+def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
+    """The places of attributes in objects that have nothing else but a `__dict__`: `__slots__` of classes
+    of the user's.
+    """
+    found = _slots.get(cls)
+    if found is None:
+        bases = cls.__mro__ if has_attributes_alone(cls) else ()
+        every = (place for base in bases for place in vars(base).values())
+        found = tuple(place for place in every if type(place) is types.MemberDescriptorType)
+        _slots[cls] = found
+    return found
+
+
+def is_slot_of(cls: type, found: Any) -> bool:
+    """Whether what a class has under a name is such a place."""
+    return type(found) is types.MemberDescriptorType and any(found is slot for slot in slots_of(cls))
+
+
+def in_slots(value: Any) -> list[Any]:
+    """What an object holds in its slots, UNBOUND where nothing."""
+    cls, found = type(value), []
+    for slot in slots_of(cls):
+        try:
+            found.append(slot.__get__(value, cls))
+        except AttributeError:
+            found.append(UNBOUND)
+    return found
 
 
 def is_tuple(cls: type) -> bool:
@@ -470,3 +508,18 @@ def remade(like: Any, items: list[Any]) -> Any:
 def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     """Start, stop and step of a slice or range."""
     return (value.start, value.stop, value.step)
+
+
+# --- results that are made anew in each call ---
+
+
+class DeferredCall(tuple):
+    """Stands for what its first item returns when it is called with the others."""
+
+    __slots__ = ()
+    __cinductor_call__ = True
+
+
+def choose(is_first: Any, first: Any, second: Any) -> Any:
+    """One of two results of branches on data."""
+    return first if is_first else second

@@ -1,0 +1,160 @@
+/* Library calls by name, and kernels that stand as text. */
+#include "device/cuda/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- calls ---- */
+
+typedef struct Row {
+    const char *name;
+    bool (*takes)(const CiExternItem *item);
+    int32_t (*run)(const CiQueue *queue, const CiExternCall *call);
+} Row;
+
+static const Row library[] = {
+#define LIBRARY(name, takes, run) {#name, takes, run},
+#include "device/cuda/library.def"
+};
+
+static const Row *
+find_row(const CiExtern *ext)
+{
+    for (size_t k = 0; k < sizeof library / sizeof *library; k++)
+        if (!strcmp(library[k].name, ext->name))
+            return &library[k];
+    return NULL;
+}
+
+bool
+ci_cuda_takes_extern(const CiExternItem *item)
+{
+    const Row *row = find_row(item->ext);
+    return row && row->takes(item);
+}
+
+int32_t
+ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call)
+{
+    (void)op;
+    return find_row(call->ext)->run(queue, call);
+}
+
+/* ---- operands ---- */
+
+CiCudaRows
+ci_cuda_rows(const CiExternCall *call, int k, int axis)
+{
+    CiCudaRows rows = {.rows = 1, .length = 1};
+    for (int d = 0; d < call->ranks[k]; d++) {
+        int64_t size = call->sizes[k][d], stride = call->strides[k][d];
+        if (d == axis) {
+            rows.length = size;
+            rows.step = stride;
+            continue;
+        }
+        rows.rows *= size;
+        rows.sizes[rows.rank] = size;
+        rows.strides[rows.rank++] = stride;
+    }
+    return rows;
+}
+
+CiCudaRows
+ci_cuda_elements(const CiExternCall *call, int k)
+{
+    return ci_cuda_rows(call, k, -1);
+}
+
+/* ---- kernels ---- */
+
+static int32_t
+compile(const CiQueue *queue, const CiCudaState *state, const CiCudaText *text,
+        const char *beginning, void **cubin)
+{
+    const char *parts[] = {beginning, text->body, text->more ? text->more : ""};
+    size_t size = 1;
+    for (int k = 0; k < 3; k++)
+        size += strlen(parts[k]);
+    char *source = calloc(1, size);
+    if (!source)
+        return CI_ERR_MEMORY;
+    for (int k = 0; k < 3; k++)
+        strcat(source, parts[k]);
+    CiCudaCompile job = {.source = source,
+                         .capability = state->capability,
+                         .is_fast = text->is_fast,
+                         .where = getenv("CINDUCTOR_NVRTC"),
+                         .cache = queue->runtime->cache};
+    int32_t status = (int32_t)ci_cuda_compile(&job);
+    *cubin = job.cubin;
+    free(source);
+    return status;
+}
+
+static int
+find_functions(CiCudaState *state, CiCudaLoaded *loaded, const void *cubin)
+{
+    const CiCudaText *text = loaded->text;
+    int result = state->driver.module_load(&loaded->module, cubin);
+    for (int k = 0; k < text->count && !result; k++)
+        result = state->driver.module_function(&loaded->functions[k], loaded->module,
+                                               text->names[k]);
+    return result;
+}
+
+static int32_t
+load(const CiQueue *queue, CiCudaState *state, CiCudaLoaded *loaded, const char *beginning)
+{
+    void *cubin = NULL;
+    int32_t status = compile(queue, state, loaded->text, beginning, &cubin);
+    if (!status && find_functions(state, loaded, cubin))
+        status = CI_ERR_DEVICE;
+    free(cubin);
+    return status;
+}
+
+static CiCudaLoaded *
+find_loaded(const CiCudaState *state, const CiCudaText *text, int variant)
+{
+    CiCudaLoaded *loaded = state->loaded;
+    while (loaded && (loaded->text != text || loaded->variant != variant))
+        loaded = loaded->next;
+    return loaded;
+}
+
+int32_t
+ci_cuda_load_text(const CiQueue *queue, CiCudaState *state, const CiCudaText *text, int variant,
+                  const char *beginning, const CUfunction **functions)
+{
+    int32_t status = CI_OK;
+    pthread_mutex_lock(&state->lock);
+    CiCudaLoaded *loaded = find_loaded(state, text, variant);
+    if (!loaded) {
+        loaded = calloc(1, sizeof *loaded);
+        status = loaded ? CI_OK : CI_ERR_MEMORY;
+        if (loaded) {
+            *loaded = (CiCudaLoaded){.text = text, .variant = variant};
+            status = load(queue, state, loaded, beginning);
+        }
+        if (status) {
+            free(loaded);
+        } else {
+            loaded->next = state->loaded;
+            state->loaded = loaded;
+        }
+    }
+    *functions = status ? NULL : loaded->functions;
+    pthread_mutex_unlock(&state->lock);
+    return status;
+}
+
+void
+ci_cuda_forget_texts(CiCudaState *state)
+{
+    for (CiCudaLoaded *next, *loaded = state->loaded; loaded; loaded = next) {
+        next = loaded->next;
+        free(loaded);
+    }
+    state->loaded = NULL;
+}

@@ -1,0 +1,82 @@
+/* Library calls with the device's memory: the rows of library.def, and kernels that stand as text,
+ * compiled when first asked for. */
+#ifndef CI_DEVICE_CUDA_LIBRARY_H
+#define CI_DEVICE_CUDA_LIBRARY_H
+
+#include "device/cuda/driver.h"
+
+/* The device's takes_extern and run_extern. */
+bool ci_cuda_takes_extern(const CiExternItem *item);
+int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call);
+
+#define LIBRARY(name, takes, run)                                                                  \
+    bool takes(const CiExternItem *item);                                                          \
+    int32_t run(const CiQueue *queue, const CiExternCall *call);
+#include "device/cuda/library.def"
+
+/* Some kernels in one text, for several dtypes. */
+typedef struct CiCudaText {
+    const char *body, *more; /* more: behind the body; or NULL */
+    const char *const *names;
+    int count; /* of kernels */
+    bool is_fast; /* products and sums in one rounding */
+} CiCudaText;
+
+#define CI_CUDA_MOST_FUNCTIONS 8
+struct CiCudaLoaded {
+    CiCudaLoaded *next;
+    const CiCudaText *text;
+    int variant;
+    CUmodule module; /* ends with the context */
+    CUfunction functions[CI_CUDA_MOST_FUNCTIONS];
+};
+
+/* The text's kernels behind what begins it for this variant, a number of the text's own; in
+ * *functions, in order of its names. The context is current. */
+int32_t ci_cuda_load_text(const CiQueue *queue, CiCudaState *state, const CiCudaText *text,
+                          int variant, const char *beginning, const CUfunction **functions);
+void ci_cuda_forget_texts(CiCudaState *state);
+
+/* sort.c. The beginning of a text that orders elements: T is an element's bits, K an unsigned number
+ * as wide or wider, and key(x) < key(y) where x comes before y: NaN last, and where `alike` zeros of
+ * both signs are the same. back(key(x)) is x. Rows of
+ * views are declared, too: `start(r, row)` is the number of the row's first element. */
+void ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike);
+bool ci_cuda_has_keys(CiDtype dtype);
+
+/* Rows of a view along one axis, and where each begins: kernels take it by value. */
+typedef struct CiCudaRows {
+    int64_t rows, length, step; /* elements from one to the next in a row */
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK]; /* of the other axes */
+    int rank;                                         /* how many these are */
+} CiCudaRows;
+
+/* library.c. Of operand k; the result is behind the operands. elements: each is a row. */
+CiCudaRows ci_cuda_rows(const CiExternCall *call, int k, int axis);
+CiCudaRows ci_cuda_elements(const CiExternCall *call, int k);
+
+/* sort.c. One sort along rows: what it works in, and how it goes. Its functions are called between
+ * ci_cuda_enter and finish, which gives the memory back and leaves. */
+typedef struct CiCudaSort {
+    const CiQueue *queue;
+    CiCudaState *state;
+    CiCudaRows from;
+    bool has_places; /* of the elements in order, too */
+    int passes;      /* of 8 bits of the keys; 0: all of an element's */
+    const CUfunction *kernels;
+    int64_t tiles;
+    int key_bytes;
+    void *block; /* all of what follows */
+    CUdeviceptr keys[2], places[2], counts, totals;
+    int result;
+} CiCudaSort;
+int32_t ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike);
+/* Rows of keys, and of 32-bit positions in the row, in order. */
+CUdeviceptr ci_cuda_sorted_keys(const CiCudaSort *s);
+CUdeviceptr ci_cuda_sorted_places(const CiCudaSort *s);
+/* Where nothing has failed so far. */
+void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows,
+                         int threads, void **parameters);
+int32_t ci_cuda_sort_finish(CiCudaSort *s, int32_t status);
+
+#endif

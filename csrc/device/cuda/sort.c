@@ -1,0 +1,533 @@
+/* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
+ * order of the elements. Short rows are sorted by a block each, by a bitonic network in shared
+ * memory; long ones by 8 bits of the key after another, from the lowest (radix sort, stable): tiles
+ * count the values of these bits, prefixes say where each tile's begin, and a tile puts its elements
+ * there in order, ranked by warps that compare what their lanes have. Equal elements stay in order
+ * of their positions; a partition is sorted whole. */
+#include "device/cuda/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 256, TILE = 4096, SHORT = 4096, SHORT_THREADS = 512, MOST_ROWS = 65535 };
+
+/* ---- keys ---- */
+
+bool
+ci_cuda_has_keys(CiDtype dtype)
+{
+    return ci_dtype_class(dtype) != CI_CLASS_complex;
+}
+
+static const char start_text[] =
+    "typedef long long L;\n"
+    "struct Rows { L rows, length, step; L sizes[32], strides[32]; int rank; };\n"
+    "static __device__ L start(const Rows &r, L row) { L at = 0; for (int k = r.rank - 1; k >= 0; "
+    "k--) { at += row % r.sizes[k] * r.strides[k]; row /= r.sizes[k]; } return at; }\n";
+
+/* A float's bits are in the order of magnitude: of those with a sign all are turned. */
+void
+ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
+{
+    static const char *const types[] = {
+        [1] = "unsigned char", [2] = "unsigned short", [4] = "unsigned", [8] = "unsigned long long"};
+    int size = ci_dtype_size(dtype);
+    CiClass class = ci_dtype_class(dtype);
+    unsigned long long sign = 1ull << (8 * size - 1),
+                       infinity = dtype == CI_DTYPE_f64   ? 0x7ff0000000000000ull
+                                  : dtype == CI_DTYPE_f32 ? 0x7f800000ull
+                                  : dtype == CI_DTYPE_f16 ? 0x7c00ull
+                                                          : 0x7f80ull;
+    int length = snprintf(out, capacity,
+                          "%stypedef %s T;\ntypedef %s K;\nstatic const K SIGN = %lluull, "
+                          "INFINITE = %lluull;\n",
+                          start_text, types[size], size == 8 ? types[8] : types[4], sign, infinity);
+    const char *text =
+        class == CI_CLASS_float
+            ? "static __device__ K key(T x) { const K a = x & ~SIGN; if (a > INFINITE) return "
+              "(T)~(T)0; if (ALIKE && !a) x = 0; return x & SIGN ? (T)~x : (K)(x | SIGN); }\n"
+              "static __device__ T back(K k) { return k & SIGN ? (T)(k ^ SIGN) : (T)~k; }\n"
+        : class == CI_CLASS_int ? "static __device__ K key(T x) { return x ^ SIGN; }\n"
+                                  "static __device__ T back(K k) { return (T)(k ^ SIGN); }\n"
+                                : "static __device__ K key(T x) { return x; }\n"
+                                  "static __device__ T back(K k) { return (T)k; }\n";
+    if (class == CI_CLASS_float)
+        length += snprintf(out + length, capacity - (size_t)length,
+                           "static const bool ALIKE = %s;\n", alike ? "true" : "false");
+    snprintf(out + length, capacity - (size_t)length, "%s", text);
+}
+
+/* Elements as numbers that quantiles are computed in. */
+static void
+print_values(char *out, size_t capacity, CiDtype dtype)
+{
+    static const char *const types[] = {
+        [1] = "signed char", [2] = "short", [4] = "int", [8] = "long long"};
+    bool is_signed = ci_dtype_class(dtype) == CI_CLASS_int;
+    if (dtype == CI_DTYPE_f32)
+        snprintf(out, capacity, "typedef float S;\nstatic __device__ S value(T x) { return "
+                                "__int_as_float((int)x); }\n");
+    else if (dtype == CI_DTYPE_f64)
+        snprintf(out, capacity, "typedef double S;\nstatic __device__ S value(T x) { return "
+                                "__longlong_as_double((long long)x); }\n");
+    else
+        snprintf(out, capacity, "typedef double S;\nstatic __device__ S value(T x) { return (S)(%s)x; }\n",
+                 is_signed ? types[ci_dtype_size(dtype)] : "T");
+}
+
+/* ---- kernels ---- */
+
+static const char rows_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kload(const T *x, K *keys, unsigned *places, const Rows r, const L first)\n"
+    "{\n"
+    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
+    "    if (i < r.length) {\n"
+    "        keys[row*r.length + i] = key(x[start(r, row) + i*r.step]);\n"
+    "        if (places)\n"
+    "            places[row*r.length + i] = (unsigned)i;\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kstore(const K *keys, const unsigned *places, void *y, const Rows r, const L first)\n"
+    "{\n"
+    "    const L row = first + blockIdx.y, i = blockIdx.x*256LL + threadIdx.x;\n"
+    "    if (i < r.length) {\n"
+    "        const L at = start(r, row) + i*r.step;\n"
+    "        if (places)\n"
+    "            ((L *)y)[at] = places[row*r.length + i];\n"
+    "        else\n"
+    "            ((T *)y)[at] = back(keys[row*r.length + i]);\n"
+    "    }\n"
+    "}\n"
+    "static __device__ bool comes_before(K a, unsigned p, K b, unsigned q)\n"
+    "{\n"
+    "    return a < b || (a == b && p < q);\n"
+    "}\n"
+    "extern \"C\" __global__ void __launch_bounds__(512)\n"
+    "krows(const T *x, K *keys, unsigned *places, const Rows r)\n"
+    "{\n"
+    "    __shared__ K own[4096];\n"
+    "    __shared__ unsigned from[4096];\n"
+    "    const L row = blockIdx.x;\n"
+    "    const int n = (int)r.length, t = (int)threadIdx.x;\n"
+    "    int size = 2;\n"
+    "    while (size < n)\n"
+    "        size *= 2;\n"
+    "    const L begin = start(r, row);\n"
+    "    for (int i = t; i < size; i += 512) {\n"
+    "        own[i] = i < n ? key(x[begin + i*r.step]) : ~(K)0;\n"
+    "        from[i] = (unsigned)i;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    for (int k = 2; k <= size; k *= 2)\n"
+    "        for (int j = k/2; j > 0; j /= 2) {\n"
+    "            for (int h = t; h < size/2; h += 512) {\n"
+    "                const int i = h/j*2*j + h%j, o = i + j;\n"
+    "                const K a = own[i], b = own[o];\n"
+    "                const unsigned p = from[i], q = from[o];\n"
+    "                if (comes_before(b, q, a, p) == ((i & k) == 0)) {\n"
+    "                    own[i] = b;\n"
+    "                    own[o] = a;\n"
+    "                    from[i] = q;\n"
+    "                    from[o] = p;\n"
+    "                }\n"
+    "            }\n"
+    "            __syncthreads();\n"
+    "        }\n"
+    "    for (int i = t; i < n; i += 512) {\n"
+    "        keys[row*n + i] = own[i];\n"
+    "        if (places)\n"
+    "            places[row*n + i] = from[i];\n"
+    "    }\n"
+    "}\n";
+static const char radix_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kcount(const K *keys, unsigned *counts, const L n, const L tiles, const int shift, const L first)\n"
+    "{\n"
+    "    __shared__ unsigned seen[256];\n"
+    "    const L row = first + blockIdx.y, begin = blockIdx.x*4096LL;\n"
+    "    const int t = (int)threadIdx.x;\n"
+    "    seen[t] = 0;\n"
+    "    __syncthreads();\n"
+    "    for (int k = 0; k < 16; k++) {\n"
+    "        const L i = begin + 256*k + t;\n"
+    "        if (i < n)\n"
+    "            atomicAdd(&seen[(unsigned)(keys[row*n + i] >> shift) & 255], 1u);\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    counts[(row*256 + t)*tiles + blockIdx.x] = seen[t];\n"
+    "}\n"
+    "static __device__ unsigned add_before(unsigned value, unsigned *all)\n"
+    "{\n"
+    "    __shared__ unsigned ends[8];\n"
+    "    const int t = (int)threadIdx.x, lane = t % 32;\n"
+    "    unsigned sum = value;\n"
+    "    for (int h = 1; h < 32; h *= 2) {\n"
+    "        const unsigned other = __shfl_sync(0xffffffffu, sum, lane < h ? lane : lane - h);\n"
+    "        if (lane >= h)\n"
+    "            sum += other;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    if (lane == 31)\n"
+    "        ends[t/32] = sum;\n"
+    "    __syncthreads();\n"
+    "    unsigned before = 0;\n"
+    "    *all = 0;\n"
+    "    for (int w = 0; w < 8; w++) {\n"
+    "        before += w < t/32 ? ends[w] : 0;\n"
+    "        *all += ends[w];\n"
+    "    }\n"
+    "    return before + sum - value;\n"
+    "}\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kscan(unsigned *counts, unsigned *totals, const L tiles, const L first)\n"
+    "{\n"
+    "    const L digit = (first + blockIdx.y)*256LL + blockIdx.x;\n"
+    "    unsigned sum = 0;\n"
+    "    for (L begin = 0; begin < tiles; begin += 256) {\n"
+    "        const L i = begin + threadIdx.x;\n"
+    "        const unsigned own = i < tiles ? counts[digit*tiles + i] : 0;\n"
+    "        unsigned all;\n"
+    "        const unsigned before = add_before(own, &all);\n"
+    "        if (i < tiles)\n"
+    "            counts[digit*tiles + i] = sum + before;\n"
+    "        sum += all;\n"
+    "    }\n"
+    "    if (threadIdx.x == 0)\n"
+    "        totals[digit] = sum;\n"
+    "}\n"
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kplace(const K *keys, const unsigned *places, K *to_keys, unsigned *to_places, const unsigned *counts, const unsigned *totals, const L n, const L tiles, const int shift, const L first)\n"
+    "{\n"
+    "    __shared__ unsigned seen[8][256];\n"
+    "    const L row = first + blockIdx.y;\n"
+    "    const int t = (int)threadIdx.x, w = t/32, lane = t % 32;\n"
+    "    const L begin = blockIdx.x*4096LL + w*512;\n"
+    "    K own[16];\n"
+    "    unsigned rank[16];\n"
+    "    for (int k = 0; k < 8; k++)\n"
+    "        seen[k][t] = 0;\n"
+    "    __syncthreads();\n"
+    "    for (int k = 0; k < 16; k++) {\n"
+    "        const L i = begin + 32*k + lane;\n"
+    "        const bool is_there = i < n;\n"
+    "        own[k] = is_there ? keys[row*n + i] : 0;\n"
+    "        const unsigned digit = is_there ? (unsigned)(own[k] >> shift) & 255 : 256;\n"
+    "        const unsigned peers = __match_any_sync(0xffffffffu, digit);\n"
+    "        const unsigned before = __popcll(peers & ((1ull << lane) - 1));\n"
+    "        rank[k] = before + (is_there ? seen[w][digit] : 0);\n"
+    "        __syncwarp();\n"
+    "        if (is_there && before == 0)\n"
+    "            seen[w][digit] += __popcll(peers);\n"
+    "        __syncwarp();\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    unsigned all, base = add_before(totals[row*256 + t], &all) + counts[(row*256 + t)*tiles + blockIdx.x];\n"
+    "    for (int k = 0; k < 8; k++) {\n"
+    "        const unsigned count = seen[k][t];\n"
+    "        seen[k][t] = base;\n"
+    "        base += count;\n"
+    "    }\n"
+    "    __syncthreads();\n"
+    "    for (int k = 0; k < 16; k++) {\n"
+    "        const L i = begin + 32*k + lane;\n"
+    "        if (i < n) {\n"
+    "            const L to = row*n + seen[w][(unsigned)(own[k] >> shift) & 255] + rank[k];\n"
+    "            to_keys[to] = own[k];\n"
+    "            if (places)\n"
+    "                to_places[to] = places[row*n + i];\n"
+    "        }\n"
+    "    }\n"
+    "}\n";
+static const char quantile_text[] =
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "kquantile(const K *keys, S *y, const Rows r, const L n, const double asked, const bool is_median)\n"
+    "{\n"
+    "    const L row = blockIdx.x*256LL + threadIdx.x;\n"
+    "    if (row >= r.rows)\n"
+    "        return;\n"
+    "    const K *own = keys + row*n;\n"
+    "    const S at = is_median ? (S)(n - 1)/2 : (S)(n - 1)*(S)asked;\n"
+    "    const L low = is_median ? (n - 1)/2 : (L)at, high = is_median ? n/2 : low + 1 < n ? low + 1 : low;\n"
+    "    const S a = value(back(own[low])), b = value(back(own[high])), last = value(back(own[n - 1]));\n"
+    "    const S t = at - (S)low, wide = b - a;\n"
+    "    S found = t >= (S)0.5 ? b - wide*(1 - t) : a + wide*t;\n"
+    "    if (is_median)\n"
+    "        found = low == high ? a : (a + b)/2;\n"
+    "    y[start(r, row)] = last != last ? last : found;\n"
+    "}\n";
+
+enum { LOAD, STORE, ROWS, COUNT, SCAN, PLACE };
+static const char *const sort_names[] = {"kload", "kstore", "krows", "kcount", "kscan", "kplace"};
+static const char *const quantile_names[] = {"kquantile"};
+static const CiCudaText sort_kernels = {rows_text, radix_text, sort_names, 6, false};
+static const CiCudaText quantile_kernels = {quantile_text, NULL, quantile_names, 1, false};
+
+void
+ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows, int threads,
+                    void **parameters)
+{
+    if (!s->result)
+        s->result = s->state->driver.launch(kernel, (unsigned)blocks, (unsigned)rows, 1,
+                                            (unsigned)threads, 1, 1, 0, s->queue->stream,
+                                            parameters, NULL);
+}
+
+/* ---- memory ---- */
+
+static bool
+is_short(const CiCudaSort *s)
+{
+    return s->from.length <= SHORT;
+}
+
+static size_t
+whole(int64_t bytes)
+{
+    return ((size_t)bytes + 255) / 256 * 256;
+}
+
+static int32_t
+take_memory(CiCudaSort *s)
+{
+    int64_t count = s->from.rows * s->from.length;
+    int copies = is_short(s) ? 1 : 2;
+    size_t keys = whole(count * s->key_bytes), places = s->has_places ? whole(4 * count) : 0,
+           totals = is_short(s) ? 0 : whole(4 * 256 * s->from.rows),
+           counts = is_short(s) ? 0 : whole(4 * 256 * s->from.rows * s->tiles),
+           all = (size_t)copies * (keys + places) + totals + counts;
+    int32_t status = ci_cuda_allocate(s->queue, all, &s->block);
+    CUdeviceptr at = (CUdeviceptr)(uintptr_t)s->block;
+    for (int k = 0; k < copies; k++, at += keys + places) {
+        s->keys[k] = at;
+        s->places[k] = s->has_places ? at + keys : 0;
+    }
+    s->totals = at;
+    s->counts = at + totals;
+    s->block = status ? NULL : s->block;
+    return status;
+}
+
+/* ---- steps ---- */
+
+static void
+sort_short(CiCudaSort *s, CUdeviceptr x)
+{
+    void *parameters[] = {&x, &s->keys[0], &s->places[0], &s->from};
+    ci_cuda_sort_launch(s, s->kernels[ROWS], s->from.rows, 1, SHORT_THREADS, parameters);
+}
+
+/* From the first keys and places to the second, which are then the first. */
+static void
+sort_digit(CiCudaSort *s, int shift, int64_t first, int64_t rows)
+{
+    int64_t *n = &s->from.length;
+    int from = shift / 8 % 2, to = !from;
+    void *count[] = {&s->keys[from], &s->counts, n, &s->tiles, &shift, &first},
+         *scan[] = {&s->counts, &s->totals, &s->tiles, &first},
+         *place[] = {&s->keys[from], &s->places[from], &s->keys[to], &s->places[to], &s->counts,
+                     &s->totals,     n,                &s->tiles,    &shift,         &first};
+    ci_cuda_sort_launch(s, s->kernels[COUNT], s->tiles, rows, THREADS, count);
+    ci_cuda_sort_launch(s, s->kernels[SCAN], 256, rows, THREADS, scan);
+    ci_cuda_sort_launch(s, s->kernels[PLACE], s->tiles, rows, THREADS, place);
+}
+
+static void
+sort_long(CiCudaSort *s, CUdeviceptr x)
+{
+    int64_t blocks = (s->from.length + THREADS - 1) / THREADS;
+    for (int64_t first = 0, rows; first < s->from.rows; first += rows) {
+        rows = s->from.rows - first < MOST_ROWS ? s->from.rows - first : MOST_ROWS;
+        void *load[] = {&x, &s->keys[0], &s->places[0], &s->from, &first};
+        ci_cuda_sort_launch(s, s->kernels[LOAD], blocks, rows, THREADS, load);
+        for (int k = 0; k < s->passes; k++)
+            sort_digit(s, 8 * k, first, rows);
+    }
+}
+
+static int
+sorted_copy(const CiCudaSort *s)
+{
+    return is_short(s) ? 0 : s->passes % 2;
+}
+
+CUdeviceptr
+ci_cuda_sorted_keys(const CiCudaSort *s)
+{
+    return s->keys[sorted_copy(s)];
+}
+
+CUdeviceptr
+ci_cuda_sorted_places(const CiCudaSort *s)
+{
+    return s->places[sorted_copy(s)];
+}
+
+int32_t
+ci_cuda_sort(CiCudaSort *s, const void *elements, CiDtype dtype, bool alike)
+{
+    char beginning[2000];
+    s->key_bytes = ci_dtype_size(dtype) == 8 ? 8 : 4;
+    s->passes = s->passes ? s->passes : ci_dtype_size(dtype);
+    s->tiles = (s->from.length + TILE - 1) / TILE;
+    if (s->from.length > UINT32_MAX)
+        return CI_ERR_MEMORY;
+    ci_cuda_print_keys(beginning, sizeof beginning, dtype, alike);
+    int32_t status = ci_cuda_load_text(s->queue, s->state, &sort_kernels, 2 * (int)dtype + alike,
+                                       beginning, &s->kernels);
+    if (!status)
+        status = take_memory(s);
+    if (status)
+        return status;
+    CUdeviceptr x = (CUdeviceptr)(uintptr_t)elements;
+    if (is_short(s))
+        sort_short(s, x);
+    else
+        sort_long(s, x);
+    return CI_OK;
+}
+
+static void
+store(CiCudaSort *s, const CiExternCall *call, const CiCudaRows *to)
+{
+    int64_t blocks = (to->length + THREADS - 1) / THREADS;
+    int last = sorted_copy(s);
+    CUdeviceptr y = (CUdeviceptr)(uintptr_t)call->result;
+    for (int64_t first = 0, rows; first < to->rows; first += rows) {
+        rows = to->rows - first < MOST_ROWS ? to->rows - first : MOST_ROWS;
+        void *parameters[] = {&s->keys[last], &s->places[last], &y, (void *)(uintptr_t)to, &first};
+        ci_cuda_sort_launch(s, s->kernels[STORE], blocks, rows, THREADS, parameters);
+    }
+}
+
+int32_t
+ci_cuda_sort_finish(CiCudaSort *s, int32_t status)
+{
+    if (s->block)
+        ci_cuda_release(s->queue, s->block, 0);
+    int32_t left = ci_cuda_leave(s->state, s->result);
+    return status ? status : left;
+}
+
+/* ---- calls ---- */
+
+static bool
+has_places(const CiExtern *ext)
+{
+    return !strncmp(ext->name, "arg", 3);
+}
+
+static int
+axis_of(const CiExtern *ext)
+{
+    const char *text = strstr(ext->key, "axis=");
+    return text ? atoi(text + 5) : 0;
+}
+
+bool
+ci_cuda_takes_sort(const CiExternItem *item)
+{
+    return item->noperands == 1 && ci_cuda_has_keys(item->operands[0]->dtype) &&
+           item->operands[0]->kind != CI_BUFFER_scalar && item->ranks[0] > 0;
+}
+
+int32_t
+ci_cuda_run_sort(const CiQueue *queue, const CiExternCall *call)
+{
+    int axis = axis_of(call->ext);
+    CiCudaRows to = ci_cuda_rows(call, 1, axis);
+    CiCudaSort s = {.queue = queue,
+              .state = ci_cuda_state(queue),
+              .from = ci_cuda_rows(call, 0, axis),
+              .has_places = has_places(call->ext)};
+    if (!s.from.rows || !s.from.length)
+        return CI_OK;
+    int32_t status = ci_cuda_enter(s.state);
+    if (status)
+        return status;
+    status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], s.has_places);
+    if (!status)
+        store(&s, call, &to);
+    return ci_cuda_sort_finish(&s, status);
+}
+
+/* ---- quantiles ---- */
+
+typedef struct Quantile {
+    int axis;
+    double asked; /* of 1 */
+    bool is_median;
+} Quantile;
+
+/* `0 False` of a median; `False False 90 1 linear False` of a percentile of one number. */
+static bool
+read_quantile(const CiExtern *ext, int rank, Quantile *q)
+{
+    char axis[24], method[24], *end;
+    q->is_median = !strcmp(ext->name, "median");
+    if (q->is_median ? sscanf(ext->key, "%23s", axis) != 1
+                     : sscanf(ext->key, "False False %lf %23s %23s", &q->asked, axis, method) != 3)
+        return false;
+    q->asked /= strcmp(ext->name, "percentile") ? 1 : 100;
+    q->axis = (int)strtol(axis, &end, 10);
+    q->axis += q->axis < 0 ? rank : 0;
+    bool is_all = !strcmp(axis, "None") && rank == 1;
+    if (is_all)
+        q->axis = 0;
+    return (is_all || !*end) && q->axis >= 0 && q->axis < rank &&
+           (q->is_median || (!strcmp(method, "linear") && q->asked >= 0 && q->asked <= 1));
+}
+
+bool
+ci_cuda_takes_quantile(const CiExternItem *item)
+{
+    Quantile q;
+    CiDtype from = item->operands[0]->dtype, to = item->result->dtype;
+    bool is_float = from == CI_DTYPE_f32 || from == CI_DTYPE_f64;
+    return ci_cuda_takes_sort(item) && read_quantile(item->ext, item->ranks[0], &q) &&
+           (is_float ? to == from : ci_dtype_is_integral(from) && to == CI_DTYPE_f64);
+}
+
+static int32_t
+choose(CiCudaSort *s, const CiExternCall *call, const Quantile *q, const CiCudaRows *to)
+{
+    char beginning[3000];
+    const CUfunction *kernels;
+    CiDtype dtype = call->dtypes[0];
+    ci_cuda_print_keys(beginning, sizeof beginning, dtype, false);
+    print_values(beginning + strlen(beginning), sizeof beginning - strlen(beginning), dtype);
+    int32_t status = ci_cuda_load_text(s->queue, s->state, &quantile_kernels, (int)dtype, beginning,
+                                       &kernels);
+    if (status)
+        return status;
+    CUdeviceptr y = (CUdeviceptr)(uintptr_t)call->result;
+    double asked = q->asked;
+    bool is_median = q->is_median;
+    void *parameters[] = {&s->keys[sorted_copy(s)], &y, (void *)(uintptr_t)to, &s->from.length,
+                          &asked, &is_median};
+    ci_cuda_sort_launch(s, kernels[0], (to->rows + THREADS - 1) / THREADS, 1, THREADS, parameters);
+    return CI_OK;
+}
+
+int32_t
+ci_cuda_run_quantile(const CiQueue *queue, const CiExternCall *call)
+{
+    Quantile q = {.asked = 0};
+    if (!read_quantile(call->ext, call->ranks[0], &q))
+        return CI_ERR_UNSUPPORTED;
+    CiCudaRows to = ci_cuda_elements(call, 1);
+    CiCudaSort s = {.queue = queue,
+              .state = ci_cuda_state(queue),
+              .from = ci_cuda_rows(call, 0, q.axis)};
+    if (!s.from.rows || !s.from.length)
+        return CI_OK;
+    int32_t status = ci_cuda_enter(s.state);
+    if (status)
+        return status;
+    status = ci_cuda_sort(&s, call->operands[0], call->dtypes[0], false);
+    if (!status)
+        status = choose(&s, call, &q, &to);
+    return ci_cuda_sort_finish(&s, status);
+}

@@ -1,0 +1,155 @@
+"""Library calls that a card does itself, beside NumPy: one line each.
+
+Argument "few": with fewer dtypes, for a machine that emulates the card.
+"""
+
+import sys
+
+import numpy as np
+
+import cinductor
+
+DTYPES = ("?", "i1", "u2", "i4", "u8", "i8", "f2", "f4", "f8")
+SHAPES = ((1,), (7,), (257,), (5, 33), (3, 1, 4), (2, 4097), (9000,), (0,), (3, 0))
+
+
+def array(shape, dtype, seed=0):
+    """Many equal elements, zeros of both signs, infinities and NaN."""
+    random = np.random.default_rng(seed)
+    kind = np.dtype(dtype).kind
+    if kind in "?b":
+        return random.random(shape) > 0.5
+    if kind in "iu":
+        top = np.iinfo(dtype).max
+        return np.where(random.random(shape) < 0.5, random.integers(0, 9, shape), random.integers(0, top, shape, dtype)).astype(dtype)
+    x = random.standard_normal(shape).round(1).astype(dtype)
+    flat = x.reshape(-1)
+    if flat.size > 20:
+        flat[::7], flat[3], flat[5], flat[11], flat[12] = 0, -0.0, np.inf, -np.inf, np.nan
+    return x
+
+
+def check(name, fn, *arrays, near=0.0):
+    with np.errstate(all="ignore"):
+        want = fn(*arrays)
+    compiled = cinductor.compile(fn, fullgraph=True)
+    got = compiled(*[cinductor.to_device(a) for a in arrays]).numpy()
+    here = [f"{a.dtype}{list(a.shape)}" for a in arrays]
+    ok = got.shape == want.shape and got.dtype == want.dtype
+    ok = ok and (np.allclose(got, want, near, near, equal_nan=True) if near else np.array_equal(got, want, equal_nan=want.dtype.kind == "f"))
+    print("ok" if ok else "fail", name, *here, "" if ok else f"{got.ravel()[:8]} instead of {want.ravel()[:8]}", flush=True)
+
+
+def of_one(dtype, shapes):
+    for shape in shapes:
+        x = array(shape, dtype)
+        for axis in range(x.ndim):
+            check("sort", lambda x, axis=axis: np.sort(x, axis=axis), x)
+            check("argsort", lambda x, axis=axis: np.argsort(x, axis=axis, kind="stable"), x)
+        if x.size:
+            check("sort between kernels", lambda x: np.sort(x + x, axis=0)[::-1] * x, x)
+        if x.size and dtype not in "?f2":
+            check("median", lambda x: np.median(x, axis=-1), x, near=1e-6)
+            check("percentile", lambda x: np.percentile(x, 30.0, axis=0), x, near=1e-4)
+
+
+def of_searches(dtype):
+    a = np.sort(array((300,), dtype))
+    for side in ("left", "right"):
+        check("searchsorted", lambda a, v, side=side: np.searchsorted(a, v, side), a, array((11, 7), dtype, 1))
+
+
+def of_two(dtype):
+    x, y = array((40,), dtype), array((7,), dtype, 1)
+    x = np.where(np.isfinite(x), x, 1).astype(dtype)
+    for mode in ("full", "same", "valid"):
+        for a, b in ((x, y), (y, x), (x, x[:6])):
+            check(f"convolve {mode}", lambda a, b, mode=mode: np.convolve(a, b, mode), a, b, near=1e-5)
+            check(f"correlate {mode}", lambda a, b, mode=mode: np.correlate(a, b, mode), a, b, near=1e-5)
+
+
+def stored(x, i, v):
+    y = x * 2
+    y[i] = v
+    return y
+
+
+def stored_in_rows(x, i, v):
+    y = x.copy()
+    y[1:, i % 5] = v[: i.size]
+    return y
+
+
+def stored_in_places(x, i, v):
+    y = x + 0
+    y[i % 7, i[::-1] % 5] = v[: i.size]
+    return y
+
+
+def counted(x, i, v):
+    return np.bincount(i, weights=v, minlength=20)
+
+
+def at(ufunc):
+    def fn(x, i, v):
+        y = x.copy()
+        ufunc.at(y, i, v)
+        return y
+
+    return fn
+
+
+def of_stores(dtype, sizes):
+    """Several values for most elements, one for some, none for others; more elements than points, too."""
+    random = np.random.default_rng(3)
+    for size, n in sizes:
+        x, i, v = array((size,), dtype), random.integers(0, size // 2, n), array((n,), dtype, 1)
+        v = np.where(np.isfinite(v), v, 1).astype(dtype)
+        check("y[i] = v", stored, x, i, v)
+        if dtype in ("f4", "f8"):
+            for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
+                w = (1 + v / 1024).astype(dtype) if ufunc is np.multiply else v
+                check(f"{ufunc.__name__}.at", at(ufunc), np.where(np.isfinite(x), x, 0).astype(dtype), i, w, near=1e-4)
+            check("bincount", counted, x, i, v, near=1e-4)
+    x, v = array((7, 5), dtype), array((300,), dtype, 1)
+    for fn in (stored_in_rows, stored_in_places):
+        check(fn.__name__, fn, x, random.integers(0, 500, 300), v)
+
+
+EINSUMS = (
+    ("ij,jk->ik", (5, 7), (7, 3)),
+    ("ij,kj->ki", (5, 7), (3, 7)),
+    ("ijk,kl->ijl", (4, 5, 6), (6, 3)),
+    ("bij,bjk->bik", (3, 4, 5), (3, 5, 2)),
+    ("abij,abjk->abik", (2, 3, 4, 5), (2, 3, 5, 2)),
+    ("iaj,jb->bai", (4, 3, 5), (5, 2)),
+    ("i,j->ij", (4,), (5,)),
+    ("ij,j->i", (4, 5), (5,)),
+    ("bi,bi->b", (4, 5), (4, 5)),
+    ("ikj,ljk->il", (4, 3, 5), (2, 5, 3)),  # two letters are added up: the host's
+    ("ij,jk->ik", (0, 7), (7, 3)),
+    ("ij,jk->ik", (4, 0), (0, 3)),
+)
+
+
+def of_sums():
+    for text, a, b in EINSUMS:
+        x, y = (np.random.default_rng(k).random(s) for k, s in enumerate((a, b)))
+        check(f"einsum {text}", lambda x, y, text=text: np.einsum(text, x, y), x, y, near=1e-12)
+
+
+def main():
+    few = sys.argv[1:] == ["few"]
+    for dtype in ("f4",) if few else DTYPES:
+        of_one(dtype, ((5, 33), (4100,)) if few else SHAPES)
+    for dtype in ("f4", "i8") if few else DTYPES:
+        of_searches(dtype)
+    for dtype in () if few else ("f4", "f8", "i4"):
+        of_two(dtype)
+    for dtype in ("f4",) if few else ("f4", "f8", "f2", "i4", "?"):
+        of_stores(dtype, ((40, 300), (40, 4100)) if few else ((40, 300), (40, 5000), (9000, 400)))
+    of_sums()
+
+
+if __name__ == "__main__":
+    main()
