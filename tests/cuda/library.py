@@ -21,7 +21,11 @@ def array(shape, dtype, seed=0):
         return random.random(shape) > 0.5
     if kind in "iu":
         top = np.iinfo(dtype).max
-        return np.where(random.random(shape) < 0.5, random.integers(0, 9, shape), random.integers(0, top, shape, dtype)).astype(dtype)
+        return np.where(
+            random.random(shape) < 0.5,
+            random.integers(0, 9, shape),
+            random.integers(0, top, shape, dtype),
+        ).astype(dtype)
     x = random.standard_normal(shape).round(1).astype(dtype)
     flat = x.reshape(-1)
     if flat.size > 20:
@@ -36,8 +40,18 @@ def check(name, fn, *arrays, near=0.0):
     got = compiled(*[cinductor.to_device(a) for a in arrays]).numpy()
     here = [f"{a.dtype}{list(a.shape)}" for a in arrays]
     ok = got.shape == want.shape and got.dtype == want.dtype
-    ok = ok and (np.allclose(got, want, near, near, equal_nan=True) if near else np.array_equal(got, want, equal_nan=want.dtype.kind == "f"))
-    print("ok" if ok else "fail", name, *here, "" if ok else f"{got.ravel()[:8]} instead of {want.ravel()[:8]}", flush=True)
+    ok = ok and (
+        np.allclose(got, want, near, near, equal_nan=True)
+        if near
+        else np.array_equal(got, want, equal_nan=want.dtype.kind == "f")
+    )
+    print(
+        "ok" if ok else "fail",
+        name,
+        *here,
+        "" if ok else f"{got.ravel()[:8]} instead of {want.ravel()[:8]}",
+        flush=True,
+    )
 
 
 def of_one(dtype, shapes):
@@ -56,7 +70,12 @@ def of_one(dtype, shapes):
 def of_searches(dtype):
     a = np.sort(array((300,), dtype))
     for side in ("left", "right"):
-        check("searchsorted", lambda a, v, side=side: np.searchsorted(a, v, side), a, array((11, 7), dtype, 1))
+        check(
+            "searchsorted",
+            lambda a, v, side=side: np.searchsorted(a, v, side),
+            a,
+            array((11, 7), dtype, 1),
+        )
 
 
 def of_two(dtype):
@@ -64,8 +83,16 @@ def of_two(dtype):
     x = np.where(np.isfinite(x), x, 1).astype(dtype)
     for mode in ("full", "same", "valid"):
         for a, b in ((x, y), (y, x), (x, x[:6])):
-            check(f"convolve {mode}", lambda a, b, mode=mode: np.convolve(a, b, mode), a, b, near=1e-5)
-            check(f"correlate {mode}", lambda a, b, mode=mode: np.correlate(a, b, mode), a, b, near=1e-5)
+            check(
+                f"convolve {mode}", lambda a, b, mode=mode: np.convolve(a, b, mode), a, b, near=1e-5
+            )
+            check(
+                f"correlate {mode}",
+                lambda a, b, mode=mode: np.correlate(a, b, mode),
+                a,
+                b,
+                near=1e-5,
+            )
 
 
 def stored(x, i, v):
@@ -109,7 +136,14 @@ def of_stores(dtype, sizes):
         if dtype in ("f4", "f8"):
             for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
                 w = (1 + v / 1024).astype(dtype) if ufunc is np.multiply else v
-                check(f"{ufunc.__name__}.at", at(ufunc), np.where(np.isfinite(x), x, 0).astype(dtype), i, w, near=1e-4)
+                check(
+                    f"{ufunc.__name__}.at",
+                    at(ufunc),
+                    np.where(np.isfinite(x), x, 0).astype(dtype),
+                    i,
+                    w,
+                    near=1e-4,
+                )
             check("bincount", counted, x, i, v, near=1e-4)
     x, v = array((7, 5), dtype), array((300,), dtype, 1)
     for fn in (stored_in_rows, stored_in_places):
@@ -138,6 +172,15 @@ def of_sums():
         check(f"einsum {text}", lambda x, y, text=text: np.einsum(text, x, y), x, y, near=1e-12)
 
 
+def of_constants():
+    """Arrays that a function makes of numbers are brought to the card once."""
+    x, i = array((40,), "f8"), np.arange(40) % 3
+    check(
+        "polyval", lambda x: np.polyval([1.0, 2.0, 3.0, 4.0, 5.0], x), np.nan_to_num(x), near=1e-12
+    )
+    check("table", lambda i: np.array([[1.0, 5.0, 2.0], [4.0, 0.0, 9.0]])[1][i] + 1, i)
+
+
 def main():
     few = sys.argv[1:] == ["few"]
     for dtype in ("f4",) if few else DTYPES:
@@ -149,6 +192,7 @@ def main():
     for dtype in ("f4",) if few else ("f4", "f8", "f2", "i4", "?"):
         of_stores(dtype, ((40, 300), (40, 4100)) if few else ((40, 300), (40, 5000), (9000, 400)))
     of_sums()
+    of_constants()
 
 
 if __name__ == "__main__":

@@ -332,8 +332,9 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
     options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
-    if job.settings["device"] not in (None, "cpu"):  # beside the capture
-        open_beside(text(job.settings["device"], max(0, options["device_index"])))
+    device = text(job.settings["device"] or "cpu", max(0, options["device_index"]))
+    if device != "cpu":  # beside the capture
+        open_beside(device)
     tracer = _core.Tracer(
         job.name,
         options=options,
@@ -348,6 +349,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
+    stage.device = device if options.get("device_arrays") else None
     stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided

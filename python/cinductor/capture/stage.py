@@ -78,6 +78,7 @@ class Stage:
         self.tracer = tracer
         self.symbols = symbols
         self.names = names  # of the parameters
+        self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.sources: list[tuple[Any, ...]] = []
         self.checks: list[tuple[Any, ...]] = []
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
@@ -351,7 +352,7 @@ class Stage:
             self.effect(f"makes {why}")
             self.known[id(value)] = (value, OPAQUE)
             return value
-        kept = value.copy(order="K")
+        kept = value.copy(order="K") if self.device is None else _core.device_array(value, self.device)
         kept.flags.writeable = False
         source = self.source("const", kept)
         traced = self.tracer.array(kept, source)
