@@ -1,11 +1,15 @@
 """python -m cinductor, as its users call it."""
 
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import cinductor
 from cinductor import _core
 from cinductor.__main__ import main
 
@@ -64,6 +68,52 @@ def test_bench(file, capsys):
     assert main(["bench", f"{file}:scaled", "--make", "inputs", "--seconds", "0.01"]) == 0
     said = capsys.readouterr().out
     assert "times as fast" in said and "the same bits" in said and "NOT" not in said
+
+
+def test_a_cache_is_taken_elsewhere(tmp_path, capsys, monkeypatch):
+    """Another folder, without a compiler: what was saved serves, and what is no cache is refused."""
+    before = cinductor.cache.info()["directory"]
+    (tmp_path / "wrong.zip").write_bytes(b"nothing")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("../" + 64 * "0" + ".so", "x")
+        archive.writestr(64 * "1" + ".so", "x")
+    try:
+        cinductor.cache.set_directory(tmp_path / "one")
+        np.testing.assert_array_equal(cinductor.compile(lambda x: x * 4 + 2)(np.ones(3)), 6)
+        assert main(["cache", "save", str(tmp_path / "all.zip")]) == 0
+        cinductor.cache.set_directory(tmp_path / "two")
+        for name in ("wrong", "other", "none"):
+            assert main(["cache", "load", str(tmp_path / f"{name}.zip")]) == 1
+        assert main(["cache", "load"]) == 1
+        assert not [file for file in os.listdir(tmp_path / "two") if file.endswith(".so")]
+        assert main(["cache", "load", str(tmp_path / "all.zip")]) == 0
+        assert main(["cache", "load", str(tmp_path / "all.zip")]) == 0
+        said = capsys.readouterr()
+        assert said.out.splitlines()[1:] == [said.out.split()[0] + " entries are new", "0 entries are new"]
+        assert "is no cache that `save` has written" in said.err and "'../000" in said.err and "is missing" in said.err
+        monkeypatch.setenv("CC", "none-of-them")
+        monkeypatch.setenv("PATH", "")
+        fast = cinductor.compile(lambda x: x * 4 + 2)
+        np.testing.assert_array_equal(fast(np.ones(3)), 6)
+        assert fast.specializations[0].program.backend == "cpu:c"
+    finally:
+        cinductor.cache.set_directory(before or None)
+
+
+def test_what_is_missing_is_named(tmp_path, capsys):
+    (tmp_path / "model.py").write_text("def loss(x, w=1, *rest): return x\ndef make(): return 1.0, 2.0\n")
+    place = f"{tmp_path}/model.py"
+    for words, said in (
+        ([f"{place}:loss"], "loss takes x: --make NAME names the function of"),
+        ([f"{place}:los"], "has no function los; did you mean 'loss'?"),
+        ([f"{place}:loss", "--make", "make", "--level", "kernel"], "a report has no kernel; did you mean 'kernels'?"),
+    ):
+        assert main(["explain", *words]) == 1
+        assert said in capsys.readouterr().err
+    graph = 'graph f(in0: f64[3]) {\n  %0: bool[] = const false\n  check(%0) "nothing is true"\n  return in0\n}'
+    (tmp_path / "graph.txt").write_text(graph)
+    assert main(["run", str(tmp_path / "graph.txt")]) == 1
+    assert "inputs, which are made up" in capsys.readouterr().err
 
 
 def test_cache(capsys):

@@ -137,6 +137,7 @@ def test_explain_of_one_call(shell):
         ("", "a command is missing"),
         ("show f(x)", "no command 'show'"),
         ("explain x", "no call"),
+        ("explain nowhere(1)", "NameError: name 'nowhere' is not defined"),
         ("explain f(", "no call"),
         ("profile np.exp(x)", "calls no compiled function"),
     ],

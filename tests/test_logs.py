@@ -1,5 +1,7 @@
 """Logs, traces and profiles: what is said, once, and nothing while nobody listens."""
 
+import contextlib
+import io
 import json
 import logging
 import os
@@ -155,7 +157,76 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
     compile((folder / "0000-lambda" / "wrapper.py").read_text(), "wrapper", "exec")
 
 
-def test_what_a_trace_has_runs_alone(tmp_path, capsys, monkeypatch):
+def alone(script, *words):
+    """What a script of a trace prints."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+        patch.setattr(sys, "argv", [str(script), *words])
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as end:
+            assert end.code == 0
+    return said.getvalue().splitlines()
+
+
+def softened(x, n):
+    y = np.sqrt(x) * n
+    return y / y.sum(axis=1, keepdims=True), (x @ x.T).max(), np.cumsum(x, axis=0)
+
+
+def sorted_rows(x, n):
+    return np.sort(x, axis=0) * n, np.argsort(x[0], kind="stable"), np.linalg.norm(x)
+
+
+def scaled(x, n):
+    return x * n + 1, x.max()
+
+
+@pytest.mark.parametrize(("fn", "dynamic"), [(softened, None), (scaled, True), (sorted_rows, None)])
+def test_each_artefact_of_a_trace_runs_alone_and_computes_what_numpy_does(tmp_path, fn, dynamic):
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        cinductor.compile(fn, dynamic=dynamic)(np.ones((30, 20)), 2.5)
+    finally:
+        events.listeners.remove(trace)
+    [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    inputs = rerun.inputs_of((folder / "graph.txt").read_text(), 0)
+    wanted = rerun.lines_for(fn(*inputs))
+    assert dynamic or "float64 (30, 20)" in wanted[0]
+    assert (folder / "calls.txt").is_file() == (fn is sorted_rows)
+    ways = {"run.py": [[], ["--backend", "interp"]], "wrapper.py": [[]]}
+    for name in ("loops.txt", "kernels.txt", "procs.txt", "source.c"):
+        assert f"--given {name}" in (tmp_path / "index.html").read_text()
+        ways["run.py"].append(["--given", str(folder / name)])
+    for script, calls in ways.items():
+        for words in calls:
+            said = alone(folder / script, *words)
+            head = said[: -len(wanted)]
+            assert said[len(head) :] == wanted, (script, words, head)
+            assert ("interp" in "".join(head)) == any(w in str(words) for w in ("interp", "kernels", "procs"))
+
+
+def test_a_changed_artefact_is_what_runs(tmp_path):
+    """Each level is read from its file, and not made of the graph again; one of another graph is refused."""
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        cinductor.compile(lambda x: x * 3.0 + 1)(np.ones(5))
+        cinductor.compile(lambda x: x * 3.0 + 1)(np.ones(7))
+    finally:
+        events.listeners.remove(trace)
+    folder, other = sorted(path for path in tmp_path.iterdir() if path.is_dir())
+    [x] = rerun.inputs_of((folder / "graph.txt").read_text(), 0)
+    for name in ("loops.txt", "kernels.txt", "procs.txt", "source.c"):
+        text = (folder / name).read_text()
+        three, five = ("0x1.8p+1", "0x1.4p+2") if name == "source.c" else ("const 3.0", "const 5.0")
+        assert three in text
+        (folder / name).write_text(text.replace(three, five))
+        assert alone(folder / "run.py", "--given", str(folder / name))[1:] == rerun.lines_for([x * 5.0 + 1]), name
+    for name in ("loops.txt", "kernels.txt"):
+        assert main(["run", str(folder / "graph.txt"), "--given", str(other / name)]) == 1
+    assert main(["run", str(folder / "graph.txt"), "--given", str(folder / "guards.txt")]) == 1
+
+
+def test_a_program_of_a_trace_is_compiled_without_python(tmp_path):
     events.listeners.append(trace := Trace(str(tmp_path)))
     try:
         fn = cinductor.compile(lambda x, n: (x * n + 1, x.sum(axis=0)), options={"numerics": "close"})
@@ -163,14 +234,8 @@ def test_what_a_trace_has_runs_alone(tmp_path, capsys, monkeypatch):
     finally:
         events.listeners.remove(trace)
     [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
-    told = []
-    for backend in ([], ["--backend", "interp"]):
-        monkeypatch.setattr(sys, "argv", [str(folder / "run.py"), *backend])
-        with pytest.raises(SystemExit, match="^0$"):
-            runpy.run_path(sys.argv[0], run_name="__main__")
-        told.append(capsys.readouterr().out.splitlines())
-    assert "2 inputs, cpu:c" in told[0][0] and "2 inputs, cpu:interp" in told[1][0]
-    assert told[0][1:] == told[1][1:] and "float64 (3, 4)" in told[0][1]
+    assert '"numerics": "close"' in (folder / "run.py").read_text()
+    assert "2 inputs, cpu:interp" in alone(folder / "run.py", "--backend", "interp")[0]
     command = (folder / "main.c").read_text().partition("\n")[0].strip("/* ").split()
     subprocess.run([os.environ.get("CC", command[0]).split()[-1], *command[1:]], cwd=folder, check=True)
     said = subprocess.run([folder / "main"], capture_output=True, text=True, check=True).stdout
@@ -178,6 +243,40 @@ def test_what_a_trace_has_runs_alone(tmp_path, capsys, monkeypatch):
     # Of the array's 4 elements a step the last lies first: what main fills in there, times its number, 0.5.
     first = np.array((0.5 + 3 % 7 / 8) * 0.5 + 1).view(np.uint64)
     assert f"result 0: size 3, first eight bytes {int(first):016x}" in said
+
+
+def test_nobody_hears_of_captures_of_our_own(tmp_path):
+    """What measures the machine for a report is no capture of the user's."""
+    from cinductor.report.measure import add
+
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        compiled(add)(V, V, np.empty_like(V))
+        compiled(scaled)(V, 2.0)
+    finally:
+        events.listeners.remove(trace)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0000-scaled", "index.html"]
+
+
+def test_each_program_of_a_function_that_breaks_has_its_own_files(tmp_path):
+    def halves(x):
+        y = np.sqrt(x) * 2
+        print(end="")
+        return y + 1
+
+    events.listeners.append(trace := Trace(str(tmp_path)))
+    try:
+        fast = compiled(halves)
+        for _ in range(2):
+            fast(V)
+    finally:
+        events.listeners.remove(trace)
+    for path in (path for path in tmp_path.iterdir() if path.is_dir()):
+        scripts = [file for file in path.iterdir() if file.name.endswith("run.py")]
+        graphs = [file for file in path.iterdir() if file.name.endswith("graph.txt")]
+        assert len(scripts) == len(graphs)
+        for script in scripts:
+            assert alone(script)[0].startswith("graph ")
 
 
 def test_a_file_that_is_no_graph_is_told_in_one_line(tmp_path, capsys):
@@ -315,6 +414,7 @@ def test_what_takes_long_has_a_line_that_goes(monkeypatch):
     with cinductor.config.patch(progress=False):
         compiled(slow)(V)
     assert terminal.text == ""
+    monkeypatch.setattr(progress, "PATIENCE", 30.0)  # of a machine that does much else
     compiled(lambda x: x + 2)(V)
     assert terminal.text == ""
 

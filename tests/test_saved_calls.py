@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import cinductor
-from cinductor import _core, saved
+from cinductor import _core, saved, saved_text
 
 PROCESS = """
 import sys
@@ -263,27 +263,84 @@ def of_class(p):
     return p.x * 2
 
 
-def draws(rng):
-    return rng.random(3)
+def sorts(x):
+    return np.sort(x)
 
 
-def calls_library(x):
-    return np.linalg.solve(x, x)
-
-
-@pytest.mark.parametrize(
-    ("fn", "make"),
-    [
-        (of_class, lambda: Point(np.arange(3.0))),
-        (draws, lambda: np.random.default_rng(1)),
-        (calls_library, lambda: np.eye(3)),
-    ],
-    ids=["a class of the user's", "a generator", "a library call"],
-)
-def test_other_calls_stay_in_their_process(fn, make, saves):
-    assert captures_of(fn, make())[0] == 1
+def test_objects_of_a_users_class_stay_in_their_process(saves):
+    for _ in range(2):
+        assert captures_of(of_class, Point(np.arange(3.0)))[0] == 1
     assert saves() == []
-    assert captures_of(fn, make())[0] == 1
+
+
+def arrays_that_are_constants(x):
+    return x + TABLE
+
+
+def test_arrays_that_are_constants_are_read_anew():
+    assert_recalled(arrays_that_are_constants, lambda: (np.arange(3.0),))
+
+
+# --- library calls --------------------------------------------------------------------------------
+
+LIBRARY = """
+import sys
+import numpy as np
+import cinductor
+
+def sorts(x):
+    return np.sort(x, axis=0)[::-1], np.argsort(x[0], kind="stable"), np.partition(x, 1)
+
+def solves(x):
+    return np.linalg.solve(x, x[0]), np.einsum("ij,jk->ik", x, x), x[0].dot(x[1])
+
+def transforms(x):
+    return np.fft.fft(x), np.interp(x, np.arange(4.0), x[0])
+
+def searches(x):
+    return np.searchsorted(x[0], 0.5), np.histogram(x, 3)[0], np.percentile(x, [20, 50]), np.convolve(x[0], x[1])
+
+def joins(x):
+    return np.hstack([x, x]), np.diff(x), np.where(x > 0.5, np.nan, x)
+
+def given(x, rng):
+    return x + rng.standard_normal((4, 4))
+
+x = np.random.default_rng(0).random((4, 4))
+for fn in (sorts, solves, transforms, searches, joins):
+    fast = cinductor.compile(fn)
+    got, want = fast(x), fn(x)
+    same = all(np.array_equal(a, b, equal_nan=True) for a, b in zip(got, want))
+    print(fn.__name__, same, fast._cinductor_job.captures, fast.specializations[0].why_numpy)
+fast = cinductor.compile(given)
+a, b = np.random.default_rng(3), np.random.default_rng(3)
+print("given", all(np.array_equal(fast(x, a), given(x, b)) for _ in range(3)), fast._cinductor_job.captures, a.bit_generator.state == b.bit_generator.state)
+"""
+
+
+def test_library_calls_and_draws_are_known_again_in_another_process(tmp_path):
+    """What they call is made again of its code and what it was made with; generators are those of the call."""
+    (tmp_path / "program.py").write_text(LIBRARY)
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
+    for captures in "1", "0":
+        command = [sys.executable, tmp_path / "program.py"]
+        said = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert [line.split()[1:3] for line in said] == [["True", captures]] * 6, said
+
+
+def test_code_of_ours_alone_is_named():
+    """No line makes a function of code that stands elsewhere, or is another's by now."""
+    from cinductor.numpy.order import sort_call
+
+    place = saved_text.place_of_closure(sort_call(0, "stable"))
+    assert saved_text.code_at(place) is sort_call(1, "heapsort").__code__
+    module, path, line = place.split()
+    for other in (f"{module} {path} {int(line) + 1}", f"os {path} {line}", f"cinductor.numpy.none {path} {line}"):
+        assert saved_text.code_at(other) is None
+    assert saved_text.code_at(f"{module} sort_call.other {line}") is None
+    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it stands in no other
+    for fn in (helper, lambda: 1, np.sum, captures_of):
+        assert saved_text.place_of_closure(fn) is None
 
 
 def test_methods_and_objects_stay_in_their_process(saves):
@@ -433,32 +490,32 @@ def test_a_damaged_file_is_none(saves):
         assert_same(got, uses_helper(x))
 
 
-def test_no_line_makes_a_call_of_what_is_none(saves):
+@pytest.mark.parametrize("fn", [uses_helper, sorts])
+def test_no_line_makes_a_call_of_what_is_none(fn, saves):
     """Every line altered in turn, under a right checksum: the call is captured, or every guard holds."""
     x = np.arange(3.0)
-    captures_of(uses_helper, x)
+    captures_of(fn, x)
     key = saves()[0].stem
     lines = saved.calls_under(key)[0].split("\n")
     for at in range(len(lines)):
-        for other in ("i99", "N", "sx", "t1", "?", "a77", "@numpy nothing", "l0"):
+        for other in ("i99", "N", "sx", "t1", "?", "a77", "@numpy nothing", "l0", "Cos path.call 1 0"):
             _core.write_call(key, "\n".join([*lines[:at], other, *lines[at + 1 :]]))
-            job = cinductor.compile(uses_helper)._cinductor_job
+            job = cinductor.compile(fn)._cinductor_job
             try:
-                saved.CallReader(job.fn, (x,), saved.calls_under(key)[0])
-            except (saved.NotSaved, *saved.UNREADABLE):
+                saved_text.CallReader(job.fn, (x,), saved.calls_under(key)[0])
+            except (saved_text.NotSaved, *saved_text.UNREADABLE):
                 pass
 
 
 def test_names_find_what_they_say():
-    writer = saved.CallWriter.__new__(saved.CallWriter)
-    writer.fn, writer.known, writer.sources, writer.values = helper, set(), [], []
+    writer = saved_text.LineWriter(helper)
     for value in (np.exp, np.sum, np.float64, math.sqrt, len, np, math, np.dtype("f4"), np.linalg.norm, TypeError):
         line = writer.name_of(value)
         reader = types.SimpleNamespace(fn=helper, values=[])
-        assert saved.READERS[line[0]](reader, line[1:]) is value
+        assert saved_text.READERS[line[0]](reader, line[1:]) is value
     for value in (helper, Point, TABLE, object(), np.random.default_rng(), types.ModuleType("nowhere"), {}):
         writer.fn = uses_helper
-        with pytest.raises(saved.NotSaved):
+        with pytest.raises(saved_text.NotSaved):
             writer.name_of(value)
 
 

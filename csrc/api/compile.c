@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/given.h"
 #include "base/os.h"
 #include "base/text.h"
 #include "device/cpu/compiler.h"
@@ -239,6 +240,8 @@ lower(Job *job, const CiTarget *target)
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);
     request->info.lower_ms = lap_ms(job);
+    CiLoops *given = ci_given_loops(request, loops);
+    loops = given ? given : loops;
     request->info.nests = count_nests(&loops->items);
     if (request->options->verify)
         ci_loops_verify(loops);
@@ -271,6 +274,9 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
                                  .library_threads = request->options->library_threads};
     lap_ms(job);
     CiKernels *kernels = ci_schedule(loops, target, &options);
+    CiKernels *given = ci_given_kernels(request, kernels);
+    kernels = given ? given : kernels;
+    ci_given_code(request, kernels);
     request->info.schedule_ms = lap_ms(job);
     count_kernels(kernels, &request->info);
     if (request->options->verify) {
@@ -341,7 +347,7 @@ wrap(Job *job, CiKernels *kernels)
                              .takes_extern = request->queue.backend->device->takes_extern,
                              .starts_copies = request->queue.backend->device->copy_out_start,
                              .has_no_reuse = !request->options->reuse,
-                             .env = request->graph->env};
+                             .env = ci_given_env(request, kernels->loops)};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);
     CiWrapper *wrapper = ci_wrap_with(kernels, &options);

@@ -13,8 +13,14 @@ typedef struct CiCompileInfo {
     int nodes, nests, kernels, externs;
 } CiCompileInfo;
 
+/* "loops", "kernels", "procs" or "source", and its text: that level is read, and not made. */
+typedef struct CiGiven {
+    const char *level, *text;
+} CiGiven;
+
 typedef struct CiRequest {
-    CiGraph *graph; /* changed by the passes */
+    CiGraph *graph;       /* changed by the passes */
+    const CiGiven *given; /* of a text beside the graph; NULL: every level is made */
     const CiOptions *options;
     CiQueue queue;    /* of device 0; others of the same kind have the next indices; its runtime
                          outlives the program */

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "base/os.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,9 +241,82 @@ ci_os_is_marked(const CiOsMark *mark)
     return mark->is_wiped || mark->process == getpid();
 }
 
-const void *
+/* One library that is loaded: whether the address is in one of its segments, and from where to
+ * where they are. dladdr would look through all of its symbols. */
+static int
+look_at_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    CiAddresses *found = arg;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    bool is_there = false;
+    (void)size;
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[k];
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        low = begin < low ? begin : low;
+        high = end > high ? end : high;
+        is_there |= found->begin >= begin && found->begin < end;
+    }
+    if (is_there)
+        *found = (CiAddresses){low, high};
+    return is_there;
+}
+
+typedef struct BuildId {
+    uintptr_t inside; /* an address in the library */
+    char *out;
+    size_t capacity;
+} BuildId;
+
+/* A segment of notes, each a head, a name and what it says, both filled up to four bytes. */
+static bool
+read_notes(const char *at, size_t size, BuildId *wanted)
+{
+    const char *end = at + size;
+    while ((size_t)(end - at) > sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) head;
+        memcpy(&head, at, sizeof head);
+        const char *name = at + sizeof head, *what = name + (head.n_namesz + 3) / 4 * 4;
+        bool is_it =
+            head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && !memcmp(name, "GNU", 4);
+        if (is_it && 2 * (size_t)head.n_descsz < wanted->capacity) {
+            for (uint32_t k = 0; k < head.n_descsz; k++)
+                snprintf(wanted->out + 2 * k, 3, "%02x", (unsigned char)what[k]);
+            return true;
+        }
+        at = what + (head.n_descsz + 3) / 4 * 4;
+    }
+    return false;
+}
+
+static int
+look_for_notes(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    BuildId *wanted = arg;
+    CiAddresses here = {wanted->inside, 0};
+    if (!look_at_library(info, size, &here))
+        return 0;
+    for (int k = 0; k < info->dlpi_phnum; k++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[k];
+        const char *at = (const char *)(uintptr_t)(info->dlpi_addr + segment->p_vaddr);
+        if (segment->p_type == PT_NOTE && read_notes(at, segment->p_memsz, wanted))
+            return 1;
+    }
+    return -1;
+}
+
+bool
+ci_os_build_id(char *out, size_t capacity)
+{
+    BuildId wanted = {(uintptr_t)ci_os_build_id, out, capacity};
+    return dl_iterate_phdr(look_for_notes, &wanted) == 1;
+}
+
+CiAddresses
 ci_os_library(void (*function)(void))
 {
-    Dl_info info;
-    return dladdr((const void *)(uintptr_t)function, &info) ? info.dli_fbase : NULL;
+    CiAddresses found = {(uintptr_t)function, 0};
+    return dl_iterate_phdr(look_at_library, &found) ? found : (CiAddresses){0, 0};
 }

@@ -29,7 +29,14 @@ typedef struct CiOsMark CiOsMark;
 CiOsMark *ci_os_mark_new(void); /* NULL without memory */
 void ci_os_mark_free(CiOsMark *mark);
 bool ci_os_is_marked(const CiOsMark *mark); /* asks nothing of the system, where that can be */
-/* Where the library that holds the function is loaded; NULL: nobody knows. */
-const void *ci_os_library(void (*function)(void));
+/* From where to where the library lies in memory that has a function; 0 to 0 when that is not
+ * known. */
+typedef struct CiAddresses {
+    uintptr_t begin, end;
+} CiAddresses;
+CiAddresses ci_os_library(void (*function)(void));
+/* The digest of this library's code that its linker has left in it, in hex; false where it has not.
+ */
+bool ci_os_build_id(char *out, size_t capacity);
 
 #endif

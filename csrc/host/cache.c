@@ -251,6 +251,7 @@ ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, const
 /* ---- notes, and what was captured ---- */
 
 #define NOTE "note"
+#define UNITS "units"
 #define CALL "call"
 
 bool
@@ -279,14 +280,15 @@ ci_cache_write_call(CiCache *cache, const char *key_hex, const void *payload, si
         (void)write_entry(cache, path, key_hex, CALL, payload, size);
 }
 
-size_t
-ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity)
+static size_t
+read_small(const CiCache *cache, const char *key_hex, const char *extension, void *out,
+           size_t capacity)
 {
     char path[PATH_MAX];
     void *data = NULL;
     size_t size = 0;
-    if (!entry_path(cache, key_hex, NOTE, path, sizeof path) || check_entry(path, key_hex, NOTE) ||
-        ci_os_read(path, &data, &size))
+    if (!entry_path(cache, key_hex, extension, path, sizeof path) ||
+        check_entry(path, key_hex, extension) || ci_os_read(path, &data, &size))
         return 0;
     size -= sizeof(Trailer);
     if (size <= capacity)
@@ -295,12 +297,37 @@ ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capaci
     return size <= capacity ? size : 0;
 }
 
+static void
+write_small(CiCache *cache, const char *key_hex, const char *extension, const void *payload,
+            size_t size)
+{
+    char path[PATH_MAX];
+    if (entry_path(cache, key_hex, extension, path, sizeof path))
+        (void)write_entry(cache, path, key_hex, extension, payload, size);
+}
+
+size_t
+ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity)
+{
+    return read_small(cache, key_hex, NOTE, out, capacity);
+}
+
 void
 ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size)
 {
-    char path[PATH_MAX];
-    if (entry_path(cache, key_hex, NOTE, path, sizeof path))
-        (void)write_entry(cache, path, key_hex, NOTE, payload, size);
+    write_small(cache, key_hex, NOTE, payload, size);
+}
+
+size_t
+ci_cache_read_units(CiCache *cache, const char *key_hex, void *out, size_t capacity)
+{
+    return read_small(cache, key_hex, UNITS, out, capacity);
+}
+
+void
+ci_cache_write_units(CiCache *cache, const char *key_hex, const void *payload, size_t size)
+{
+    write_small(cache, key_hex, UNITS, payload, size);
 }
 
 /* ---- building ---- */
@@ -387,6 +414,13 @@ is_of(const char *name, const char *extension)
     return !strcmp(strrchr(name, '.') + 1, extension);
 }
 
+/* Compiled code, and nothing that is told of it. */
+static bool
+is_code(const char *name)
+{
+    return !is_of(name, NOTE) && !is_of(name, UNITS) && !is_of(name, CALL);
+}
+
 static void
 count_entry(void *arg, const char *path, const char *name)
 {
@@ -394,7 +428,7 @@ count_entry(void *arg, const char *path, const char *name)
     CiFileInfo file;
     if (!is_entry(name) || ci_os_stat(path, &file) || !file.is_regular)
         return;
-    if (is_of(name, NOTE) || is_of(name, CALL)) {
+    if (!is_code(name)) {
         info->notes += is_of(name, NOTE);
         return;
     }
@@ -425,7 +459,7 @@ clear_entry(void *arg, const char *path, const char *name)
 {
     int64_t *removed = arg;
     if (is_entry(name) && unlink(path) == 0)
-        *removed += !is_of(name, NOTE) && !is_of(name, CALL);
+        *removed += is_code(name);
 }
 
 int64_t

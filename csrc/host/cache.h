@@ -39,6 +39,9 @@ bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, 
  * The size of one that is there, whole and fits; else 0. */
 size_t ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity);
 void ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size);
+/* The same of which entries the kernels of a program became. */
+size_t ci_cache_read_units(CiCache *cache, const char *key_hex, void *out, size_t capacity);
+void ci_cache_write_units(CiCache *cache, const char *key_hex, const void *payload, size_t size);
 /* The same of what a capture gave, a text of any length: true and the text, which the caller frees. */
 bool ci_cache_read_call(CiCache *cache, const char *key_hex, void **data, size_t *size);
 bool ci_cache_has_call(const CiCache *cache, const char *key_hex);

@@ -200,6 +200,10 @@ typedef struct CiKernels {
     int nnotes, capnotes;
     CiJoin *joins; /* of the whole program, on its outermost kernels */
     int njoins, capjoins;
+    /* Texts of later levels that somebody has given, in place of what is made of the kernels; NULL:
+     * none. The interpreter runs the procs, the C backend builds the source. */
+    struct CiProcs *given_procs;
+    const char *given_source;
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);

@@ -249,23 +249,6 @@ collect_list(Symbols *symbols, const CiKernels *kernels)
     }
 }
 
-/* u0 in [0, s0): sizes of buffers may name it before the check that finds its value. A limit may
- * name another: that comes before. */
-static void
-print_defined(CiText *out, const Symbols *symbols, const CiExpr *symbol, CiMap *printed)
-{
-    const CiCheckItem *check = ci_map_find(symbols->defined, CI_KEY(symbol));
-    if (!check || ci_map_find(printed, CI_KEY(symbol)))
-        return;
-    ci_map_put(printed, CI_KEY(symbol), (void *)symbol);
-    for (int k = 0; k < check->limit->nsymbols; k++)
-        print_defined(out, symbols, check->limit->symbols[k], printed);
-    ci_text_indent(out);
-    ci_text_add(out, "%s in ", symbol->name);
-    ci_form_print_range(out, symbol->low, check->limit, NULL);
-    ci_text_add(out, "\n");
-}
-
 /* Temps, in the order of their numbers, wherever they live. */
 static void
 print_buffers(CiText *out, const CiLoops *loops)
@@ -388,7 +371,7 @@ ci_kernels_print(CiText *out, const CiKernels *kernels)
     out->indent += 2;
     for (int k = 0; k < ci_map_count(symbols.defined); k++) {
         const CiCheckItem *check = ci_map_value_at(symbols.defined, k);
-        print_defined(out, &symbols, check->symbol, printed);
+        ci_loop_print_defined(out, symbols.defined, check->symbol, printed);
     }
     print_buffers(out, kernels->loops);
     print_list(out, kernels);

@@ -479,6 +479,15 @@ parse_region(CiLoopParser *p, CiItems *items)
     CI_PUSH(lex->ctx, items->items, items->count, items->capacity, item);
 }
 
+/* u0 in [0, s0): of a symbol that a size names before its check. */
+static bool
+is_range(CiLoopParser *p)
+{
+    CiLexer ahead = p->lex;
+    ci_lexer_next(&ahead);
+    return ci_lexer_is(&ahead, "in");
+}
+
 static void
 parse_items(CiLoopParser *p, CiItems *items)
 {
@@ -487,7 +496,11 @@ parse_items(CiLoopParser *p, CiItems *items)
         if (ci_lexer_is(&p->lex, "for") || ci_lexer_is(&p->lex, "while") ||
             ci_lexer_is(&p->lex, "if"))
             parse_region(p, items);
-        else if (ci_loop_is_check(p)) {
+        else if (is_range(p)) {
+            const CiExpr *limit;
+            const char *name = ci_lexer_expect_name(&p->lex);
+            (void)ci_form_parse_range(p->loops->sym, &p->lex, name, &limit);
+        } else if (ci_loop_is_check(p)) {
             CiItem item = ci_loop_parse_check(p);
             CI_PUSH(p->lex.ctx, items->items, items->count, items->capacity, item);
         } else

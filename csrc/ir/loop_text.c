@@ -65,14 +65,14 @@ collect_items(CiMap *symbols, const CiItems *items)
     }
 }
 
-/* Symbols that are declared where they are defined. */
+/* Symbols that are declared where they are defined, with what defines them. */
 static void
 find_defined(CiMap *defined, const CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         const CiItem *item = &items->items[k];
         if (item->kind == CI_ITEM_symbol)
-            ci_map_put(defined, CI_KEY(item->check->symbol), (void *)item->check->symbol);
+            ci_map_put(defined, CI_KEY(item->check->symbol), item->check);
         if (!item->region)
             continue;
         find_defined(defined, &item->region->condition_items);
@@ -292,12 +292,38 @@ typedef struct Printer {
     CiText *out;
     const CiLoops *loops;
     int ndeclared; /* buffers[0..ndeclared) have been declared */
+    CiMap *defined, *printed; /* symbols that data define; of these, those that stand in the text */
 } Printer;
+
+void
+ci_loop_print_defined(CiText *out, const CiMap *defined, const CiExpr *symbol, CiMap *printed)
+{
+    const CiCheckItem *check = ci_map_find(defined, CI_KEY(symbol));
+    if (!check || ci_map_find(printed, CI_KEY(symbol)))
+        return;
+    ci_map_put(printed, CI_KEY(symbol), (void *)symbol);
+    for (int k = 0; k < check->limit->nsymbols; k++)
+        ci_loop_print_defined(out, defined, check->limit->symbols[k], printed);
+    ci_text_indent(out);
+    ci_text_add(out, "%s in ", symbol->name);
+    ci_form_print_range(out, symbol->low, check->limit, NULL);
+    ci_text_add(out, "\n");
+}
+
+/* Symbols in the sizes of a buffer that is declared before the check that finds their values. */
+static void
+print_defined_of(Printer *p, const CiBuffer *buffer)
+{
+    for (int k = 0; k < buffer->rank; k++)
+        for (int n = 0; n < buffer->sizes[k]->nsymbols; n++)
+            ci_loop_print_defined(p->out, p->defined, buffer->sizes[k]->symbols[n], p->printed);
+}
 
 static void
 declare_up_to(Printer *p, int end)
 {
     for (; p->ndeclared < end; p->ndeclared++) {
+        print_defined_of(p, p->loops->buffers[p->ndeclared]);
         ci_text_indent(p->out);
         ci_loop_print_declaration(p->out, p->loops, p->loops->buffers[p->ndeclared]);
         ci_text_add(p->out, "\n");
@@ -500,6 +526,8 @@ print_items(Printer *p, const CiItems *items)
         } else if (item->check) {
             ci_text_indent(p->out);
             ci_loop_print_check(p->out, item->check);
+            if (item->check->symbol)
+                ci_map_put(p->printed, CI_KEY(item->check->symbol), (void *)item->check->symbol);
         } else {
             declare_before_region(p, item->region);
             print_region(p, item);
@@ -536,8 +564,8 @@ ci_loop_print_results(CiText *out, const CiLoops *loops)
 void
 ci_loops_print(CiText *out, const CiLoops *loops)
 {
-    Printer p = {out, loops, loops->ninputs};
     CiMap *symbols = ci_map_new(loops->ctx), *defined = ci_map_new(loops->ctx);
+    Printer p = {out, loops, loops->ninputs, defined, ci_map_new(loops->ctx)};
     find_defined(defined, &loops->items);
     ci_loop_collect_buffers(symbols, loops);
     collect_items(symbols, &loops->items);

@@ -302,7 +302,7 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
     } else {
         add_condition(wrap, CI_LINE_if, region->condition);
         wrap_kernels(wrap, kernel->inner[0]);
-        if (region->other.count > 0) {
+        if (kernel->inner[1] && kernel->inner[1]->nkernels > 0) {
             add_line(wrap, CI_LINE_else);
             wrap_kernels(wrap, kernel->inner[1]);
         }

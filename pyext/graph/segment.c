@@ -67,7 +67,7 @@ static CxProgram *
 compile_by(CxTracer *t, const CiBackend *backend, const CiOptions *options, PyObject *passes)
 {
     return cx_program_compile(t->state, t->ctx, t->graph, options, t->option_values, backend,
-                              passes, t->info);
+                              passes, NULL, t->info);
 }
 
 /* Passes from Python, one of which fails behind steps of Python's, are left out and told of. */

@@ -44,15 +44,12 @@ find_loops(CxState *state, CiOp op, PyObject *ufunc)
 /* ---- whose loops they are ---- */
 
 static bool
-has_others_loop(const PyUFuncObject *ufunc, const void *numpys)
+has_others_loop(const PyUFuncObject *ufunc, CiAddresses numpys)
 {
-    PyUFuncGenericFunction last = NULL;
-
     for (int k = 0; k < ufunc->ntypes; k++) {
-        PyUFuncGenericFunction loop = ufunc->functions[k];
-        if (loop != NULL && loop != last && ci_os_library((void (*)(void))loop) != numpys)
+        uintptr_t loop = (uintptr_t)ufunc->functions[k];
+        if (loop != 0 && (loop < numpys.begin || loop >= numpys.end))
             return true;
-        last = loop;
     }
     return false;
 }
@@ -60,9 +57,9 @@ has_others_loop(const PyUFuncObject *ufunc, const void *numpys)
 static void
 find_replaced(CxState *state)
 {
-    const void *numpys = ci_os_library((void (*)(void))(uintptr_t)PyArray_API[0]);
+    CiAddresses numpys = ci_os_library((void (*)(void))(uintptr_t)PyArray_API[0]);
 
-    for (int k = 0; numpys != NULL && k < CX_UFUNC_COUNT; k++)
+    for (int k = 0; numpys.end != 0 && k < CX_UFUNC_COUNT; k++)
         if (state->ufuncs[k] != NULL)
             state->is_replaced[k] =
                 has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);

@@ -165,12 +165,13 @@ time_program(CxProgram *program, PyObject *values, int runs)
 PyObject *
 cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"text", "inputs", "options", "device", "backend", "runs",
-                            NULL};
+    static char *names[] = {"text", "inputs", "options", "device", "backend",
+                            "runs", "level",  "given",   NULL};
     CxState *state = PyModule_GetState(module);
     PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL,
              *values = NULL, *answer = NULL;
     const char *device = "cpu", *backend_name = "";
+    CiGiven level = {"", ""};
     Parse parse = {NULL, NULL};
     int runs = 0;
     CiOptions options;
@@ -178,9 +179,9 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     CxProgram *program = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ssi:compile_text", names, &parse.text,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|$O!ssiss:compile_text", names, &parse.text,
                                      &given, &PyDict_Type, &given_options, &device, &backend_name,
-                                     &runs))
+                                     &runs, &level.level, &level.text))
         return NULL;
     const CiBackend *backend = ci_backend_find(state->runtime.registry, device, backend_name);
     if (backend == NULL)
@@ -203,10 +204,10 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
                      PySequence_Fast_GET_SIZE(inputs));
         goto done;
     }
-    if (cx_find_products(state, parse.graph) < 0) /* other library calls fail as they are called */
+    if (cx_find_externs(state, parse.graph) < 0) /* other library calls fail as they are called */
         goto done;
     program = cx_program_compile(state, ctx, parse.graph, &options, options_dict, backend,
-                                 state->passes, NULL);
+                                 state->passes, *level.level ? &level : NULL, NULL);
     if (program == NULL)
         goto done;
     ctx = NULL;
@@ -284,7 +285,7 @@ cx_recompile(PyObject *module, PyObject *args)
     else if (copy != NULL && passes != NULL &&
              cx_options_fill(copy, &options) == 0 && cx_protect(state, ctx, body_copy, &job) == 0)
         made = (PyObject *)cx_program_compile(state, ctx, job.graph, &options, copy, backend,
-                                              passes, NULL);
+                                              passes, NULL, NULL);
     if (made == NULL && ctx != NULL)
         ci_context_close(ctx);
     Py_XDECREF(passes);

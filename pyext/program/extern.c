@@ -168,41 +168,147 @@ cx_extern_find(CxState *state, const char *name, const char *key, PyObject *call
     return ext;
 }
 
-/* add_extern(name, key, call): that library call is known by its name and key. */
+/* The operations that calls take parts of operands by, from their numbers. */
+static int
+read_parts(PyObject *numbers, CiOp *parts)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(numbers);
+
+    for (int k = 0; k < CX_MOST_OPERANDS; k++) {
+        long number = k < n ? PyLong_AsLong(PyTuple_GET_ITEM(numbers, k)) : CI_OP_none;
+        if (number == -1 && PyErr_Occurred())
+            return -1;
+        parts[k] = (CiOp)number;
+        if (n > CX_MOST_OPERANDS ||
+            (number != CI_OP_none && number != CI_OP_real && number != CI_OP_imag)) {
+            PyErr_SetString(PyExc_ValueError, "no parts of operands are these");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* add_extern(name, key, call, position_axis=0, may_fail=False, parts=()): that library call is
+ * known by its name and key. */
 PyObject *
 cx_add_extern(PyObject *module, PyObject *args)
 {
     const char *name = NULL, *key = NULL;
-    PyObject *call = NULL;
+    PyObject *call = NULL, *numbers = NULL;
+    int position_axis = 0, may_fail = 0;
+    CiOp parts[CX_MOST_OPERANDS];
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "ssO:add_extern", &name, &key, &call) ||
-        cx_extern_find(PyModule_GetState(module), name, key, call, 0, false, NULL) == NULL)
+    if (!PyArg_ParseTuple(args, "ssO|ipO!:add_extern", &name, &key, &call, &position_axis,
+                          &may_fail, &PyTuple_Type, &numbers) ||
+        (numbers != NULL && read_parts(numbers, parts) < 0) ||
+        cx_extern_find(PyModule_GetState(module), name, key, call, position_axis, may_fail,
+                       numbers != NULL ? parts : NULL) == NULL)
         return NULL;
     Py_RETURN_NONE;
 }
 
-bool
-cx_are_products(CiBlock *block, const CiExtern *products)
+/* ---- of graphs that are texts ---- */
+
+static const CiExtern *
+find_known(CxState *state, const CiExtern *read, int *failed)
 {
-    for (int k = 0; k < block->nnodes; k++) {
+    PyObject *pair = Py_BuildValue("(ss)", read->name, read->key), *capsule = NULL;
+
+    *failed = pair == NULL;
+    if (pair != NULL)
+        capsule = cx_dict_find(state->externs, pair, failed);
+    Py_XDECREF(pair);
+    return capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+}
+
+/* Whether all of them are known; -1 with an exception. */
+static int
+find_in(CxState *state, CiBlock *block, const CiExtern *products)
+{
+    int are_known = 1, failed = 0;
+
+    for (int k = 0; k < block->nnodes && are_known >= 0; k++) {
         CiNode *node = block->nodes[k];
-        if (ci_op_kind(node->op) == CI_OPKIND_extern && node->op != CI_OP_matmul)
-            return false;
-        if (node->op == CI_OP_matmul && products != NULL)
-            node->ext = products;
-        for (int b = 0; b < node->nblocks; b++)
-            if (!cx_are_products(node->blocks[b], products))
-                return false;
+        if (ci_op_kind(node->op) == CI_OPKIND_extern) {
+            const CiExtern *found =
+                node->op == CI_OP_matmul ? products : find_known(state, node->ext, &failed);
+            node->ext = found != NULL ? found : node->ext;
+            are_known = failed ? -1 : found != NULL ? are_known : 0;
+        }
+        for (int b = 0; b < node->nblocks && are_known >= 0; b++) {
+            int inside = find_in(state, node->blocks[b], products);
+            are_known = inside == 1 ? are_known : inside;
+        }
     }
-    return true;
+    return are_known;
 }
 
 int
-cx_find_products(CxState *state, CiGraph *graph)
+cx_find_externs(CxState *state, CiGraph *graph)
 {
     const CiExtern *products =
         cx_extern_find(state, "matmul", "", state->ufuncs[CI_OP_matmul], 0, false, NULL);
 
-    return products == NULL ? -1 : cx_are_products(graph->body, products);
+    return products == NULL ? -1 : find_in(state, graph->body, products);
+}
+
+static PyObject *
+tuple_of(const CiExtern *ext)
+{
+    const Callee *callee = ext->data;
+    PyObject *parts = PyTuple_New(CX_MOST_OPERANDS);
+
+    for (int k = 0; parts != NULL && k < CX_MOST_OPERANDS; k++) {
+        PyObject *number = PyLong_FromLong(callee->parts[k]);
+        if (number == NULL)
+            Py_CLEAR(parts);
+        else
+            PyTuple_SET_ITEM(parts, k, number);
+    }
+    return parts == NULL ? NULL
+                         : Py_BuildValue("(ssOiiN)", ext->name, ext->key, callee->callable,
+                                         ext->position_axis, (int)ext->may_fail, parts);
+}
+
+static int
+list_one(CxState *state, const CiExtern *read, PyObject *list)
+{
+    int failed = 0;
+    const CiExtern *ext = find_known(state, read, &failed);
+    PyObject *one = ext != NULL ? tuple_of(ext) : NULL;
+    int is_there = one != NULL ? PySequence_Contains(list, one) : failed || ext != NULL ? -1 : 1;
+
+    if (is_there == 0)
+        is_there = PyList_Append(list, one);
+    Py_XDECREF(one);
+    return is_there < 0 ? -1 : 0;
+}
+
+/* Those that the list does not have yet. */
+static int
+list_in(CxState *state, const CiBlock *block, PyObject *list)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        if (ci_op_kind(node->op) == CI_OPKIND_extern && node->op != CI_OP_matmul &&
+            list_one(state, node->ext, list) < 0)
+            return -1;
+        for (int b = 0; b < node->nblocks; b++)
+            if (list_in(state, node->blocks[b], list) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+PyObject *
+cx_program_library_calls(PyObject *program, PyObject *unused)
+{
+    const CxProgram *p = (const CxProgram *)program;
+    PyObject *list = PyList_New(0);
+
+    (void)unused;
+    if (list != NULL && p != NULL && list_in(p->state, p->graph->body, list) < 0)
+        Py_CLEAR(list);
+    return list;
 }

@@ -85,19 +85,19 @@ take_message(void)
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
-                   PyObject *info)
+                   const CiGiven *given, PyObject *info)
 {
     CiRequest request;
     CxProgram *p = NULL;
     PyObject *why_host = NULL;
 
-    int made = cx_program_make(state, graph, options, backend, passes, NULL, NULL, &request);
+    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
         backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
-        made = why_host == NULL
-                   ? -1
-                   : cx_program_make(state, graph, options, backend, passes, NULL, NULL, &request);
+        made = why_host == NULL ? -1
+                                : cx_program_make(state, graph, options, backend, passes, given,
+                                                  NULL, NULL, &request);
     }
     if (made < 0) {
         Py_XDECREF(why_host);
@@ -501,6 +501,8 @@ static PyMethodDef program_methods[] = {
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},
     {"observe", cx_program_observe, METH_O, "observe(fn): fn is told of each launch."},
+    {"library_calls", cx_program_library_calls, METH_NOARGS, "What its library calls call."},
+    {"wrapper_names", cx_program_wrapper_names, METH_NOARGS, "What the printed wrapper calls."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -83,7 +83,7 @@ typedef struct CxInput {
 
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                    const CiBackend *backend, PyObject *passes,
+                    const CiBackend *backend, PyObject *passes, const CiGiven *given,
                     void (*dump)(void *, const char *, const char *), void *dump_arg,
                     CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
@@ -106,15 +106,18 @@ int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 int cx_wrapper_open(CxProgram *program);
 int cx_wrapper_run(CxRun *run);
 PyObject *cx_program_observe(PyObject *self, PyObject *observer);
+PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 
 /* direct_draw.c: gives the locks back; an exception that is set stays so. */
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* Takes ctx over when it succeeds. passes: from Python, or NULL. */
+/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
+ */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
-                              const CiBackend *backend, PyObject *passes, PyObject *info);
+                              const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                              PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
 int cx_program_run(CxRun *run);
@@ -130,11 +133,12 @@ const int64_t *cx_layout_of(int count, const int64_t *layout, const int *numbers
 const CiExtern *cx_extern_find(CxState *state, const char *name, const char *key,
                                PyObject *callable, int position_axis, bool may_fail,
                                const CiOp *parts);
-/* Whether all library calls of a block are products, which need no callable but NumPy's own; these get
- * what `products` is, where it is given. */
-bool cx_are_products(CiBlock *block, const CiExtern *products);
-/* The same of a graph that was a text, whose products are NumPy's from here on; -1 with an exception. */
-int cx_find_products(CxState *state, CiGraph *graph);
+/* Gives library calls of a graph that was a text what they call: products NumPy's own, others what
+ * is known here by their name and key. Whether all of them have something; -1 with an exception. */
+int cx_find_externs(CxState *state, CiGraph *graph);
+/* What the library calls of a program are beside products, a tuple (name, key, callable,
+ * position_axis, may_fail, parts) of each; an empty list of NULL. */
+PyObject *cx_program_library_calls(PyObject *program, PyObject *unused);
 
 /* graph_inputs.c: graph_inputs(text): a list of kind ("array", "scalar", "python"), dtype, shape and
  * strides in elements of each input, sizes that vary as in the call that was captured. */

@@ -18,7 +18,7 @@ body_copy_graph(CiContext *ctx, void *arg)
 
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                const CiBackend *backend, PyObject *passes,
+                const CiBackend *backend, PyObject *passes, const CiGiven *given,
                 void (*dump)(void *, const char *, const char *), void *dump_arg,
                 CiRequest *request)
 {
@@ -38,6 +38,7 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         cx_protect(state, ctx, body_copy_graph, &job) < 0)
         goto done;
     *request = (CiRequest){.graph = job.to,
+                           .given = given,
                            .options = options,
                            .queue = cx_queue(state, options, backend),
                            .host_arrays = !cx_is_on_device(options, backend),
@@ -82,7 +83,7 @@ cx_program_text(CxProgram *p, const char *level)
     PyObject *text = cx_dict_named(p->texts, level);
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
-        if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, keep_text,
+        if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, keep_text,
                             p->texts, &request) < 0)
             return NULL;
         ci_program_release(request.program);

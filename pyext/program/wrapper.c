@@ -282,6 +282,14 @@ make_names(CxProgram *p)
     return names;
 }
 
+/* wrapper_names(): for who runs the printed wrapper as a file of its own. */
+PyObject *
+cx_program_wrapper_names(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return make_names((CxProgram *)self);
+}
+
 int
 cx_wrapper_open(CxProgram *p)
 {

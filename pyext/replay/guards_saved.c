@@ -126,6 +126,10 @@ add_relation(CxTracer *t, PyObject *tuple)
     PyObject *left = NULL, *right = NULL;
     int relation = 0, usual = 0, line = 0;
 
+    if (!PyTuple_Check(tuple)) {
+        PyErr_SetString(PyExc_ValueError, "a relation of a saved call is none");
+        return -1;
+    }
     if (!PyArg_ParseTuple(tuple, "iUUisi", &relation, &left, &right, &usual, &p.file, &line))
         return -1;
     p.guard.relation = (CiRelation)relation;

@@ -1,11 +1,16 @@
-/* A specialization made again of the parts that saved.c gives: its objects are this process's own by now, and
- * its graph is compiled anew, by the cache of kernels. Nothing is compiled for a call that the guards
- * do not let in. */
+/* A specialization made again of the parts that saved.c gives. Python has read them
+ * (saved_text.py), so their objects are this process's own by now; each tuple here has what the
+ * function of the same part puts together there. In order: the guards, and nothing more for a call
+ * that they do not let in; what the program takes; the program, compiled of the graph's text with
+ * kernels that the cache has; the pieces of the result. A part that is none raises ValueError, and
+ * the call is captured: nothing here may trust a number that it has read. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
 #include "graph/graph.h"
 #include "graph/methods.h"
+
+/* ---- guards and inputs ---- */
 
 /* Whether the guards hold for a call; -1 with an exception. */
 static int
@@ -41,8 +46,13 @@ static int
 read_symbol(CxGuards *guards, PyObject *text)
 {
     int number = text == Py_None ? -1 : cx_guards_number_of_text(guards, text);
-    return text != Py_None && number < 0 ? bad("a symbol") - 1 : number;
+    if (text == Py_None || number >= 0)
+        return number;
+    bad("a symbol");
+    return -2;
 }
+
+/* As input_parts has them. NULL with an exception. */
 
 static CxInput *
 read_inputs(CxGuards *guards, PyObject *list)
@@ -54,8 +64,8 @@ read_inputs(CxGuards *guards, PyObject *list)
         PyErr_NoMemory();
     for (Py_ssize_t k = 0; inputs != NULL && k < n; k++) {
         int source = -1, kind = 0, dtype = 0, symbol = -2;
-        PyObject *text = NULL;
-        if (PyArg_ParseTuple(PyList_GET_ITEM(list, k), "iiiO", &source, &kind, &dtype, &text))
+        PyObject *text = NULL, *tuple = PyList_GET_ITEM(list, k);
+        if (PyTuple_Check(tuple) && PyArg_ParseTuple(tuple, "iiiO", &source, &kind, &dtype, &text))
             symbol = read_symbol(guards, text);
         bool is_source = source >= 0 && source < cx_guards_count(guards);
         if (symbol == -2 || (symbol < 0 && !is_source) || kind < 0 || dtype < 0 ||
@@ -69,6 +79,9 @@ read_inputs(CxGuards *guards, PyObject *list)
     return inputs;
 }
 
+/* ---- the result ---- */
+
+/* Sizes and strides, each a number or the text of what varies. */
 static int
 read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
 {
@@ -96,6 +109,7 @@ read_layout(CxGuards *guards, CxPiece *p, PyObject *layout)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* As piece_parts has them, but for the pieces that it holds, which may come later. */
 static int
 read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
 {
@@ -105,6 +119,8 @@ read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
 
     if (p == NULL)
         return -1;
+    if (!PyTuple_Check(tuple))
+        return bad("a piece");
     if (!PyArg_ParseTuple(tuple, "iiiiOOO!iiO!ii", &kind, &p->number, &p->memo, &value_kind,
                           &object, &names, &PyTuple_Type, &kids, &dtype, &p->rank, &PyTuple_Type,
                           &layout, &readonly, &whole))
@@ -126,6 +142,7 @@ read_piece(CxGuards *guards, CxResult *r, PyObject *tuple)
     return read_layout(guards, p, layout);
 }
 
+/* Numbers of pieces. */
 static int
 read_kids(CxResult *r, CxPiece *p, PyObject *kids)
 {
@@ -196,10 +213,12 @@ read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, CxGuards *gua
     return r;
 }
 
+/* ---- the program ---- */
+
 typedef struct Parse {
     const char *text;
     CiGraph *graph;
-    CiText form;
+    CiText form; /* without what differs between equal graphs: programs are found by it */
 } Parse;
 
 static void
@@ -211,7 +230,7 @@ body_parse(CiContext *ctx, void *arg)
     ci_graph_print_form(&p->form, p->graph);
 }
 
-/* Found among the programs of this process, or compiled. */
+/* Found among the programs of this process, or compiled. Library calls have been made known. */
 static CxProgram *
 read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
 {
@@ -225,13 +244,15 @@ read_program(CxTracer *t, PyObject *text, Py_ssize_t ninputs)
     if (cx_protect(t->state, t->ctx, body_parse, &parse) < 0)
         return NULL;
     t->graph = parse.graph;
-    int are_known = cx_find_products(t->state, parse.graph);
+    int are_known = cx_find_externs(t->state, parse.graph);
     if (are_known != 1 || parse.graph->ninputs != ninputs) {
         bad("a graph");
         return NULL;
     }
     return cx_segment_find(t, parse.form.data);
 }
+
+/* ---- all of it ---- */
 
 /* Takes guards over, made or not. */
 static PyObject *

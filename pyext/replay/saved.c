@@ -1,7 +1,7 @@
-/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a call,
- * what its program takes, the pieces of its result, and its graph as a text. Python writes these down
- * and finds them again (saved.py). Library calls but products, and programs of devices, stay in their
- * process. */
+/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a
+ * call, what its program takes, the pieces of its result, and its graph as a text. Python writes
+ * these down and finds them again (saved.py). What library calls call is Python's to name; programs
+ * of devices stay in their process. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -55,8 +55,8 @@ graph_text(const CxProgram *program)
 static bool
 is_portable(const CxProgram *p)
 {
-    return p == NULL || (cx_are_products(p->graph->body, NULL) && p->wrapper == NULL &&
-                         p->why_host == NULL && strcmp(p->backend->device->name, "cpu") == 0);
+    return p == NULL || (p->wrapper == NULL && p->why_host == NULL &&
+                         strcmp(p->backend->device->name, "cpu") == 0);
 }
 
 /* None where the input is no symbol. */
@@ -164,7 +164,7 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
                int ninputs, const CxInput *inputs)
 {
     PyObject *made = NULL, *text = NULL, *pieces = NULL, *list = NULL, *symbols = NULL,
-             *relations = NULL;
+             *relations = NULL, *calls = NULL;
 
     if (!is_portable(program) || result->root != result->pieces[0])
         Py_RETURN_NONE;
@@ -173,11 +173,13 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
     list = pieces ? input_parts(guards, ninputs, inputs) : NULL;
     symbols = list ? cx_guards_symbols(guards) : NULL;
     relations = symbols ? cx_guards_relations(guards) : NULL;
-    if (relations != NULL) {
+    calls = relations ? cx_program_library_calls((PyObject *)program, NULL) : NULL;
+    if (calls != NULL) {
         PyObject *given = cx_guards_given(guards);
-        made = PyTuple_Pack(7, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
-                            text, symbols, relations);
+        made = PyTuple_Pack(8, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
+                            text, symbols, relations, calls);
     }
+    Py_XDECREF(calls);
     Py_XDECREF(symbols);
     Py_XDECREF(relations);
     Py_XDECREF(text);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import json
 import runpy
 import statistics
 import sys
@@ -13,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import cache, compile, explain, rerun
-from ._core import Error
+from ._core import CheckFailed, Error
+from .config import nearest
 from .doctor import report
+from .report.page import LEVELS
 
 EPILOG = """FILE:FUNC is a function of a file, which is run as `python FILE` runs it, but not as __main__.
 Its arguments are what the file's function that --make names returns: a tuple, or one argument.
@@ -36,13 +40,29 @@ def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[
         raise Wrong(f"{path}: {error.strerror}") from None
     for asked in filter(None, (name, make)):
         if not callable(found.get(asked)):
-            raise Wrong(f"{path} has no function {asked}")
+            raise Wrong(f"{path} has no function {asked}{nearest(asked, names_in(found))}")
+    if not make and (wanted := missing(found[name])):
+        raise Wrong(f"{name} takes {wanted}: --make NAME names the function of {path} that makes them")
 
     def arguments() -> tuple[Any, ...]:
         made = found[make]() if make else ()
         return made if isinstance(made, tuple) else (made,)
 
     return found[name], arguments
+
+
+def names_in(found: dict[str, Any]) -> list[str]:
+    """Of the functions of a file."""
+    return [name for name, value in found.items() if callable(value) and not name.startswith("_")]
+
+
+def missing(fn: Callable[..., Any]) -> str:
+    """The arguments that a function cannot be called without, as text."""
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    return ", ".join(p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
 
 
 def doctor(given: argparse.Namespace) -> None:
@@ -57,7 +77,7 @@ def show(given: argparse.Namespace) -> None:
         print(f"{given.save} is written")
         return
     if given.level and not hasattr(report, given.level):
-        raise Wrong(f"a report has no {given.level}")
+        raise Wrong(f"a report has no {given.level}{nearest(given.level, LEVELS)}")
     print(getattr(report, given.level) if given.level else report)
 
 
@@ -99,22 +119,46 @@ def bench(given: argparse.Namespace) -> None:
 
 def run_graph(given: argparse.Namespace) -> None:
     try:
-        with open(given.file, encoding="utf-8") as file:
-            text = file.read()
-        lines = rerun.run(text, given.backend, given.runs, given.seed)
+        text, calls = rerun.read(given.file), rerun.read(given.calls) if given.calls else ""
+        level = rerun.level_of(given.given) if given.given else ""
+        instead = rerun.read(given.given) if given.given else ""
+        options = json.loads(given.options)
+        lines = rerun.run(text, given.backend, given.runs, given.seed, level, instead, options, calls)
     except OSError as error:
-        raise Wrong(f"{given.file}: {error.strerror}") from None
+        raise Wrong(f"{error.filename}: {error.strerror}") from None
+    except CheckFailed as error:
+        raise Wrong(f"{given.file}: on these inputs, which are made up, a check of the graph fails: {error}") from None
     except (Error, SyntaxError, ValueError, IndexError, TypeError) as error:
-        raise Wrong(f"{given.file}: {error}") from None
+        raise Wrong(f"{given.given or given.file}: {error}") from None
     print("\n".join(lines))
 
 
 def keep(given: argparse.Namespace) -> None:
+    if given.what in ("save", "load"):
+        keep_file(given)
+        return
+    if given.file:
+        raise Wrong(f"cache {given.what} takes no file")
     if given.what == "clear":
         print(f"{cache.clear()} kernels removed")
         return
     for name, value in cache.info().items():
         print(f"{name:10} {value}")
+
+
+def keep_file(given: argparse.Namespace) -> None:
+    """Writes the cache into a file, or takes one in."""
+    if not given.file:
+        raise Wrong(f"cache {given.what} FILE: the file is missing")
+    try:
+        if given.what == "save":
+            print(f"{cache.save(given.file)} entries written to {given.file}")
+        else:
+            print(f"{cache.load(given.file)} entries are new")
+    except OSError as error:
+        raise Wrong(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+    except ValueError as error:
+        raise Wrong(str(error)) from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -147,14 +191,20 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--backend", default="", help="c or interp; by itself the best that is there")
     made.add_argument("--runs", type=int, default=5, help="of which the quickest is told")
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
+    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, in place of what the graph becomes"
+    made.add_argument("--given", default="", metavar="FILE", help=instead)
+    made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
+    made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
     made = command("cache", keep, "the disk cache of kernels")
-    made.add_argument("what", choices=("info", "clear"))
+    made.add_argument("what", choices=("info", "clear", "save", "load"))
+    made.add_argument("file", nargs="?", default="", metavar="FILE", help="of save and load: the cache as one file")
     return whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0, or 1 when what is asked for cannot be had, which stderr says."""
-    given = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    given = parser().parse_args(words or ["--help"])
     try:
         given.run(given)
     except Wrong as error:

@@ -488,6 +488,10 @@ class Program:
         its number, when it began and when it ended (time.perf_counter_ns); None: no more. False:
         a device with memory of its own, which cannot be observed. Float warnings are not looked at
         meanwhile."""
+    def library_calls(self) -> list[tuple[Any, ...]]:
+        """What its library calls call, but for products: of each what `add_extern` takes."""
+    def wrapper_names(self) -> dict[str, Any]:
+        """What the text of the level "wrapper" calls: helpers, kernels, library calls."""
 
 @final
 class Specialization:
@@ -526,7 +530,7 @@ class Specialization:
     # What Tracer.recall makes it of again in a later process: sources, checks, inputs, pieces of the
     # result, the graph as a text, symbols (what `Tracer.symbol` takes), what was decided of them. None:
     # only this process can.
-    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any]] | None
+    saved: tuple[list[Any], list[Any], list[Any], list[Any], str | None, list[Any], list[Any], list[Any]] | None
     hits: int
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's
@@ -627,8 +631,16 @@ class UserCode:
 def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
     """Its function `cinductor_kernel`, compiled and kept as kernels are."""
 
-def add_extern(name: str, key: str, call: Callable[..., None], /) -> None:
-    """A library call that passes may put in by its name and key."""
+def add_extern(
+    name: str,
+    key: str,
+    call: Callable[..., None],
+    position_axis: int = 0,
+    may_fail: bool = False,
+    parts: tuple[int, ...] = (),
+    /,
+) -> None:
+    """A library call that graphs read from a text may have by its name and key. One that is known stays."""
 
 def set_passes(rows: tuple[tuple[Any, ...], ...], key: str, /) -> None:
     """Passes of compiles from now on: (name, after, function of text) or (name, after, pattern, replacement);
@@ -655,10 +667,13 @@ def compile_text(
     device: str = "cpu",
     backend: str = "",
     runs: int = 0,
+    level: str = "",
+    given: str = "",
 ) -> tuple[Any, ...]:
     """(results, program): parses a graph, compiles and runs it on real arrays; for tests and tools.
 
-    runs: it runs as often again, and the least of the seconds that takes is a third item."""
+    runs: it runs as often again, and the least of the seconds that takes is a third item.
+    level: "loops", "kernels", "procs" or "source", which is read from the text `given` and not made."""
 
 # --- arrays of a device: ndarrays whose data pointer is an address there (see arrays/array.py) ---
 # a copy in the device's memory

@@ -12,6 +12,7 @@ from typing import Any
 from .config import config
 from .instance import Record
 from .notices import warn
+from .user import PACKAGE
 
 
 class CaptureEvent(Record):
@@ -46,6 +47,12 @@ def is_awaited() -> bool:
     return bool(listeners or _awaited)
 
 
+def is_ours(job: Any) -> bool:
+    """Whether a function is this package's own, as those that measure the machine: nobody asks of it."""
+    code = getattr(job.fn, "__code__", None)
+    return code is not None and code.co_filename.startswith(PACKAGE)
+
+
 def begin(job: Any) -> int:
     """Before a capture; gives what `end` wants back."""
     while _awaited:
@@ -54,7 +61,7 @@ def begin(job: Any) -> int:
         from .progress import start
 
         start(job)
-    for listener in listeners:
+    for listener in () if is_ours(job) else listeners:
         listener.begin(job)
     return time.perf_counter_ns()
 
@@ -66,7 +73,7 @@ def end(job: Any, began: int) -> None:
         progress.stop(job)
     logging = sys.modules.get("logging")  # who has not imported it reads no log
     is_read = logging is not None and logging.getLogger("cinductor.breaks").isEnabledFor(logging.INFO)
-    if not listeners and not is_read:
+    if (not listeners and not is_read) or is_ours(job):
         return
     why = job.reasons[-1] if job.reasons and job.captures > 1 else None
     event = CaptureEvent(job, began, time.perf_counter_ns(), why)

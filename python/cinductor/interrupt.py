@@ -13,9 +13,9 @@ from opcode import opmap
 from typing import Any
 
 from . import _core
-from .capture.syntax.asking import STAGE
 from .signals import Signal
 from .signature import method_of
+from .user import STAGE
 
 OWN = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 RAISES = frozenset(opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in opmap)

@@ -88,6 +88,8 @@ def evaluate(shell: Any, expression: ast.expr) -> Any:
     shell.user_ns[NAME] = explain
     try:
         return shell.ev(ast.unparse(expression))
+    except Exception as error:  # of an argument, whose frames are ours: what a function raises is in its report
+        raise usage(f"{type(error).__name__}: {error}") from None
     finally:
         shell.user_ns.pop(NAME, None)
 

@@ -1,23 +1,33 @@
-"""Graphs of a trace, run alone: with inputs made up, by any backend; and a main for the program's C."""
+"""What a trace has, run alone on inputs that are made up: a graph, by any backend; a text of a later level
+in place of what the graph becomes there; the printed wrapper; and a main for the program's C.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from .saved_text import make_known
 
 MOST_SHOWN = 6  # elements of a result
+ALL_KERNELS = 1_000_000_000
 
 
 def graphs_of(text: str) -> list[str]:
-    """The graphs in a text."""
+    """The graphs in a text, with the symbols that stand before them."""
     found: list[str] = []
+    symbols = ""
     for line in text.splitlines(keepends=True):
-        if line.startswith("graph "):
-            found.append("")
-        if found:
+        if line.startswith("symbols "):
+            symbols = line
+        elif line.startswith("graph "):
+            found.append(symbols + line)
+            symbols = ""
+        elif found:
             found[-1] += line
     return found
 
@@ -38,22 +48,75 @@ def inputs_of(graph: str, seed: int) -> list[Any]:
     return made
 
 
-def run(text: str, backend: str = "", runs: int = 5, seed: int = 0) -> list[str]:
+def level_of(path: str) -> str:
+    """The level of a trace's file. Raises ValueError where its name says none."""
+    found = re.search(r"(?:^|[.])(loops|kernels|procs)\.txt$|(?:^|[.])(source)\.c$", os.path.basename(path))
+    if found is None:
+        raise ValueError("a file's name says its level: loops.txt, kernels.txt, procs.txt or source.c")
+    return found[1] or found[2]
+
+
+def run(
+    text: str,
+    backend: str = "",
+    runs: int = 5,
+    seed: int = 0,
+    level: str = "",
+    given: str = "",
+    options: dict[str, Any] | None = None,
+    calls: str = "",
+) -> list[str]:
     """Runs each graph in a text on inputs that are made up, and tells of its results, a line for each.
 
-    backend: of the CPU, as in `compile`. Raises ValueError where there is no graph, and what the graph
-    raises.
+    backend: of the CPU, as in `compile`. level, given: a text that stands in for what the one graph
+    becomes at that level; kernels and procs are the interpreter's, which checks what they do, but for
+    backend="c". calls: what library calls call, as a trace has it. Raises ValueError where there is no
+    graph, and what the graph raises.
     """
+    if calls:
+        make_known(calls)
     graphs = graphs_of(text)
     if not graphs:
         raise ValueError("no line begins with 'graph '")
+    if given and len(graphs) > 1:
+        raise ValueError(f"{len(graphs)} graphs are there, and the {level} of one")
+    how = {**(options or {}), "verify": bool(given)}
+    if level in ("kernels", "procs") and backend != "c":
+        how["interpreted_kernels"] = ALL_KERNELS
+        backend = ""
     lines = []
     for graph in graphs:
         inputs = inputs_of(graph, seed)
-        results, program, seconds = _core.compile_text(graph, inputs, options={}, backend=backend, runs=max(runs, 1))
-        lines.append(f"{graph.split('(')[0]}: {len(inputs)} inputs, {program.backend}, {1e6 * seconds:.1f} µs")
-        lines += [f"  result {k}: {described(result)}" for k, result in enumerate(results)]
+        results, program, seconds = _core.compile_text(
+            graph, inputs, options=how, backend=backend, runs=max(runs, 1), level=level, given=given
+        )
+        where = f"{program.backend}, interpreted" if "interpreted_kernels" in how else program.backend
+        name = graph[graph.index("graph ") :].split("(")[0]
+        lines.append(f"{name}: {len(inputs)} inputs, {where}, {1e6 * seconds:.1f} µs")
+        lines += lines_for(results)
     return lines
+
+
+def lines_for(results: Any) -> list[str]:
+    """A line for each result."""
+    return [f"  result {k}: {described(result)}" for k, result in enumerate(results)]
+
+
+def read(path: str) -> str:
+    """The text of a file."""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def wrapper_names(path: str, options: dict[str, Any], calls: str = "") -> tuple[dict[str, Any], list[Any]]:
+    """What a printed wrapper calls, of the graph in a file, and inputs for it that are made up; calls: the
+    file with what its library calls call, where there is one.
+    """
+    graph = read(path)
+    if calls:
+        make_known(read(calls))
+    inputs = inputs_of(graph, 0)
+    return _core.compile_text(graph, inputs, options=options)[1].wrapper_names(), inputs
 
 
 def described(value: Any) -> str:
@@ -67,15 +130,15 @@ def described(value: Any) -> str:
 C_TYPES = {"f": "float", "d": "double"}
 
 
-def main_of(graph: str, program: str, results: int) -> str:
+def main_of(graph: str, program: str, results: int, first: str = "") -> str:
     """A C file with a main that calls the program of program.c, on memory that is filled as the inputs'
     dtypes allow, and prints the first bytes of each result. program: its text, which begins with the
-    command that compiles it.
+    command that compiles it; first: what the files' names begin with.
     """
     command = program.partition("\n")[0].replace(" -shared -nostdlib", "")
     lines = [
-        command.replace("FILE.c", "main.c").replace("FILE.so", "main"),
-        '#include "program.c"',
+        command.replace("FILE.c", f"{first}main.c").replace("FILE.so", f"{first}main"),
+        f'#include "{first}program.c"',
         "int printf(const char *format, ...);",
         "void *calloc(__SIZE_TYPE__ count, __SIZE_TYPE__ size);",
         "int main(void)",

@@ -1,13 +1,17 @@
 """What captures have given, kept in the disk cache: a later process that calls the same function with
 the same kind of arguments neither imports capture nor runs it.
 
-A saved call is what a specialisation is made of: sources, checks, inputs, pieces of the result, and the
-graph as a text. Its objects are written as what they are called here: a number by its value, a module by
-its name, a function of NumPy's or Python's by where it stands, one of the user's by the source that
-reaches it and a digest of its code. The later process looks each of them up and compares; then C
-checks every guard, as it does in every call, and compiles the text, whose kernels the cache has. An
-object that has no such name (one of a class of the user's, an array that never changes, a generator)
-keeps the call in its process. Lines of text are read and nothing else: none is evaluated or unpickled.
+A saved call is what a specialisation is made of: sources, checks, inputs, pieces of the result, the graph
+as a text, and what its library calls call. Its objects are written as what they are called here
+(`saved_text.py`): a number by its value, a module by its name, a function of NumPy's or Python's by where it
+stands, one of the user's by the source that reaches it and a digest of its code. The later process looks
+each of them up and compares; then C checks every guard, as it does in every call, and compiles the graph,
+whose kernels the cache has. An object that has no such name (one of a class of the user's, an array that
+never changes) keeps the call in its process. Lines of text are read and nothing else: none is evaluated or
+unpickled.
+
+A file of the cache has the latest calls of one function under the same settings; its name is a digest of
+all that a capture depends on beside the arguments (`key_of`).
 """
 
 from __future__ import annotations
@@ -16,13 +20,12 @@ import importlib
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _core, dynamic, events
-from .instance import is_a
+from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 from .user import PACKAGE
 
 if TYPE_CHECKING:
@@ -30,48 +33,9 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
-UNKNOWN = object()  # the value of a source that only the call knows
-DEFAULTS = ("__defaults__", "__kwdefaults__")
-KEPT_SOURCES = ("arg", "global", "cell", "attr", "item", "const")
-SINGLES: dict[str, Any] = {"N": None, "T": True, "F": False, "E": ..., "M": _core.MISSING}
-LETTERS = {id(value): letter for letter, value in SINGLES.items()}
-NUMPYS = os.path.dirname(np.__file__) + os.sep
-# Beside classes, what may go by a name.
-NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
-IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
-
-
-# What reading a line that says nothing raises.
-UNREADABLE = (StopIteration, ValueError, TypeError, LookupError, AttributeError, OverflowError)
-
-
-class NotSaved(Exception):
-    """The call stays in its process; or a saved one is for another process than this."""
-
+BETWEEN = "\n\n"  # two calls of a file; no line of a call is empty
 
 # --- which function, under which settings ---------------------------------------------------------
-
-
-def digest_of(code: types.CodeType) -> str:
-    """All of a code object: what it does, and its lines."""
-    parts: list[str] = []
-    add_code(parts, code)
-    return _core.sha256("\n".join(parts).encode("utf-8", "surrogatepass"))
-
-
-def add_code(parts: list[str], code: types.CodeType) -> None:
-    parts += [code.co_code.hex(), code.co_linetable.hex(), getattr(code, "co_exceptiontable", b"").hex()]
-    numbers = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    parts.append(repr((*numbers, *names, code.co_name, code.co_filename, code.co_firstlineno)))
-    for constant in code.co_consts:
-        if type(constant) is types.CodeType:
-            add_code(parts, constant)
-        elif type(constant) is frozenset:  # their order differs from process to process
-            parts.append(f"frozenset {sorted(map(repr, constant))}")
-        else:
-            parts.append(repr(constant))
-
 
 _stamp: list[str] = []
 
@@ -123,279 +87,6 @@ def is_customised() -> bool:
     return any(getattr(sys.modules.get(f"cinductor.{name}"), table, None) for name, table in tables)
 
 
-# --- names for objects ----------------------------------------------------------------------------
-
-
-def value_of(source: tuple[Any, ...], values: list[Any], bound: tuple[Any, ...]) -> Any:
-    """The value of a source here, where it takes no code of the user's to know it; values: of those
-    before it.
-    """
-    kind, *parts = source
-    if kind == "arg":
-        return bound[parts[0]]
-    if kind == "const":
-        return parts[0]
-    if kind == "global":
-        return parts[0].get(parts[1], UNKNOWN)
-    if kind == "attr" and type(values[parts[0]]) is types.ModuleType:
-        return vars(values[parts[0]]).get(parts[1], UNKNOWN)
-    if kind == "attr" and type(values[parts[0]]) is types.FunctionType and parts[1] in DEFAULTS:
-        return getattr(values[parts[0]], parts[1])
-    if kind == "item" and type(values[parts[0]]) in (tuple, dict) and type(parts[1]) in (int, str):
-        try:
-            return values[parts[0]][parts[1]]
-        except LookupError:
-            pass
-    if kind == "cell":
-        try:
-            return parts[0].cell_contents
-        except ValueError:
-            pass
-    return UNKNOWN
-
-
-def namespace(name: Any) -> dict[str, Any] | None:
-    """The names of a module that is there."""
-    module = sys.modules.get(name) if type(name) is str else None
-    return None if module is None else vars(module)
-
-
-def find(module: Any, name: Any) -> Any:
-    """What stands in a module, None where nothing does."""
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
-
-
-def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str | None:
-    """Module and name of an object, where one may go by that; None where there is none."""
-    if type(value) not in NAMED and not is_a(value, type):
-        return None  # what would be asked for its name might be code of the user's
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
-    for module in (getattr(value, "__module__", None), "numpy", "builtins"):
-        if type(module) is not str or type(name) is not str or module not in sys.modules:
-            continue
-        # Of capture nothing is named, which would have to be imported.
-        if module.startswith("cinductor.capture") or not is_original(module, value):
-            continue
-        if find(module, name) is value:
-            return f"{module} {name}"
-    return None
-
-
-def is_original(module: str, value: Any) -> bool:
-    """Whether it is what Python, NumPy or this package have made: no other object has its class, its
-    names and its file.
-    """
-    package = module.partition(".")[0]
-    value = getattr(value, "_implementation", value) if package == "numpy" else value
-    cls = type(value)
-    if cls is types.FunctionType:
-        return str(value.__code__.co_filename).startswith((PACKAGE, NUMPYS))
-    if package in ("numpy", "cinductor"):
-        return cls in (np.ufunc, types.BuiltinFunctionType) or is_a(value, type)
-    is_static = is_a(value, type) and not value.__flags__ & IN_PYTHON
-    return (cls is types.BuiltinFunctionType or is_static) and package in sys.stdlib_module_names
-
-
-def is_users(module: str, value: Any) -> bool:
-    """Whether it is a function, of which a check compares the code."""
-    return type(value) is types.FunctionType
-
-
-# --- a call as lines ------------------------------------------------------------------------------
-
-
-class CallWriter:
-    """One call, written down. Raises NotSaved."""
-
-    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
-        self.fn = fn
-        self.lines: list[str] = []
-        self.values: list[Any] = []
-        self.sources, checks = parts[:2]
-        if not all(source[0] in KEPT_SOURCES for source in self.sources):
-            raise NotSaved
-        for source in self.sources:
-            self.values.append(value_of(source, self.values, bound))
-        # Functions whose code a check compares.
-        self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in ("body", "function")}
-        self.put(len(self.sources))
-        for source in self.sources:
-            self.put(source)
-        self.put([with_digest(check) for check in checks])
-        for part in parts[2:]:
-            self.put(part)
-
-    def put(self, value: Any) -> None:
-        """The lines of one value: a letter and what it says, then those of its items."""
-        left, lines = [value], self.lines
-        while left:
-            value = left.pop()
-            cls, single = type(value), LETTERS.get(id(value))
-            if single is not None:
-                lines.append(single)
-            elif cls is int:
-                lines.append(f"i{value}")
-            elif cls is float and value == value:
-                lines.append(f"f{value.hex()}")
-            elif cls is complex and value == value:
-                lines.append(f"c{value.real.hex()} {value.imag.hex()}")
-            elif cls is str:
-                lines.append("s" + value.replace("\\", "\\\\").replace("\n", "\\n"))
-            elif cls is bytes:
-                lines.append(f"b{value.hex()}")
-            elif cls in (tuple, list):
-                lines.append(f"{'t' if cls is tuple else 'l'}{len(value)}")
-                left += reversed(value)
-            else:
-                lines.append(self.name_of(value))
-
-    def name_of(self, value: Any) -> str:
-        """What an object is called."""
-        cls = type(value)
-        if is_a(value, np.dtype) and value.isbuiltin == 1:
-            return f"D{value.str}"
-        if is_a(value, np.generic) and value.dtype.isbuiltin == 1 and value.dtype.kind in "biufc":
-            return f"n{value.dtype.str} {value.tobytes().hex()}"
-        if value is self.fn.__globals__:
-            return "g"
-        if value is self.fn:
-            return "o"
-        named = value if cls is dict else vars(value) if cls is types.ModuleType else {}
-        name = named.get("__name__")
-        if cls is dict and value is namespace(name):
-            return f"v{name}"
-        if cls is types.ModuleType and sys.modules.get(value.__name__) is value:
-            return f"m{name}"
-        if cls is types.CellType:
-            return f"k{self.number_of_cell(value)}"
-        if (place := where_it_stands(value, is_original)) is not None:
-            return f"@{place}"
-        if cls is not types.FunctionType or id(value) not in self.known:
-            raise NotSaved
-        place = where_it_stands(value, is_users)
-        return self.source_of(value) if place is None else f"u{place}"
-
-    def number_of_cell(self, value: types.CellType) -> int:
-        """Which of the function's own it is."""
-        for number, cell in enumerate(self.fn.__closure__ or ()):
-            if cell is value:
-                return number
-        raise NotSaved
-
-    def source_of(self, value: Any) -> str:
-        """A source by which a later call reaches an object."""
-        for number, (source, found) in enumerate(zip(self.sources, self.values, strict=True)):
-            if found is value and source[0] != "const":
-                return f"a{number}"
-        raise NotSaved
-
-
-def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
-    """What stands there, if it still is what goes by that name; else None."""
-    found = find(*place.split())
-    return found if where_it_stands(found, is_it) == place else None
-
-
-def with_digest(check: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A check with the digest of a function's code in place of the code, and defaults as tuples."""
-    if check[1] == "body":
-        code, defaults, named = check[2]
-        return (*check[:2], digest_of(code), defaults, as_tuple(named))
-    return (*check[:2], digest_of(check[2]), *check[3:]) if check[1] == "function" else check
-
-
-def as_tuple(named: dict[str, Any] | None) -> tuple[Any, ...] | None:
-    return None if named is None else tuple(named.items())
-
-
-class CallReader:
-    """One call, read. Raises NotSaved where something is not what it was, or is not there."""
-
-    def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], text: str) -> None:
-        self.fn, self.lines = fn, iter(text.split("\n"))
-        self.values: list[Any] = []
-        sources: list[Any] = []
-        for _ in range(self.take()):
-            sources.append(self.take())
-            self.values.append(value_of(sources[-1], self.values, bound))
-        checks = [self.with_own(check) for check in self.take()]
-        inputs, pieces, graph, self.symbols, relations, self.sizes = [self.take() for _ in range(6)]
-        self.parts = (sources, checks, inputs, pieces, graph, relations)
-
-    def take(self) -> Any:
-        """The next value."""
-        line = next(self.lines)
-        letter, text = line[0], line[1:]
-        if letter in SINGLES:
-            return SINGLES[letter]
-        if letter in "tl":
-            items = [self.take() for _ in range(int(text))]
-            return tuple(items) if letter == "t" else items
-        found = READERS[letter](self, text)
-        if found is None or found is UNKNOWN:
-            raise NotSaved
-        return found
-
-    def with_own(self, check: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A check with the code of the function that is there now, which must be what it was, or with the
-        number or text itself.
-        """
-        if check[0] == "names" and type(check[1]) is dict:
-            return (*check[:2], tuple(own_items(check[1], check[2])))
-        if check[1] == "is" and are_same(check[2], self.values[check[0]]):
-            return (*check[:2], self.values[check[0]])
-        if check[1] not in ("body", "function"):
-            return check
-        fn = self.values[check[0]]
-        if type(fn) is not types.FunctionType or digest_of(fn.__code__) != check[2]:
-            raise NotSaved
-        if check[1] == "function":
-            return (*check[:2], fn.__code__, *check[3:])
-        if not are_same(check[3], fn.__defaults__) or not are_same(check[4], as_tuple(fn.__kwdefaults__)):
-            raise NotSaved
-        return (*check[:2], (fn.__code__, fn.__defaults__, fn.__kwdefaults__))
-
-
-READERS: dict[str, Callable[[CallReader, str], Any]] = {
-    "i": lambda r, text: int(text),
-    "f": lambda r, text: float.fromhex(text),
-    "c": lambda r, text: complex(*map(float.fromhex, text.split())),
-    "s": lambda r, text: "\\".join(part.replace("\\n", "\n") for part in text.split("\\\\")),
-    "b": lambda r, text: bytes.fromhex(text),
-    "D": lambda r, text: np.dtype(text),
-    "n": lambda r, text: np.frombuffer(bytes.fromhex(text.split()[1]), text.split()[0])[0],
-    "g": lambda r, text: r.fn.__globals__,
-    "o": lambda r, text: r.fn,
-    "v": lambda r, text: namespace(text),
-    "m": lambda r, text: sys.modules.get(text),
-    "k": lambda r, text: (r.fn.__closure__ or ())[int(text)],
-    "a": lambda r, text: r.values[int(text)],
-    "@": lambda r, text: found_at(text, is_original),
-    "u": lambda r, text: found_at(text, is_users),
-}
-
-
-def own_items(space: dict[str, Any], pairs: tuple[Any, ...]) -> Iterator[Any]:
-    """Names and values of a module, numbers and texts as the very objects that are there."""
-    for name, value in zip(pairs[::2], pairs[1::2], strict=True):
-        yield name
-        found = space.get(name) if name is not None else None
-        yield found if are_same(value, found) else value
-
-
-def are_same(a: Any, b: Any) -> bool:
-    """Whether two objects are one, or numbers or texts of one class and value, alone or in tuples."""
-    if a is b or type(a) is not type(b):
-        return a is b
-    if type(a) is tuple:
-        return len(a) == len(b) and all(map(are_same, a, b))
-    is_plain = type(a) in (int, float, complex, str, bytes) or is_a(a, np.generic)
-    return is_plain and repr(a) == repr(b)
-
-
 # --- the disk -------------------------------------------------------------------------------------
 
 
@@ -427,9 +118,6 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, sizes: dict[Any,
     _core.write_call(key, BETWEEN.join([text, *kept[: MOST_CALLS - 1]]))
 
 
-BETWEEN = "\n\n"  # no line of a call is empty
-
-
 def calls_under(key: str) -> list[str]:
     """The calls kept, the latest first."""
     text = _core.read_call(key)
@@ -444,16 +132,7 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
             continue
         try:
             found = CallReader(job.fn, bound, text)
-            tracer = _core.Tracer(
-                job.name,
-                options=job.options(),
-                fullgraph=job.settings["fullgraph"],
-                key=job.key,
-                keep=job.segments,
-            )
-            for symbol in found.symbols:
-                tracer.symbol(*symbol)
-            specialization = tracer.recall(*found.parts, bound)
+            specialization = made_again(job, found, bound)
         except (NotSaved, *UNREADABLE, _core.Error):
             continue  # capture finds out what there is to say
         if specialization is None:
@@ -463,3 +142,19 @@ def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
         job.keep(compiled, specialization, bound)
         return True
     return False
+
+
+def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
+    """The specialisation of a call that was read; None where its guards do not hold for these arguments."""
+    tracer = _core.Tracer(
+        job.name,
+        options=job.options(),
+        fullgraph=job.settings["fullgraph"],
+        key=job.key,
+        keep=job.segments,
+    )
+    for symbol in found.symbols:
+        tracer.symbol(*symbol)
+    for call in found.calls:
+        _core.add_extern(*call)
+    return tracer.recall(*found.parts, bound)

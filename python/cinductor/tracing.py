@@ -9,25 +9,57 @@ import re
 from html import escape
 from typing import Any
 
-from . import events, rerun
+from . import _core, events, rerun
 from .notices import warn
 from .report.explanation import Explanation
 from .report.page import LEVELS
+from .report.programs import ProgramTexts
 from .report.style import SHEET
+from .saved_text import calls_as_text
 
 FILES = {"wrapper": "wrapper.py", "source": "source.c"}
+DEFAULTS = {row[0]: row[2] for row in _core.options()}
+LEFT_OUT = ("dump", "wrapper", "interpreted_kernels", "verify")  # options that say how it is looked at
 
+# How each artefact runs alone; of a capture with several programs their files begin with a., b., …
+HOW = {
+    "graph.txt": "python run.py [--backend interp]: compiles and runs the graph",
+    "loops.txt": "python run.py --given loops.txt [--backend interp]: reads the loops back, verifies them, goes on from there",
+    "kernels.txt": "python run.py --given kernels.txt: the same of kernels, run by the interpreter, which checks every access (--backend c: compiled)",
+    "procs.txt": "python run.py --given procs.txt: the same of procs",
+    "source.c": "python run.py --given source.c: builds this source, and calls its kernels as the program does",
+    "wrapper.py": "python wrapper.py: the program's lines in Python, its kernels compiled from the graph",
+    "calls.txt": "what library calls beside products call, by name: run.py and wrapper.py read it, where there is one",
+    "main.c": "its first line is the command that compiles it, with program.c, to a program without Python: ./main",
+}
 
 SCRIPT = """\
-\"\"\"Runs the graph of this folder on inputs that are made up: python run.py [--backend interp]\"\"\"
+\"\"\"Runs what lies here on inputs that are made up: python {name} [--given FILE] [--backend interp]\"\"\"
 
 import os
 import sys
 
 from cinductor.__main__ import main
 
-graph = os.path.join(os.path.dirname(os.path.abspath(__file__)), "graph.txt")
-sys.exit(main(["run", graph, *sys.argv[1:]]))
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+known = ["--calls", calls] if os.path.isfile(calls) else []
+sys.exit(main(["run", graph, "--options", {options!r}, *known, *sys.argv[1:]]))
+"""
+
+WRAPPER = """\
+import os
+
+from cinductor import rerun
+
+folder = os.path.dirname(os.path.abspath(__file__))
+graph, calls = os.path.join(folder, "{graph}"), os.path.join(folder, "{calls}")
+names, inputs = rerun.wrapper_names(graph, {options!r}, calls if os.path.isfile(calls) else "")
+globals().update(names)
+
+{text}
+if __name__ == "__main__":
+    print("\\n".join(rerun.lines_for(call(*inputs))))
 """
 
 
@@ -50,12 +82,12 @@ class Trace(events.Listener):
     def write(self, report: Explanation, event: events.CaptureEvent) -> None:
         """One capture: a text for each level, guards, the report as a page and as JSON."""
         folder = self.new_folder(report.name)
-        texts = {FILES.get(level, f"{level}.txt"): report.every_text(level) for level in LEVELS}
+        texts: dict[str, str] = {}
+        for part in report.parts:
+            texts |= artefacts(part, event.job)
         texts["guards.txt"] = "\n".join(report.guards)
         texts["breaks.txt"] = "\n".join(map(repr, report.breaks))
         texts["report.txt"], texts["report.json"] = report.full(), report.json()
-        texts["run.py"] = SCRIPT if texts["graph.txt"] else ""
-        texts |= of_c(event.job.last, texts["graph.txt"])
         for name, text in texts.items():
             if text:
                 write_text(os.path.join(folder, name), text + "\n")
@@ -83,25 +115,39 @@ class Trace(events.Listener):
                 files = sorted(os.listdir(os.path.join(self.folder, name)))
                 links = " ".join(f'<a href="{escape(name)}/{escape(f)}">{escape(f)}</a>' for f in files)
                 rows.append(f"<tr><td>{escape(name)}</td><td>{links}</td></tr>")
+        how = "".join(f"<tr><td>{escape(name)}</td><td>{escape(words)}</td></tr>" for name, words in HOW.items())
         page = (
             f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>cinductor trace</title></head>\n'
             f'<body><div class="cinductor"><style>{SHEET}</style><h1>Captures</h1>'
-            f"<table><tr><th>capture</th><th>files</th></tr>{''.join(rows)}</table></div></body></html>\n"
+            f"<table><tr><th>capture</th><th>files</th></tr>{''.join(rows)}</table>\n"
+            f"<h2>How each runs alone</h2><p>In its folder, on inputs that are made up; where a capture has several "
+            f"programs, their files begin with a., b., and so on.</p><table>{how}</table></div></body></html>\n"
         )
         write_text(os.path.join(self.folder, "index.html"), page)
 
 
-def of_c(outcome: Any, graph: str) -> dict[str, str]:
+def artefacts(part: ProgramTexts, job: Any) -> dict[str, str]:
+    """The texts of a program by the names of their files, each as it runs alone."""
+    first = f"{part.letter}." if part.letter else ""
+    options = {
+        name: value for name, value in job.options().items() if value != DEFAULTS[name] and name not in LEFT_OUT
+    }
+    texts = {FILES.get(level, f"{level}.txt"): part.text(level) for level in LEVELS}
+    files = {"graph": f"{first}graph.txt", "calls": f"{first}calls.txt"}
+    texts["calls.txt"] = calls_as_text(calls) if (calls := part.program.library_calls()) else ""
+    texts["wrapper.py"] = WRAPPER.format(**files, options=options, text=texts["wrapper.py"])
+    texts["run.py"] = SCRIPT.format(**files, name=f"{first}run.py", options=json.dumps(options))
+    texts |= of_c(part.program, texts["graph.txt"], first)
+    return {first + name: text for name, text in texts.items()}
+
+
+def of_c(program: Any, graph: str, first: str) -> dict[str, str]:
     """The program as C that needs no Python, and a main for it, where there is such a form."""
-    specialization = None if outcome is None else outcome.specialization
-    program = None if specialization is None else specialization.program
-    if program is None or program.backend != "cpu:c":
-        return {}
-    text = program.text("c")
+    text = program.text("c") if program.backend == "cpu:c" else "#error "
     if text.startswith("#error "):
         return {}
     results = len(json.loads(program.text("json"))["results"])
-    return {"program.c": text, "main.c": rerun.main_of(graph, text, results)}
+    return {"program.c": text, "main.c": rerun.main_of(graph, text, results, first)}
 
 
 def write_text(path: str, text: str) -> None:

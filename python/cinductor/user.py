@@ -11,6 +11,7 @@ from .instance import is_a
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 IMPORTER = "<frozen importlib"
+STAGE, OURS = "__ci__", "__ci_"  # names in rewritten code: what it asks; how all of ours begin
 
 
 def frame() -> types.FrameType | None:

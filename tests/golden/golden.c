@@ -276,14 +276,22 @@ show_statements(CiContext *ctx, const Run *run)
 #endif
 }
 
+/* Of kernels that are read back it is the same. */
 static void
 show_wrapper(CiContext *ctx, const Run *run)
 {
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_WRAPPER
+    CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
     CiWrapper *wrapper = ci_wrap(run->kernels);
     ci_wrapper_verify(wrapper);
     ci_wrapper_print_python(&text, wrapper);
+    ci_kernels_print(&once, run->kernels);
+    ci_wrapper_print_python(&again,
+                            ci_wrap(ci_kernels_parse(ctx, once.data, run->kernels->target)));
+    if (strcmp(text.data, again.data) != 0)
+        ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
+                again.data);
 #else
     (void)run;
 #endif

@@ -7,9 +7,9 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "base/hash.h"
 #include "base/os.h"
-#include "base/version.h"
 #include "device/cpu/compiler.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/known.h"
 #include "device/cpu/level.h"
 #include "device/cpu/source.h"
 
@@ -52,6 +52,7 @@ struct Build {
     const CiKernel **printed;
     int64_t *partial_bytes, *lengths;
     Unit units[CI_CPU_MAX_UNITS];
+    CiCpuKnown *known; /* what the cache has of these kernels; NULL: nothing is known of them */
     CiCpuExecutable *executable;
 };
 
@@ -62,14 +63,7 @@ find_key(CiContext *ctx, const Build *b, Unit *unit)
 {
     uint8_t digest[32];
     CiSha256 hash;
-    ci_sha256_init(&hash);
-    ci_sha256_add_text(&hash, "cinductor " CI_VERSION " c");
-    ci_sha256_add_text(&hash, ci_format(ctx, "glibc %s", ci_cpu_libc_version()));
-    ci_sha256_add_text(&hash, b->compiler.identity);
-    const char *word = b->compiler.words;
-    for (int k = 0; k < b->compiler.nwords; k++, word += strlen(word) + 1)
-        ci_sha256_add_text(&hash, word);
-    ci_sha256_add_text(&hash, ci_compiler_flags_text(ctx, ci_cpu_level(b->options), b->is_fast));
+    ci_cpu_hash_tools(ctx, &hash, &b->compiler, b->options);
     ci_sha256_add_source(&hash, unit->source.data);
     ci_sha256_finish(&hash, digest);
     ci_sha256_hex(digest, unit->key);
@@ -106,7 +100,7 @@ emit_units(CiContext *ctx, Build *b)
         emit_unit(ctx, b, u);
 }
 
-/* ---- compiling ---- */
+/* ---- what was built before ---- */
 
 /* Where objects are kept, or NULL: not under a compiler that is not known. */
 static CiCache *
@@ -114,6 +108,65 @@ cache_of(const Build *b)
 {
     return b->options->cache && b->compiler.identity[0] ? b->runtime->cache : NULL;
 }
+
+/* Kernels by their ids, those in regions too. */
+static void
+list_kernels(const CiKernels *kernels, const CiKernel **by_id)
+{
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        by_id[kernel->id] = kernel;
+        for (int side = 0; side < 2 && kernel->region; side++)
+            if (kernel->inner[side])
+                list_kernels(kernel->inner[side], by_id);
+    }
+}
+
+/* True where a note says what the kernels became, and all of that is in the cache: then no source
+ * is made. */
+static bool
+recall_units(CiContext *ctx, Build *b)
+{
+    CiCache *cache = cache_of(b);
+    b->known = cache ? ci_cpu_known_new(ctx, &b->compiler, b->kernels, b->options) : NULL;
+    if (!b->known || !ci_cpu_known_read(cache, b->known))
+        return false;
+    for (int u = 0; u < b->known->nunits; u++) {
+        Unit *unit = &b->units[u];
+        memcpy(unit->key, b->known->units[u], sizeof unit->key);
+        if (!ci_cache_find(cache, unit->key, "so", unit->path, sizeof unit->path))
+            return false;
+    }
+    const CiKernel **by_id = CI_NEW_ARRAY(ctx, const CiKernel *, b->nkernels + 1);
+    list_kernels(b->kernels, by_id);
+    for (int k = 0; k < b->nkernels; k++) {
+        b->unit_of[k] = b->known->kernels[k].unit;
+        b->printed[k] = by_id[b->known->kernels[k].printed];
+        b->partial_bytes[k] = b->known->kernels[k].partial_bytes;
+    }
+    b->nunits = b->known->nunits;
+    b->info->from_cache = true;
+    return true;
+}
+
+/* For whoever builds the same again. */
+static void
+remember_units(Build *b)
+{
+    CiCpuKnown *known = b->known;
+    if (!known)
+        return;
+    known->nunits = b->nunits;
+    for (int u = 0; u < b->nunits; u++)
+        memcpy(known->units[u], b->units[u].key, sizeof known->units[u]);
+    for (int k = 0; k < b->nkernels; k++)
+        known->kernels[k] = (CiCpuKnownKernel){.unit = b->printed[k] ? b->unit_of[k] : -1,
+                                               .printed = b->printed[k] ? b->printed[k]->id : k,
+                                               .partial_bytes = b->partial_bytes[k]};
+    ci_cpu_known_write(cache_of(b), known);
+}
+
+/* ---- compiling ---- */
 
 /* Longer than kernels take to compile; whoever waits so long makes its own. */
 #define MOST_WAIT_S 20.0
@@ -366,14 +419,19 @@ build_body(CiContext *ctx, void *arg)
 {
     Build *b = arg;
     int64_t start = ci_os_time_ns();
-    emit_units(ctx, b);
-    int64_t emitted = ci_os_time_ns();
     find_compiler(ctx, b);
-    for (int u = 0; u < b->nunits; u++)
+    bool is_known = recall_units(ctx, b);
+    if (!is_known)
+        emit_units(ctx, b);
+    int64_t emitted = ci_os_time_ns();
+    for (int u = 0; u < b->nunits && !is_known; u++)
         find_key(ctx, b, &b->units[u]);
-    compile_missing(ctx, b);
+    if (!is_known)
+        compile_missing(ctx, b);
     int64_t compiled = ci_os_time_ns();
     load(ctx, b);
+    if (!is_known)
+        remember_units(b);
     b->info->emit_ms = (double)(emitted - start) * 1e-6;
     b->info->compile_ms = (double)(compiled - emitted) * 1e-6;
     b->info->load_ms = (double)(ci_os_time_ns() - compiled) * 1e-6;

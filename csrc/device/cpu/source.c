@@ -200,6 +200,12 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     if (options && options->symbols)
         s.function = word_of(ctx, kernels->loops->name);
     add_kernels(&s, kernels);
+    for (int k = 0; unit && k < CI_LIBRARY_COUNT; k++)
+        unit->is_linked[k] = s.base->is_linked[k] || kernels->given_source;
+    if (kernels->given_source) {
+        ci_text_add(out, "%s", kernels->given_source);
+        return;
+    }
     ci_emit_types(out);
     ci_text_add(out, "typedef struct CiRun {\n    void *scratch, *partials, *fault;\n    int32_t "
                      "(*poll)(void *arg);\n"
@@ -213,6 +219,4 @@ ci_cpu_emit_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
     print_fault_helper(out, s.functions.data);
     ci_emit_support(s.base, out);
     ci_text_add(out, "%s%s", s.printer->helpers.data, s.functions.data);
-    for (int k = 0; unit && k < CI_LIBRARY_COUNT; k++)
-        unit->is_linked[k] = s.base->is_linked[k];
 }

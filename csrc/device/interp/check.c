@@ -111,6 +111,17 @@ ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
             r->failure = CI_ERR_INTERNAL;
 }
 
+void
+ci_interp_check_line(CiInterpRun *r, const CiInterpAccess *at, int64_t count, bool is_store)
+{
+    int64_t first = ci_formula_evaluate(&at->index.formula, r->env),
+            stride = ci_formula_evaluate(&at->stride, r->env);
+    r->checks->now.is_atomic = false;
+    for (int64_t k = 0; k < count; k++)
+        if (!is_fine(r, at->memory, first + k * stride, is_store))
+            r->failure = CI_ERR_INTERNAL;
+}
+
 int32_t
 ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks)
 {

@@ -271,6 +271,18 @@ make_call(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     to->limit = make_optional(c, stmt->limit, 0);
 }
 
+static void
+make_apply(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
+{
+    to->dtype = stmt->in[0].memory->dtype;
+    to->ufunc = ci_op_ufunc_loop(stmt->op, to->dtype);
+    to->limit = make_formula(c, stmt->expr);
+    to->at = make_access(c, &stmt->at);
+    to->nargs = stmt->nin;
+    for (int k = 0; k < stmt->nin; k++)
+        to->in[k] = make_access(c, &stmt->in[k]);
+}
+
 /* ---- statements ---- */
 
 static CiInterpStmts make_block(Compiler *c, const CiStmts *block);
@@ -304,11 +316,16 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
     case CI_STMT_call:
         make_call(c, to, stmt);
         break;
+    case CI_STMT_apply:
+        make_apply(c, to, stmt);
+        break;
     case CI_STMT_for:
         to->extent = make_formula(c, stmt->extents[0]);
         to->run = stmt->run;
         to->slot = add_slot(c, stmt->vars[0]);
-        to->other_slot = stmt->nvars > 1 ? add_slot(c, stmt->vars[1]) : 0;
+        to->has_runs = stmt->runs != NULL;
+        if (stmt->nvars > 1 || stmt->runs)
+            to->other_slot = add_slot(c, stmt->runs ? stmt->runs : stmt->vars[1]);
         break;
     case CI_STMT_alloc:
         to->memory = add_memory(c, stmt->memory, false);

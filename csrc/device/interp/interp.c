@@ -72,7 +72,8 @@ ci_interp_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                 const CiOptions *options, CiBuildInfo *info)
 {
     int64_t start = ci_os_time_ns();
-    const CiProcs *procs = queue->backend->compiler->lower(kernels, options);
+    const CiProcs *procs = kernels->given_procs ? kernels->given_procs
+                                                : queue->backend->compiler->lower(kernels, options);
     CiInterpExecutable *exe = calloc(1, sizeof *exe);
     CiContext *own = exe ? ci_context_open() : NULL;
     if (!own) {

@@ -51,7 +51,8 @@ struct CiInterpStmt {
     CiStmtKind kind;
     CiInterpStmts body, other;
     int slot;       /* for: the variable; bind: the symbol */
-    int other_slot; /* for, of a pair that meets */
+    int other_slot; /* for, of a pair that meets; how many trips the body does together */
+    bool has_runs;  /* for: it does several */
     CiRunMode run;
     CiFormula extent, live, limit;
     bool has_live, has_limit, is_atomic;
@@ -61,6 +62,7 @@ struct CiInterpStmt {
     int args[CI_MAX_OPERANDS], nargs;
     CiInterpIndex expr;
     CiInterpAccess at;
+    CiInterpAccess in[2];      /* apply: `nargs` operands; `limit` is how many elements */
     int memory, partner, cell; /* alloc, swap; calls and running forms */
     int64_t low;               /* bind: least value */
     int number;

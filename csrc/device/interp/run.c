@@ -5,6 +5,8 @@
 
 #define POLL_NS 5000000
 #define LEFT (-1) /* of a loop, by an exit */
+/* Trips that a body does together, at most: so many that groups of them run, and what is left. */
+#define MOST_TOGETHER 21
 
 static int32_t run_block(CiInterpRun *r, const CiInterpStmts *block);
 
@@ -63,8 +65,11 @@ static int32_t
 run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
 {
     int64_t trips = ci_formula_evaluate(&stmt->extent, r->env);
-    for (int64_t trip = 0; trip < trips; trip++) {
+    int64_t most = stmt->has_runs ? MOST_TOGETHER : 1;
+    for (int64_t trip = 0; trip < trips; trip += most) {
         r->env[stmt->slot] = trip;
+        if (stmt->has_runs)
+            r->env[stmt->other_slot] = trips - trip < most ? trips - trip : most;
         if (around)
             begin_trip(r->checks, stmt->run, around, trip, trips);
         int32_t status = run_block(r, &stmt->body);
@@ -206,6 +211,9 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_store:
     case CI_STMT_call:
         ci_interp_access(r, stmt);
+        return r->failure;
+    case CI_STMT_apply:
+        ci_interp_apply(r, stmt);
         return r->failure;
     case CI_STMT_for:
         return stmt->run == CI_RUN_meet     ? run_meet(r, stmt)

@@ -48,15 +48,18 @@ void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t strid
 
 /* check.c. An access of `count` lanes; sets `failure`. */
 void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
+/* The same of elements one behind the other, however many. */
+void ci_interp_check_line(CiInterpRun *r, const CiInterpAccess *at, int64_t count, bool is_store);
 /* Memory begins, of so many elements. */
 void ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size);
 void ci_interp_swap_marks(CiInterpRun *r, int memory, int partner);
 int32_t ci_interp_open_checks(CiInterpRun *r, CiInterpChecks *checks);
 void ci_interp_close_checks(CiInterpRun *r);
 
-/* value.c: a let, a store, a call, in the lanes that are live. */
+/* value.c: a let, a store, a call, in the lanes that are live; a ufunc's loop over memory. */
 void ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt);
 void ci_interp_access(CiInterpRun *r, const CiInterpStmt *stmt);
+void ci_interp_apply(CiInterpRun *r, const CiInterpStmt *stmt);
 
 /* run.c: CI_OK, or why the kernel ends. */
 int32_t ci_interp_run(CiInterpRun *r);

@@ -216,6 +216,28 @@ apply_ufunc(CiInterpRun *r, const CiInterpStmt *stmt, void *out, void *const *ar
         ci_interp_gather(stmt->dtype, out, narrow[2], 0, 1, count);
 }
 
+void
+ci_interp_apply(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    int64_t size = ci_dtype_size(stmt->dtype), count = ci_formula_evaluate(&stmt->limit, r->env),
+            result_size = ci_dtype_size(r->kernel->memories[stmt->at.memory].dtype), steps[2] = {0};
+    const char *from[2] = {NULL, NULL};
+    for (int k = 0; k < stmt->nargs; k++) {
+        const CiInterpAccess *in = &stmt->in[k];
+        from[k] = (const char *)r->memory[in->memory] + size * first_element(r, in);
+        steps[k] = size * ci_formula_evaluate(&in->stride, r->env);
+        if (r->checks)
+            ci_interp_check_line(r, in, count, false);
+    }
+    if (r->checks)
+        ci_interp_check_line(r, &stmt->at, count, true);
+    if (!r->failure)
+        ci_ufunc_apply(r->runtime->ufuncs, stmt->ufunc, count,
+                       (char *)r->memory[stmt->at.memory] +
+                           result_size * first_element(r, &stmt->at),
+                       from[0], steps[0], from[1], steps[1]);
+}
+
 static void
 compute(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count)
 {

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...user import OURS as OURS
+from ...user import STAGE as STAGE
 from .cfg import Cfg
 from .jumps import Lowering, Unsuitable
 from .names import Names
@@ -47,7 +49,6 @@ class Site:
     protected: bool = False  # it stands in a try or a with of its function
 
 
-STAGE, OURS = "__ci__", "__ci_"
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 

@@ -1,0 +1,17 @@
+/* A level that is given as a text: what stands in for what the level before it makes, so that what
+ * was written down of a compile can be changed and run again. */
+#ifndef CI_API_GIVEN_H
+#define CI_API_GIVEN_H
+
+#include "api/compile.h"
+
+/* NULL where that level is not given. Otherwise read back and verified; it takes and gives what
+ * `made`, of the graph itself, does, and calls of a library are the graph's. Fail through ctx. */
+CiLoops *ci_given_loops(const CiRequest *request, const CiLoops *made);
+CiKernels *ci_given_kernels(const CiRequest *request, const CiKernels *made);
+/* Gives kernels the procs or the source, where these are given. */
+void ci_given_code(const CiRequest *request, CiKernels *kernels);
+/* The graph's environment in symbols of the loops. */
+const CiShapeEnv *ci_given_env(const CiRequest *request, const CiLoops *loops);
+
+#endif

@@ -1,0 +1,38 @@
+/* Which objects of the disk cache kernels became when they were built before: a note beside these,
+ * so that nobody prints C only to find its digest. Notes are found by all that C is made of: the
+ * text of the kernels, the options, the code of the compiler itself and of what comes behind it. */
+#ifndef CI_DEVICE_CPU_KNOWN_H
+#define CI_DEVICE_CPU_KNOWN_H
+
+#include "base/hash.h"
+#include "device/cpu/compiler.h"
+#include "device/cpu/cpu.h"
+
+#define CI_CPU_MOST_KNOWN 128 /* kernels of a program */
+
+typedef struct CiCpuKnownKernel {
+    int32_t unit;    /* -1: it has no functions */
+    int32_t printed; /* the id of the kernel whose functions it runs */
+    int64_t partial_bytes;
+} CiCpuKnownKernel;
+
+typedef struct CiCpuKnown {
+    char key[65]; /* its own: a note that lies under another name is none */
+    int32_t nunits, nkernels;
+    char units[CI_CPU_MAX_UNITS][65];            /* keys of objects */
+    CiCpuKnownKernel kernels[CI_CPU_MOST_KNOWN]; /* by id */
+} CiCpuKnown;
+
+/* What compiles C, and how: every key of an object and of a note begins with it. */
+void ci_cpu_hash_tools(CiContext *ctx, CiSha256 *hash, const CiSystemCompiler *compiler,
+                       const CiOptions *options);
+/* A fresh note with its key and no units; NULL where nothing can be known of such kernels: there
+ * are too many, their text is not all there is to them, or this library does not know its own code.
+ */
+CiCpuKnown *ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler,
+                             const CiKernels *kernels, const CiOptions *options);
+/* Fills it as it was written; false where it was not, or is no note of these kernels. */
+bool ci_cpu_known_read(CiCache *cache, CiCpuKnown *known);
+void ci_cpu_known_write(CiCache *cache, const CiCpuKnown *known);
+
+#endif

@@ -1,0 +1,144 @@
+/* What kernels were built to before: a note in the cache, believed of the same kernels, options and
+ * tools alone. */
+#include "ci_test.h"
+#include "device/cpu/known.h"
+#include "device_run.h"
+
+#include <stdlib.h>
+
+typedef struct Place {
+    CiContext *ctx;
+    CiRuntime runtime;
+    CiOptions options;
+    CiBuildInfo info; /* of the last build */
+    CiKernels *kernels;
+} Place;
+
+static void
+open_place(CiContext *ctx, Place *p)
+{
+    char *path = ci_format(ctx, "%s/ci-known-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    CHECK(mkdtemp(path) != NULL);
+    *p = (Place){.ctx = ctx};
+    p->runtime.allocator = ci_allocator_open(1 << 20);
+    p->runtime.cache = ci_cache_open(path);
+    ci_options_default(&p->options);
+}
+
+static void
+close_place(Place *p)
+{
+    ci_cache_clear(p->runtime.cache);
+    ci_cache_close(p->runtime.cache);
+    ci_runtime_shut(&p->runtime);
+    ci_allocator_close(p->runtime.allocator);
+}
+
+/* Builds a kernel that fills an array with a number, runs it, and gives what is in the array. */
+static float
+built(Place *p, const char *number)
+{
+    CiContext *ctx = p->ctx;
+    const CiBackend *backend = ci_backend_find(NULL, "cpu", "c");
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    CiQueue queue = {.backend = backend, .runtime = &p->runtime};
+    backend->compiler->fill_target(target, &p->options);
+    const char *text = ci_format(
+        ctx,
+        "kernels f(in0: f32[8]) device=cpu backend=c {\n  k0: for i0<8 parallel {\n"
+        "    takes out in0\n    units 8, work 1\n    stage {\n      in0[i0] = {\n"
+        "        %%0: f32 = const %s\n        yield %%0\n      }\n    }\n  }\n  return\n}\n",
+        number);
+    p->kernels = ci_kernels_parse(ctx, text, target);
+    TestRun run = {.loops = p->kernels->loops};
+    test_allocate(ctx, &run, 8, 1, true);
+    CiExecutable *exe = backend->compiler->build(ctx, &queue, p->kernels, &p->options, &p->info);
+    CHECK_INT(test_launch(ctx, &run, exe, p->kernels->kernels[0], 8, NULL), CI_OK);
+    exe->close(exe);
+    return ((float *)run.data[0])[7];
+}
+
+/* The note of the last build, as it lies in the cache. */
+static CiCpuKnown *
+note_of(Place *p)
+{
+    CiSystemCompiler compiler;
+    CHECK(ci_compiler_find(&compiler));
+    ci_compiler_identify(p->ctx, &p->runtime, &compiler, 60.0);
+    return ci_cpu_known_new(p->ctx, &compiler, p->kernels, &p->options);
+}
+
+TEST(kernels_are_known_again)
+{
+    Place p;
+    open_place(ctx, &p);
+    CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0 && !p.info.from_cache);
+    CiCpuKnown *note = note_of(&p);
+    CHECK(note && ci_cpu_known_read(p.runtime.cache, note));
+    CHECK(note->nunits == 1 && note->nkernels == 1 && note->kernels[0].unit == 0);
+    CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
+    CHECK(built(&p, "3.0") == 3.0f && p.info.children > 0);
+    CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0);
+    close_place(&p);
+}
+
+/* A note of other kernels under the name of these, whole in every other way. */
+TEST(a_note_of_other_kernels_is_none)
+{
+    Place p;
+    open_place(ctx, &p);
+    CHECK(built(&p, "2.0") == 2.0f);
+    CiCpuKnown *two = note_of(&p), *planted = CI_NEW(ctx, CiCpuKnown);
+    CHECK(ci_cpu_known_read(p.runtime.cache, two));
+    CHECK(built(&p, "3.0") == 3.0f);
+    CiCpuKnown *three = note_of(&p);
+    CHECK(ci_cpu_known_read(p.runtime.cache, three));
+    *planted = *two;
+    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
+    CHECK(built(&p, "3.0") == 3.0f && p.info.children == 0);
+    CHECK(ci_cpu_known_read(p.runtime.cache, three)); /* written anew */
+    planted->kernels[0].printed = 7;
+    memcpy(planted->key, three->key, sizeof planted->key);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
+    CHECK(built(&p, "3.0") == 3.0f);
+    ci_cache_write_units(p.runtime.cache, three->key, planted, 100);
+    CHECK(built(&p, "3.0") == 3.0f);
+    close_place(&p);
+}
+
+/* What C is made with is in the name: options, levels of processors, the compiler. */
+TEST(a_note_is_of_one_way_to_compile)
+{
+    Place p;
+    open_place(ctx, &p);
+    CHECK(built(&p, "2.0") == 2.0f);
+    CiCpuKnown *first = note_of(&p);
+    p.options.arch = "x86-64-v2";
+    CHECK(strcmp(note_of(&p)->key, first->key) != 0);
+    p.options.arch = "";
+    p.options.numerics = "fast";
+    CHECK(strcmp(note_of(&p)->key, first->key) != 0);
+    p.options.numerics = "numpy";
+    CHECK_TEXT(note_of(&p)->key, first->key);
+    CiSystemCompiler other;
+    CHECK(ci_compiler_find(&other));
+    CHECK(strcmp(ci_cpu_known_new(ctx, &other, p.kernels, &p.options)->key, first->key) != 0);
+    close_place(&p);
+}
+
+/* The object is gone: it is built anew. */
+TEST(a_note_of_what_is_gone)
+{
+    Place p;
+    open_place(ctx, &p);
+    CHECK(built(&p, "2.0") == 2.0f);
+    CiCpuKnown *note = note_of(&p);
+    CHECK(ci_cpu_known_read(p.runtime.cache, note));
+    CiCpuKnown kept = *note;
+    ci_cache_clear(p.runtime.cache);
+    ci_cpu_known_write(p.runtime.cache, &kept);
+    CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0);
+    p.options.verify = true;
+    CHECK(note_of(&p) == NULL); /* who checks each level makes each level */
+    close_place(&p);
+}
