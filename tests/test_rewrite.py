@@ -303,7 +303,7 @@ def test_an_edited_file_is_not_trusted(tmp_path, monkeypatch):
 
 def test_no_source():
     scope = {"np": np, "helper": lambda x: x}
-    exec("def f(x):\n    return np.sin(*[x]) + 1\ndef g(x):\n    return helper(x)", scope)
+    exec("def f(x):\n    y, *z = [x]\n    return np.sin(y) + 1\ndef g(x):\n    return helper(x)", scope)
     with pytest.raises(NotRewritable, match="not found"):
         rewrite(scope["f"])
     check(scope["f"], np.ones(3), backend="interp")

@@ -139,6 +139,7 @@ add_store(CiExpander *x, const CiNest *nest, const Group *group, int result)
     if (nest->is_combined)
         x->b.to->last->op = nest->combine;
     x->b.to->last->is_in_order = !nest->is_combined && ci_nest_is_serial(nest);
+    x->b.to->last->is_atomic = ci_nest_places_alike(nest);
 }
 
 /* A value is made where it stands in the code, a store follows the values that it needs. */

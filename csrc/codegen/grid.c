@@ -28,8 +28,9 @@ find_atomic(const CiFamily *family, CiStmts *block)
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
         const CiMemory *memory = stmt->at.memory;
-        if (stmt->kind == CI_STMT_store && memory->space == CI_SPACE_global)
-            stmt->is_atomic = stmt->op != CI_OP_none && family->has_atomic(stmt->op, memory->dtype);
+        if (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none &&
+            memory->space == CI_SPACE_global)
+            stmt->is_atomic = family->has_atomic(stmt->op, memory->dtype);
         find_atomic(family, &stmt->body);
         find_atomic(family, &stmt->other);
     }

@@ -43,7 +43,7 @@ static void
 find_store(Tally *y, CiStmts *block)
 {
     for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
-        if (stmt->is_atomic) {
+        if (stmt->is_atomic && stmt->op != CI_OP_none) {
             y->store = stmt;
             y->nstores++;
         }

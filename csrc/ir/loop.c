@@ -194,10 +194,29 @@ ci_nest_is_indirect(const CiNest *nest)
     return op == CI_OP_place || op == CI_OP_pack;
 }
 
+static bool
+is_constant(const CiBody *body, int value)
+{
+    const CiScalar *op = &body->ops[value];
+    bool is_fixed = op->op != CI_OP_bind && op->op != CI_OP_index &&
+                    (op->op != CI_OP_load || op->index->kind == CI_EXPR_const);
+    for (int k = 0; k < op->nargs && is_fixed; k++)
+        is_fixed = is_constant(body, op->args[k]);
+    return is_fixed;
+}
+
+bool
+ci_nest_places_alike(const CiNest *nest)
+{
+    const CiScalar *last = nest->body.nops ? &nest->body.ops[nest->body.result] : NULL;
+    return last && last->op == CI_OP_place && !nest->is_combined &&
+           is_constant(&nest->body, last->args[0]);
+}
+
 bool
 ci_nest_is_serial(const CiNest *nest)
 {
-    return ci_nest_is_indirect(nest) &&
+    return ci_nest_is_indirect(nest) && !ci_nest_places_alike(nest) &&
            (!nest->is_distinct || nest->body.ops[nest->body.result].op == CI_OP_pack);
 }
 

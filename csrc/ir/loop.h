@@ -21,8 +21,8 @@
  * Indirect access. `%3: i64 = bind %2 [at0<n]` makes the index symbol at0 the value of %2, which is
  * in [0, n); behind it a load's index may use at0, and the load names the bind among its operands.
  * A store that uses at0 yields `place %value, %bind…`: its points are run one after another in C
- * order, so that of several values for one element the last stays, unless the nest says `distinct`:
- * there are not several, or all are the same.
+ * order, so that of several values for one element the last stays, unless the nest says `distinct`,
+ * or all values are the same.
  * With an operation before `for` (`buf0[at0] = add for …`) the value is combined with what is
  * there.
  * `%5: f64 = pack %4, %1 [at0<u0]` yields, at at0 = 0, 1, …, the values %4 whose %1 is true; others
@@ -143,7 +143,7 @@ typedef struct CiNest {
     const CiExpr *store; /* element number in target; reduce axes do not occur in it */
     bool is_combined;    /* by `combine`, with what is there */
     CiOp combine;
-    bool is_distinct; /* place: no element is stored twice, or all are stored the same */
+    bool is_distinct; /* place: no element is stored twice */
     int device;       /* that it runs on: decided by the scheduler */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;
@@ -280,9 +280,11 @@ int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
 void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index);
 /* The symbol is made in the body, by a bind or a pack. */
 bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
-/* It stores where data says, point by point: by pack, combined, or by a place not proved distinct.
- */
+/* It stores where data says, point by point: by pack, combined, or by a place of values that differ
+ * and is not proved distinct. */
 bool ci_nest_is_serial(const CiNest *nest);
+/* It places one value at all its elements: which point comes last makes no difference. */
+bool ci_nest_places_alike(const CiNest *nest);
 static inline bool
 ci_nest_is_fold(const CiNest *nest) /* stored once, after its reduce axes */
 {

@@ -414,7 +414,6 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         break;
     case CI_STMT_store:
         require_index(v, stmt, stmt->live);
-        require(v, stmt, !stmt->is_atomic || stmt->op != CI_OP_none, "it combines nothing");
         verify_access(v, stmt, type_of(v, stmt, stmt->args[0]));
         break;
     case CI_STMT_alloc:

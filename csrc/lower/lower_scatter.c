@@ -63,18 +63,6 @@ stored_sizes(const CiNode *node, int nindex, const CiExpr **sizes)
     return rank;
 }
 
-/* One value for all elements: whichever is stored last, it is that. */
-static bool
-is_constant(const CiBody *body, int value)
-{
-    const CiScalar *op = &body->ops[value];
-    bool is_fixed = op->op != CI_OP_bind && op->op != CI_OP_index &&
-                    (op->op != CI_OP_load || op->index->kind == CI_EXPR_const);
-    for (int k = 0; k < op->nargs && is_fixed; k++)
-        is_fixed = is_constant(body, op->args[k]);
-    return is_fixed;
-}
-
 /* Binds the indices; the element that they say. */
 static const CiExpr *
 record_place(CiRecorder *rec, CiNode *node, CiHome home, const Operand *operands,
@@ -108,7 +96,6 @@ record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiHome home, const O
     place.args[0] = operand_value(rec, &operands[0],
                                   ci_lowering_aligned_index(low, operands[0].node, rank, index));
     ci_body_link(low->ctx, &rec->body, &place, nest->store);
-    nest->is_distinct |= !node->is_combined && is_constant(&rec->body, place.args[0]);
     int result = ci_recorder_add(rec, place);
     ci_recorder_note(rec, node->loc);
     ci_lowering_finish_nest(nest, rec, result, low->ctx);

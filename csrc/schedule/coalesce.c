@@ -6,12 +6,22 @@
  * of a trip is not one of the next. Arguments are never taken: the caller may still see them. */
 #include "schedule/coalesce.h"
 
+/* One element is worth nothing, and may be what a loop goes on for, or a variable of a tree. */
+static bool
+is_one_element(const CiBuffer *buffer)
+{
+    for (int k = 0; k < buffer->rank; k++)
+        if (!ci_expr_equals_const(buffer->sizes[k], 1))
+            return false;
+    return true;
+}
+
 static bool
 may_be_one(const CiBuffer *from, const CiBuffer *to)
 {
     if (from == to || from->kind != CI_BUFFER_temp || to->kind != CI_BUFFER_temp ||
         from->is_result || from->is_swapped || to->is_swapped || from->dtype != to->dtype ||
-        from->rank != to->rank || from->device != to->device || !from->rank)
+        from->rank != to->rank || from->device != to->device || is_one_element(from))
         return false;
     for (int k = 0; k < from->rank; k++)
         if (from->sizes[k] != to->sizes[k] || from->strides[k] != to->strides[k])

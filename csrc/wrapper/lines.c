@@ -1,6 +1,8 @@
 /* The rows of lines.def, and their patterns filled in. */
 #include "wrapper/wrapper.h"
 
+#include "ir/layout.h"
+
 #include <string.h>
 
 static const CiLineRow rows[] = {
@@ -85,4 +87,11 @@ ci_line_print(CiText *out, const CiLine *line, const char *pattern, CiExprStyle 
             ci_text_add_chars(out, at++, 1);
         }
     }
+}
+
+const CiExpr *
+ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
+{
+    return ci_expr_mul(sym, ci_layout_count(sym, buffer->rank, buffer->sizes),
+                       ci_expr_const(sym, ci_dtype_size(buffer->dtype)));
 }

@@ -8,7 +8,6 @@
 
 #include "base/map.h"
 #include "ir/cost.h"
-#include "ir/layout.h"
 
 /* Of one buffer, in a sum of all. */
 #define MOST_BYTES ((int64_t)1 << 48)
@@ -273,13 +272,6 @@ note_peak(const Place *place)
     if (more)
         w->lines[0].text = ci_format(w->ctx, "%s, %lld more for each other thread",
                                      w->lines[0].text, (long long)more);
-}
-
-const CiExpr *
-ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
-{
-    return ci_expr_mul(sym, ci_layout_count(sym, buffer->rank, buffer->sizes),
-                       ci_expr_const(sym, ci_dtype_size(buffer->dtype)));
 }
 
 void

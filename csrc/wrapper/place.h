@@ -4,8 +4,6 @@
 
 #include "wrapper/wrapper.h"
 
-/* Of a dense buffer. */
-const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
 /* early.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.

@@ -154,4 +154,7 @@ void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
                            const char *flags);
 
+/* Of a dense buffer. */
+const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
+
 #endif

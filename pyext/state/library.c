@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "state/state.h"
+
+enum { MOST = 16 }; /* libraries of the kind in a process */
 
 /* OpenBLAS, as NumPy's wheels and as distributions name its functions. */
 static int
@@ -26,19 +29,33 @@ ask(const char *path)
     return threads;
 }
 
+typedef struct Paths {
+    char *paths[MOST];
+    int count;
+} Paths;
+
+/* A library may be opened only behind this: who loads one waits for those that look through the list,
+ * and holds what opening waits for. */
 static int
-look(struct dl_phdr_info *info, size_t size, void *most)
+look(struct dl_phdr_info *info, size_t size, void *found)
 {
+    Paths *blas = found;
     (void)size;
-    int threads = strstr(info->dlpi_name, "blas") != NULL ? ask(info->dlpi_name) : 0;
-    *(int *)most = threads > *(int *)most ? threads : *(int *)most;
+    if (strstr(info->dlpi_name, "blas") != NULL && blas->count < MOST)
+        blas->paths[blas->count++] = strdup(info->dlpi_name);
     return 0;
 }
 
 int
 cx_library_threads(void)
 {
+    Paths blas = {.count = 0};
     int most = 0;
-    dl_iterate_phdr(look, &most);
+    dl_iterate_phdr(look, &blas);
+    for (int k = 0; k < blas.count; k++) {
+        int threads = blas.paths[k] != NULL ? ask(blas.paths[k]) : 0;
+        most = threads > most ? threads : most;
+        free(blas.paths[k]);
+    }
     return most;
 }

@@ -105,7 +105,7 @@ ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
         p->dialect->store(p, store);
         return;
     }
-    if (store->is_atomic) {
+    if (store->is_atomic && store->op != CI_OP_none) {
         p->dialect->atomic(p, store);
         return;
     }

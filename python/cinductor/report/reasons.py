@@ -59,7 +59,7 @@ REASONS = tuple(
         (
             "growing-lists",
             r".*\b(appended to a list|appends? |list that is as long)|"
-            r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of several types|several loops append",
+            r"data decide how a list|a list |an empty list|arrays of many sizes|an item of a list|items of (several types|\S+ are of another type)|several loops append",
             "append one number or array of one size to a list in each trip, and stack the list behind the loop",
         ),
         (
@@ -100,7 +100,7 @@ REASONS = tuple(
             "loops",
             r"runs trip by trip|iterates over \S+ rows|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
-            r"values are of another type|arrays change places|an (iterator|exception leaves|operand of a condition|array that is carried)|"
+            r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
             "work on the whole array, or loop over range(len(x)); let names keep their type and shape from trip to trip",
         ),
@@ -130,7 +130,7 @@ REASONS = tuple(
             "source",
             r"its (source|rewriting)|it (evaluates annotations|is rewritten already)|is part of a (coroutine|generator)|line \d+ |"
             r"a (coroutine|generator|star|set of constants|function inside)|defines a (type|class|coroutine)|\S+ is (a function|code|a class)|"
-            r"may resize an array|a loop without a target|ways that do not meet|a value of another block",
+            r"may resize an array|several stars|a loop without a target|ways that do not meet|a value of another block",
             "give the function a file, or leave out what its row in docs/limits.md names",
         ),
         (
