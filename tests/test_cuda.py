@@ -631,19 +631,20 @@ def test_two_cards(card, tmp_path, peers):
     assert lines and not failed, "\n".join(failed)
 
 
+def build_shared(path, source, *flags):
+    """A library of the host from a file of tests/cuda; skips where its compiler cannot."""
+    compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
+    if subprocess.run([*compiler, path, ROOT / "tests" / "cuda" / source, *flags], capture_output=True).returncode:
+        pytest.skip(f"the C compiler has not what {source} needs")
+
+
 @pytest.mark.parametrize("library", ["cublas", "own"])
 def test_products(card, library, tmp_path):
     """By cuBLAS and by a kernel of our own."""
     if RUNS and library == "own":
         pytest.skip("a card's machine has cuBLAS where the loader finds it")
     if library == "cublas" and not RUNS:
-        compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
-        source = ROOT / "tests" / "cuda" / "fake_cublas.c"
-        done = subprocess.run(
-            [*compiler, tmp_path / "libcublas.so.13", source], capture_output=True
-        )
-        if done.returncode:
-            pytest.skip("the C compiler has no _Float16")
+        build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
     lines = card(
         "products.py",
         *([] if RUNS or library == "own" else [str(tmp_path / "libcublas.so.13")]),
@@ -654,9 +655,11 @@ def test_products(card, library, tmp_path):
     assert library == "own" or RUNS or int(lines[-1].split(" ")[1]) > 60
 
 
-def test_library_calls(card):
-    """Sorts, searches, sums of products: what a card does without the host."""
-    lines = card("library.py", *([] if RUNS else ["few"]))
+def test_library_calls(card, tmp_path):
+    """Sorts, searches, sums of products, transforms: what a card does without the host."""
+    if not RUNS:
+        build_shared(tmp_path / "libcufft.so.12", "fake_cufft.c", "-lm")
+    lines = card("library.py", *([] if RUNS else ["few"]), CINDUCTOR_CUFFT=str(tmp_path))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
 

@@ -3,6 +3,7 @@
  *
  * It sees matrices by columns. A row-major matrix is its transpose there, so c = a b is asked for
  * as c' = b' a'. Accumulation is in the dtype's own precision, of halves in float. */
+#include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 
 #include <dlfcn.h>
@@ -45,20 +46,7 @@ static void *
 open_library(void)
 {
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"};
-    const char *folder = getenv("CINDUCTOR_CUBLAS");
-    char path[4096];
-    for (int pass = 0; pass < 3; pass++)
-        for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-            bool has_folder = folder && *folder;
-            if (pass == 1 && !has_folder)
-                continue;
-            snprintf(path, sizeof path, "%s%s%s", pass == 1 ? folder : "", pass == 1 ? "/" : "",
-                     names[k]);
-            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (pass == 0 ? RTLD_NOLOAD : 0));
-            if (library)
-                return library;
-        }
-    return NULL;
+    return ci_cuda_open_library(names, sizeof names / sizeof *names, "CINDUCTOR_CUBLAS");
 }
 
 /* Called with the context current. */

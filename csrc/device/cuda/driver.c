@@ -101,7 +101,8 @@ shut(CiDeviceState *base)
         CiCudaStay stay = {.state = state, .driver = driver};
         if (!driver->context_push(state->context)) {
             (void)ci_cuda_blocks_bound(&stay, 0);
-            ci_cublas_shut(state); /* its modules go with the context */
+            ci_cublas_shut(state); /* modules go with the context */
+            ci_cufft_shut(state);
             (void)driver->context_pop(&now);
         }
         (void)driver->context_release(state->device);

@@ -135,6 +135,7 @@ typedef struct CiCudaState {
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
+    struct CiCufft *cufft;
     CiCudaLoaded *loaded;
 } CiCudaState;
 

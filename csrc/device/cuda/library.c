@@ -1,6 +1,8 @@
 /* Library calls by name, and kernels that stand as text. */
 #include "device/cuda/library.h"
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@ typedef struct Row {
     int32_t (*run)(const CiQueue *queue, const CiExternCall *call);
 } Row;
 
-static const Row library[] = {
+static const Row rows[] = {
 #define LIBRARY(name, takes, run) {#name, takes, run},
 #include "device/cuda/library.def"
 };
@@ -20,9 +22,9 @@ static const Row library[] = {
 static const Row *
 find_row(const CiExtern *ext)
 {
-    for (size_t k = 0; k < sizeof library / sizeof *library; k++)
-        if (!strcmp(library[k].name, ext->name))
-            return &library[k];
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (!strcmp(rows[k].name, ext->name))
+            return &rows[k];
     return NULL;
 }
 
@@ -45,19 +47,19 @@ ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call)
 CiCudaRows
 ci_cuda_rows(const CiExternCall *call, int k, int axis)
 {
-    CiCudaRows rows = {.rows = 1, .length = 1};
+    CiCudaRows found = {.rows = 1, .length = 1};
     for (int d = 0; d < call->ranks[k]; d++) {
         int64_t size = call->sizes[k][d], stride = call->strides[k][d];
         if (d == axis) {
-            rows.length = size;
-            rows.step = stride;
+            found.length = size;
+            found.step = stride;
             continue;
         }
-        rows.rows *= size;
-        rows.sizes[rows.rank] = size;
-        rows.strides[rows.rank++] = stride;
+        found.rows *= size;
+        found.sizes[found.rank] = size;
+        found.strides[found.rank++] = stride;
     }
-    return rows;
+    return found;
 }
 
 CiCudaRows
@@ -66,7 +68,35 @@ ci_cuda_elements(const CiExternCall *call, int k)
     return ci_cuda_rows(call, k, -1);
 }
 
+/* ---- libraries ---- */
+
+/* Loaded already, where the user says, by the loader's names. */
+void *
+ci_cuda_open_library(const char *const *names, size_t count, const char *environment)
+{
+    const char *folder = getenv(environment);
+    char path[4096];
+    for (int pass = 0; pass < 3; pass++)
+        for (size_t k = 0; k < count; k++) {
+            bool has_folder = folder && *folder;
+            if (pass == 1 && !has_folder)
+                continue;
+            snprintf(path, sizeof path, "%s%s%s", pass == 1 ? folder : "", pass == 1 ? "/" : "",
+                     names[k]);
+            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | (pass == 0 ? RTLD_NOLOAD : 0));
+            if (library)
+                return library;
+        }
+    return NULL;
+}
+
 /* ---- kernels ---- */
+
+const char ci_cuda_rows_text[] =
+    "typedef long long L;\n"
+    "struct Rows { L rows, length, step; L sizes[32], strides[32]; int rank; };\n"
+    "static __device__ L start(const Rows &r, L row) { L at = 0; for (int k = r.rank - 1; k >= 0; "
+    "k--) { at += row % r.sizes[k] * r.strides[k]; row /= r.sizes[k]; } return at; }\n";
 
 static int32_t
 compile(const CiQueue *queue, const CiCudaState *state, const CiCudaText *text,

@@ -40,7 +40,7 @@ void ci_cuda_forget_texts(CiCudaState *state);
 /* sort.c. The beginning of a text that orders elements: T is an element's bits, K an unsigned number
  * as wide or wider, and key(x) < key(y) where x comes before y: NaN last, and where `alike` zeros of
  * both signs are the same. back(key(x)) is x. Rows of
- * views are declared, too: `start(r, row)` is the number of the row's first element. */
+ * views are declared, too. */
 void ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike);
 bool ci_cuda_has_keys(CiDtype dtype);
 
@@ -79,5 +79,14 @@ CUdeviceptr ci_cuda_sorted_places(const CiCudaSort *s);
 void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64_t rows,
                          int threads, void **parameters);
 int32_t ci_cuda_sort_finish(CiCudaSort *s, int32_t status);
+
+/* A text that declares Rows, L, and `start(r, row)`: the number of the row's first element. */
+extern const char ci_cuda_rows_text[];
+/* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a
+ * variable of the environment names, or the loader's; NULL: there is none. */
+void *ci_cuda_open_library(const char *const *names, size_t count, const char *environment);
+/* cufft.c */
+typedef struct CiCufft CiCufft;
+void ci_cufft_shut(CiCudaState *state);
 
 #endif

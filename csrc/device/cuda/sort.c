@@ -20,12 +20,6 @@ ci_cuda_has_keys(CiDtype dtype)
     return ci_dtype_class(dtype) != CI_CLASS_complex;
 }
 
-static const char start_text[] =
-    "typedef long long L;\n"
-    "struct Rows { L rows, length, step; L sizes[32], strides[32]; int rank; };\n"
-    "static __device__ L start(const Rows &r, L row) { L at = 0; for (int k = r.rank - 1; k >= 0; "
-    "k--) { at += row % r.sizes[k] * r.strides[k]; row /= r.sizes[k]; } return at; }\n";
-
 /* A float's bits are in the order of magnitude: of those with a sign all are turned. */
 void
 ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
@@ -42,7 +36,7 @@ ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
     int length = snprintf(out, capacity,
                           "%stypedef %s T;\ntypedef %s K;\nstatic const K SIGN = %lluull, "
                           "INFINITE = %lluull;\n",
-                          start_text, types[size], size == 8 ? types[8] : types[4], sign, infinity);
+                          ci_cuda_rows_text, types[size], size == 8 ? types[8] : types[4], sign, infinity);
     const char *text =
         class == CI_CLASS_float
             ? "static __device__ K key(T x) { const K a = x & ~SIGN; if (a > INFINITE) return "

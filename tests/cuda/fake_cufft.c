@@ -1,0 +1,112 @@
+/* cuFFT without a card: transforms as they are defined, in the host's memory. */
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef unsigned long long Address;
+typedef struct Plan {
+    int n, rows;
+} Plan;
+static Plan plans[64];
+static int count;
+
+EXPORT int cufftPlanMany(int *plan, int rank, int *sizes, int *in, int in_step, int in_row, int *out,
+                         int out_step, int out_row, int type, int rows);
+EXPORT int cufftDestroy(int plan);
+EXPORT int cufftSetStream(int plan, void *stream);
+EXPORT int cufftExecC2C(int plan, Address in, Address out, int direction);
+EXPORT int cufftExecZ2Z(int plan, Address in, Address out, int direction);
+EXPORT int cufftExecR2C(int plan, Address in, Address out);
+EXPORT int cufftExecD2Z(int plan, Address in, Address out);
+EXPORT int cufftExecC2R(int plan, Address in, Address out);
+EXPORT int cufftExecZ2D(int plan, Address in, Address out);
+
+int
+cufftPlanMany(int *plan, int rank, int *sizes, int *in, int in_step, int in_row, int *out,
+              int out_step, int out_row, int type, int rows)
+{
+    (void)rank, (void)in, (void)in_step, (void)in_row, (void)out, (void)out_step, (void)out_row,
+        (void)type;
+    if (count == 64)
+        return 1;
+    plans[count] = (Plan){sizes[0], rows};
+    *plan = count++;
+    return 0;
+}
+
+int
+cufftDestroy(int plan)
+{
+    return plan < 0 || plan >= count;
+}
+
+int
+cufftSetStream(int plan, void *stream)
+{
+    (void)stream;
+    return plan < 0 || plan >= count;
+}
+
+/* One output of n points, of which x has the first; a real signal's others are their conjugates. */
+static double complex
+add_up(const double complex *x, int n, int there, int k, int direction)
+{
+    double complex sum = 0;
+    for (int i = 0; i < n; i++) {
+        double complex value = i < there ? x[i] : conj(x[n - i]);
+        sum += value * cexp(direction * 2 * M_PI * I * ((double)i * k / n));
+    }
+    return sum;
+}
+
+#define TRANSFORM(name, In, Out, in_count, out_count, direction)                                   \
+    const Plan p = plans[plan];                                                                    \
+    const int n = p.n, half = n / 2 + 1, there = in_count, made = out_count;                       \
+    double complex *x = calloc((size_t)there, sizeof *x);                                          \
+    (void)half;                                                                                    \
+    for (int row = 0; row < p.rows; row++) {                                                       \
+        for (int i = 0; i < there; i++)                                                            \
+            x[i] = ((const In *)in)[row * there + i];                                              \
+        for (int k = 0; k < made; k++)                                                             \
+            ((Out *)out)[row * made + k] = (Out)add_up(x, n, there, k, direction);                 \
+    }                                                                                              \
+    free(x);                                                                                       \
+    return 0;
+
+int
+cufftExecC2C(int plan, Address in, Address out, int direction)
+{
+    TRANSFORM(C2C, float complex, float complex, n, n, direction)
+}
+
+int
+cufftExecZ2Z(int plan, Address in, Address out, int direction)
+{
+    TRANSFORM(Z2Z, double complex, double complex, n, n, direction)
+}
+
+int
+cufftExecR2C(int plan, Address in, Address out)
+{
+    TRANSFORM(R2C, float, float complex, n, half, -1)
+}
+
+int
+cufftExecD2Z(int plan, Address in, Address out)
+{
+    TRANSFORM(D2Z, double, double complex, n, half, -1)
+}
+
+int
+cufftExecC2R(int plan, Address in, Address out)
+{
+    TRANSFORM(C2R, float complex, float, half, n, 1)
+}
+
+int
+cufftExecZ2D(int plan, Address in, Address out)
+{
+    TRANSFORM(Z2D, double complex, double, half, n, 1)
+}
