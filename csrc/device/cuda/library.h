@@ -85,8 +85,22 @@ extern const char ci_cuda_rows_text[];
 /* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a
  * variable of the environment names, or the loader's; NULL: there is none. */
 void *ci_cuda_open_library(const char *const *names, size_t count, const char *environment);
-/* cufft.c */
+/* cufft.c. A transform of rows of n points, one behind the other; false where it could not be asked
+ * for. */
 typedef struct CiCufft CiCufft;
+typedef enum CiCufftType {
+    CI_CUFFT_complex = 0x29,
+    CI_CUFFT_real_to_complex = 0x2a,
+    CI_CUFFT_complex_to_real = 0x2c
+} CiCufftType;
+typedef struct CiCufftWork {
+    int type, direction; /* -1: forward, 1: backward */
+    bool is_double;
+    int64_t n, rows;
+    CUdeviceptr in, out;
+} CiCufftWork;
+bool ci_cufft_is_there(void);
+bool ci_cufft_transform(CiCudaState *state, const CiCufftWork *work, CUstream stream);
 void ci_cufft_shut(CiCudaState *state);
 
 #endif
