@@ -7,8 +7,6 @@
 
 #include "ir/cost.h"
 
-#include <string.h>
-
 #define FEW 256 /* points that are worth no call */
 
 typedef struct Operand {
@@ -110,19 +108,15 @@ refuse_call(void *data, const CiExternCall *call)
     return CI_ERR_UNSUPPORTED; /* a device does it, or there is no such call */
 }
 
+/* Devices know which operations they do. */
 static const CiExtern *
-find_call(const CiNode *node)
+make_call(const CiLowering *low, const CiNode *node)
 {
-    static const CiExtern calls[] = {{.name = "scatter", .key = "place", .call = refuse_call},
-                                     {.name = "scatter", .key = "add", .call = refuse_call},
-                                     {.name = "scatter", .key = "multiply", .call = refuse_call},
-                                     {.name = "scatter", .key = "maximum", .call = refuse_call},
-                                     {.name = "scatter", .key = "minimum", .call = refuse_call}};
-    const char *key = node->is_combined ? ci_op_name(node->combine) : "place";
-    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++)
-        if (!strcmp(calls[k].key, key))
-            return &calls[k];
-    return NULL;
+    CiExtern *call = CI_NEW(low->ctx, CiExtern);
+    *call = (CiExtern){.name = "scatter",
+                       .key = node->is_combined ? ci_op_name(node->combine) : "place",
+                       .call = refuse_call};
+    return call;
 }
 
 /* Points need an order, and are not few. */
@@ -208,7 +202,7 @@ store_points(CiLowering *low, CiNode *node, CiDtype dtype, CiHome home, int rank
 static void
 lower_as_call(CiLowering *low, CiNode *node, int rank, const CiExpr *const *sizes)
 {
-    CiExternItem *item = ci_extern_new(low->ctx, find_call(node), CI_OP_extern, 3);
+    CiExternItem *item = ci_extern_new(low->ctx, make_call(low, node), CI_OP_extern, 3);
     CiHome home = ci_lowering_make_home(low, node);
     item->loc = node->loc;
     add_whole(low, item, take_base(low, node->args[0], home));
@@ -225,9 +219,9 @@ static bool
 is_taken(CiLowering *low, const CiNode *node)
 {
     CiBuffer result = {.dtype = node->dtype, .kind = CI_BUFFER_temp};
-    const CiExtern *ext = find_call(node);
-    CiExternItem item = {.ext = ext, .op = CI_OP_extern, .noperands = 3, .result = &result};
-    return ext && low->options->takes_extern(&item);
+    CiExternItem item = {
+        .ext = make_call(low, node), .op = CI_OP_extern, .noperands = 3, .result = &result};
+    return low->options->takes_extern(&item);
 }
 
 void

@@ -68,6 +68,18 @@ ci_cuda_elements(const CiExternCall *call, int k)
     return ci_cuda_rows(call, k, -1);
 }
 
+/* ---- element types ---- */
+
+const char *
+ci_cuda_unsigned(int size)
+{
+    static const char *const types[] = {[1] = "unsigned char",
+                                        [2] = "unsigned short",
+                                        [4] = "unsigned",
+                                        [8] = "unsigned long long"};
+    return size < 9 ? types[size] : NULL;
+}
+
 /* ---- libraries ---- */
 
 /* Loaded already, where the user says, by the loader's names. */

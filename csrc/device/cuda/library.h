@@ -80,6 +80,8 @@ void ci_cuda_sort_launch(CiCudaSort *s, CUfunction kernel, int64_t blocks, int64
                          int threads, void **parameters);
 int32_t ci_cuda_sort_finish(CiCudaSort *s, int32_t status);
 
+/* The unsigned type of 1, 2, 4 or 8 bytes; NULL: there is none. */
+const char *ci_cuda_unsigned(int size);
 /* A text that declares Rows, L, and `start(r, row)`: the number of the row's first element. */
 extern const char ci_cuda_rows_text[];
 /* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a

@@ -87,13 +87,9 @@ static const char kernel_text[] =
 static void
 print_element(char *out, size_t capacity, CiDtype dtype)
 {
-    static const char *const unsigned_of[] = {[1] = "unsigned char",
-                                              [2] = "unsigned short",
-                                              [4] = "unsigned",
-                                              [8] = "unsigned long long"};
     const char *type = dtype == CI_DTYPE_f32   ? "float"
                        : dtype == CI_DTYPE_f64 ? "double"
-                                               : unsigned_of[ci_dtype_size(dtype) & 15];
+                                               : ci_cuda_unsigned(ci_dtype_size(dtype));
     if (dtype == CI_DTYPE_f16)
         snprintf(out, capacity, "%s", half_element);
     else if (ci_dtype_class(dtype) == CI_CLASS_complex)

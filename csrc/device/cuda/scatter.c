@@ -89,10 +89,8 @@ ci_cuda_takes_scatter(const CiExternItem *item)
 static void
 print_beginning(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
 {
-    static const char *const bits[] = {
-        [1] = "unsigned char", [2] = "unsigned short", [4] = "unsigned", [8] = "unsigned long long"};
     bool is_place = !strcmp(combine->key, "place");
-    const char *type = is_place                ? bits[ci_dtype_size(dtype) & 15]
+    const char *type = is_place                ? ci_cuda_unsigned(ci_dtype_size(dtype))
                        : dtype == CI_DTYPE_f32 ? "float"
                                                : "double";
     snprintf(out, capacity,

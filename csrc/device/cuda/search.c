@@ -103,11 +103,9 @@ ci_cuda_takes_slide(const CiExternItem *item)
 static const char *
 type_of(CiDtype dtype)
 {
-    static const char *const types[] = {
-        [1] = "unsigned char", [2] = "unsigned short", [4] = "unsigned", [8] = "unsigned long long"};
     return dtype == CI_DTYPE_f32   ? "float"
            : dtype == CI_DTYPE_f64 ? "double"
-                                   : types[ci_dtype_size(dtype) & 15];
+                                   : ci_cuda_unsigned(ci_dtype_size(dtype));
 }
 
 /* The longer one stays where it is; of a correlation the result is turned with them. */

@@ -25,8 +25,6 @@ ci_cuda_has_keys(CiDtype dtype)
 void
 ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
 {
-    static const char *const types[] = {
-        [1] = "unsigned char", [2] = "unsigned short", [4] = "unsigned", [8] = "unsigned long long"};
     int size = ci_dtype_size(dtype);
     CiClass class = ci_dtype_class(dtype);
     unsigned long long sign = 1ull << (8 * size - 1),
@@ -37,7 +35,8 @@ ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike)
     int length = snprintf(out, capacity,
                           "%stypedef %s T;\ntypedef %s K;\nstatic const K SIGN = %lluull, "
                           "INFINITE = %lluull;\n",
-                          ci_cuda_rows_text, types[size], size == 8 ? types[8] : types[4], sign, infinity);
+                          ci_cuda_rows_text, ci_cuda_unsigned(size),
+                          ci_cuda_unsigned(size == 8 ? 8 : 4), sign, infinity);
     const char *text =
         class == CI_CLASS_float
             ? "static __device__ K key(T x) { const K a = x & ~SIGN; if (a > INFINITE) return "
