@@ -549,27 +549,39 @@ def test_loops_that_the_cpu_is_quicker_at(card, tmp_path):
 
 
 WARM = """
-import numpy as np, cinductor
-x = cinductor.to_device(np.arange(6.0).reshape(2, 3))
-y = cinductor.compile(lambda a: a * 3 + a.sum(axis=0))(x).numpy()
-np.testing.assert_allclose(y, x.numpy() * 3 + x.numpy().sum(axis=0))
-z = cinductor.compile(lambda a: a * 3 + a.sum(axis=0), device="cuda")(x.numpy())  # nor does asking for the device
+import sys, numpy as np, cinductor
+from cinductor import saved
+recalled = []
+saved.recall = lambda *args, recall=saved.recall: recalled.append(recall(*args)) or recalled[-1]
+x = np.arange(6.0).reshape(2, 3)
+f = cinductor.compile(lambda a: a * 3 + a.sum(axis=0), device="cuda")
+y = f(x)
+np.testing.assert_allclose(y, x * 3 + x.sum(axis=0))
+parts = ["nvrtc" if "libnvrtc" in open("/proc/self/maps").read() else "cache"]
+parts.append("captured" if "cinductor.capture.session" in sys.modules else "recalled")
+z = cinductor.compile(lambda a: a * 3 + a.sum(axis=0))(cinductor.to_device(x)).numpy()  # nor does an array that is there
 np.testing.assert_allclose(z, y)
-print("ok", "nvrtc" if "libnvrtc" in open("/proc/self/maps").read() else "cache")
+parts.append("nvrtc" if "libnvrtc" in open("/proc/self/maps").read() else "cache")
+print("ok", *parts, recalled)
 """
 
 
-def test_the_compiler_is_not_loaded_where_the_cache_serves(card, tmp_path):
+def test_neither_the_compiler_nor_capture_is_loaded_where_the_cache_serves(card, tmp_path):
     """In the first process NVRTC is there; in the next ones it is not, until its file is another."""
     if RUNS:
         pytest.skip("a card's machine has one NVRTC, which stays as it is")
     (tmp_path / "warm.py").write_text(WARM)
     folder = fake_libraries(tmp_path)
-    where = {"CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "LD_LIBRARY_PATH": str(folder), "CINDUCTOR_NVRTC": str(folder)}
+    where = {
+        "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
+        "CINDUCTOR_SAVED_CALLS": "1",
+        "LD_LIBRARY_PATH": str(folder),
+        "CINDUCTOR_NVRTC": str(folder),
+    }
     seen = [card(tmp_path / "warm.py", **where)[-1] for _ in range(2)]
-    assert seen == ["ok nvrtc", "ok cache"]
+    assert seen == ["ok nvrtc captured nvrtc [False, False]", "ok cache recalled cache [True, True]"]
     os.utime(folder / "libnvrtc.so.13", ns=(1, 1))
-    assert card(tmp_path / "warm.py", **where)[-1] == "ok nvrtc"
+    assert card(tmp_path / "warm.py", **where)[-1] == "ok nvrtc recalled nvrtc [True, True]"
 
 
 TWO = """

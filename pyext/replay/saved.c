@@ -1,7 +1,6 @@
 /* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a
  * call, what its program takes, the pieces of its result, and its graph as a text. Python writes
- * these down and finds them again (saved.py). What library calls call is Python's to name; programs
- * of devices stay in their process. */
+ * these down and finds them again (saved.py). What library calls call is Python's to name. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 
@@ -55,8 +54,7 @@ graph_text(const CxProgram *program)
 static bool
 is_portable(const CxProgram *p)
 {
-    return p == NULL || (p->wrapper == NULL && p->why_host == NULL &&
-                         strcmp(p->backend->device->name, "cpu") == 0);
+    return p == NULL || (p->wrapper == NULL && p->why_host == NULL);
 }
 
 /* None where the input is no symbol. */

@@ -187,8 +187,9 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     calls.
     """
     job = Job(fn, settings)
-    if not saved.is_there(job):
-        from .capture import session as session  # now, so that the first call does not wait for it
+    if job.device == "cpu" and not saved.is_there(job):
+        # Now, so that the first call does not wait for it; with a device it has time while that is opened.
+        from .capture import session as session
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)

@@ -112,6 +112,12 @@ class Job:
         asked = self.settings["dynamic"]
         return True if asked is None and self.is_at_limit else asked
 
+    @property
+    def device(self) -> str:
+        """The one asked for, "cuda:1"."""
+        name, index = self.settings["device"] or "cpu", self.option("device_index")
+        return f"{name}:{index}" if index > 0 and name != "cpu" else name
+
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
         asked = {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
@@ -127,6 +133,10 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
+        if self.device != "cpu":
+            from .machine import open_beside
+
+            open_beside(self.device)
         try:
             notices.begin()
             try:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
 BETWEEN = "\n\n"  # two calls of a file; no line of a call is empty
+OWN_BACKENDS = ("cpu:c", "cuda:cuda")  # of the package; what one from outside asks for may change under its name
 
 # --- which function, under which settings ---------------------------------------------------------
 
@@ -74,11 +75,18 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
         return None
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
-    if settings["device"] not in (None, "cpu") or settings["backend"] not in (None, "c"):
+    if backend_of(job) not in OWN_BACKENDS:
         return None
-    how = (settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
+    how = (backend_of(job), settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
+
+
+def backend_of(job: Job) -> str:
+    """Device and backend that its programs are for, as programs name them."""
+    device = job.settings["device"] or "cpu"
+    own = next((backend for name, backend, *_ in _core.backend_names() if name == device), "")
+    return f"{device}:{job.settings['backend'] or own}"
 
 
 def is_customised() -> bool:
@@ -104,7 +112,7 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, sizes: dict[Any,
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None:
         return
-    if specialization.program.backend != "cpu:c":
+    if specialization.program.backend != backend_of(job):
         return
     shown = tuple((*place, size) for place, size in sizes.items())
     try:
@@ -149,6 +157,7 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
     tracer = _core.Tracer(
         job.name,
         options=job.options(),
+        device=job.settings["device"] or "cpu",
         fullgraph=job.settings["fullgraph"],
         key=job.key,
         keep=job.segments,

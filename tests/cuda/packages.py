@@ -36,6 +36,7 @@ def main(name):
 
         def delayed():
             a = cupy.zeros(1 << 20)
+            cupy.cuda.Device().synchronize()  # no other stream waits for that one
             with cupy.cuda.Stream(non_blocking=True):
                 for _ in range(50):
                     a += 1

@@ -19,7 +19,6 @@ from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..machine import open_beside, text
 from ..signals import Replan, Signal
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
@@ -332,9 +331,6 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
     options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
-    device = text(job.settings["device"] or "cpu", max(0, options["device_index"]))
-    if device != "cpu":  # beside the capture
-        open_beside(device)
     tracer = _core.Tracer(
         job.name,
         options=options,
@@ -349,7 +345,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
-    stage.device = device if options.get("device_arrays") else None
+    stage.device = job.device if options.get("device_arrays") else None
     stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
