@@ -223,13 +223,36 @@ def test_a_notebook_shows_an_array(monkeypatch):
     assert "<pre>" not in html and "more than 16 B" in html
 
 
-def test_an_index_out_of_range_is_raised_there():
-    compiled = cinductor.compile(lambda x, k: x[k] * 2)
+def doubled_there(x, k):
+    x[k] *= 2
+    return x
+
+
+def counted(x):
+    x += 1
+    if x.sum() > 100:
+        raise ValueError("too much")
+    return x * 2
+
+
+def test_what_a_check_finds_is_python_s_own_exception():
+    """Of the line that it is in, as on the host: what stood before it has been done, what comes behind has not."""
     x = cinductor.to_device(np.arange(5.0), "dummy")
     k = cinductor.to_device(np.array([1, 9]), "dummy")
     dummy.set_delay(500)
-    with pytest.raises(IndexError, match="an index is out of bounds"):
-        compiled(x, k)
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 5") as caught:
+            cinductor.compile(doubled_there)(x, k)
+        assert caught.traceback[-1].name == "doubled_there"
+        assert x.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(IndexError, match="an index is out of bounds"):  # of memory that two arrays share there are no copies
+        cinductor.compile(lambda x, y, k: x[k] + y[k])(x, x[1:], k)
+    compiled = cinductor.compile(counted)
+    assert compiled(x).tolist() == [2, 4, 6, 8, 10]
+    x *= 20
+    with pytest.raises(ValueError, match="too much"):
+        compiled(x)
+    assert x.tolist() == [21, 41, 61, 81, 101]
 
 
 @pytest.mark.parametrize("name", ["copy_in", "copy_out", "launch", "allocate"])
@@ -428,7 +451,7 @@ def test_what_fails_in_such_calls():
     f(x, k)
     assert f(x, k)[1] is x
     k[0] = 9
-    with pytest.raises(IndexError, match="an index is out of bounds"):
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
         f(x, k)
     k[0] = -1
     assert f(x, k)[0].tolist() == [8.0, 6.0]

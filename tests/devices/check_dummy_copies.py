@@ -129,7 +129,7 @@ def test_copies_that_fail(name):
         compiled(a, b)
     dummy.set_failing(None)
     assert np.allclose(compiled(a, b)[0].numpy(), with_calls(x, y)[0])
-    with pytest.raises(cinductor._core.CheckFailed, match="inv raises LinAlgError"):  # while other copies are on their way
+    with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):  # while other copies are on their way
         compiled(on_card(np.zeros((12, 12)), 0), b)
 
 

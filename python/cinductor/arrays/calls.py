@@ -124,7 +124,9 @@ def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 def call_on_host(
     job: Job, devices: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at."""
+    """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at, and where a
+    check has failed.
+    """
     copies: dict[int, tuple[Array, np.ndarray]] = {}
     owners: dict[int, Array] = {}
 
@@ -215,15 +217,19 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         twin = twin_of(job, devices, name)
         result = twin(*inner, **inner_kwargs)
     except _core.CheckFailed as failure:
-        if INDEX in str(failure):
-            raise IndexError(f"{job.name}: {failure}") from None
-        raise
+        if share_memory(args, kwargs):  # copies would not
+            raise (IndexError(f"{job.name}: {failure}") if INDEX in str(failure) else failure) from None
+        has_failed = True
     except _core.QuickerOnHost:
         quicker.add(likeness_of(args, kwargs))
         compiled.note_twin(None, ())
         return call_ours(job, compiled, args, kwargs)
+    else:
+        has_failed = False
     finally:
         _core.set_stance(before)
+    if has_failed:  # nothing has been changed: the function itself has an exception with its line, or an answer
+        return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):
         compiled.note_twin(twin, args)
     return rebuild(result, leave)
