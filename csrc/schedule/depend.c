@@ -381,6 +381,8 @@ const char *
 ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a, const CiExpr *b)
 {
     const CiExpr *coefs[CI_MAX_RANK], *signs[CI_MAX_RANK], *other;
+    if (a->high < b->low || b->high < a->low)
+        return NULL; /* they never meet */
     for (int k = 0; k < kernel->nouter; k++) {
         if (!ci_expr_split_linear(s->sym, a, kernel->outer[k].var, &coefs[k], &a) ||
             !ci_expr_split_linear(s->sym, b, kernel->outer[k].var, &other, &b))

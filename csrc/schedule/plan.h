@@ -153,6 +153,8 @@ void ci_batch_calls(CiScheduler *s, CiItems *items);
 
 /* rows.c: of two loops around an element the one over neighbours becomes a row inside the other. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);
+/* trips.c: loops that make one large array of another go two trips at a time. */
+void ci_compose_trips(CiScheduler *s, CiItems *items);
 
 /* hold.c: elements that live in variables while loops of the block run. */
 void ci_hold_elements(CiScheduler *s, CiItems *items);

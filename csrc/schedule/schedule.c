@@ -44,6 +44,8 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
                      .target = target,
                      .options = options,
                      .totals = &totals};
+    if (options->fusion)
+        ci_compose_trips(&s, &loops->items);
     count_uses(&s);
     if (target->has_trees) {
         prepare_loops(&s, &loops->items);

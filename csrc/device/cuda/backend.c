@@ -48,7 +48,7 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .has_own_order = true,
                          .vector_bytes = 16,
                          .row_bytes = 64 * 1024,
-                         .chunk_elements = 16384,
+                         .chunk_elements = 1024,
                          .tree_elements = 512,
                          .tile_rows = 32,
                          .max_buffers = 128,

@@ -367,7 +367,8 @@ is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
 {
     Seen seen = {memory, false, false};
     ci_stmts_visit(&p->c.proc->body, see, &seen);
-    return !memory->buffer->is_swapped && (!p->is_shared_out || !seen.is_loaded || !seen.is_stored);
+    bool is_moved = memory->buffer->is_swapped && ci_kernel_tree(p->c.proc->kernel);
+    return !is_moved && (!p->is_shared_out || !seen.is_loaded || !seen.is_stored);
 }
 
 /* A launch gives all sizes 64 bits, of which the lower half may be taken. */

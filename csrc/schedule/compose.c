@@ -1,0 +1,381 @@
+/* The nests of two trips as one. Each fills a box of the array, an element once. What a body reads of
+ * the trip before is made again in its place, at the distance at which it is read. A box whose
+ * neighbours lie in several boxes is cut where they meet: an element then knows which body has made
+ * what it reads. Values are numbered: neighbours of neighbours are often the same. */
+#include "schedule/compose.h"
+
+#include <string.h>
+
+#define MOST_BOXES 64 /* of two trips */
+#define MOST_OPS 64   /* of a composed body: more of them cost a card what the traffic does */
+#define FARTHEST 8    /* elements along an axis */
+
+/* ---- boxes ---- */
+
+static bool
+read_layout(CiComposer *c)
+{
+    const CiBuffer *to = c->to;
+    c->rank = to->rank;
+    for (int d = 0; d < c->rank; d++) {
+        if (!ci_expr_is_const(to->sizes[d], &c->sizes[d]) ||
+            !ci_expr_is_const(to->strides[d], &c->strides[d]) || c->sizes[d] < 2 ||
+            c->strides[d] < 1)
+            return false;
+        int k = d;
+        for (; k > 0 && c->strides[c->nearest_last[k - 1]] < c->strides[d]; k--)
+            c->nearest_last[k] = c->nearest_last[k - 1];
+        c->nearest_last[k] = d;
+    }
+    return c->rank > 0;
+}
+
+/* The dimension that lies apart by so much; -1: none. */
+static int
+find_dim(const CiComposer *c, const CiExpr *coef)
+{
+    for (int d = 0; d < c->rank; d++)
+        if (ci_expr_equals_const(coef, c->strides[d]))
+            return d;
+    return -1;
+}
+
+/* The first element of a box, by dimension. */
+static bool
+find_start(const CiComposer *c, const CiExpr *offset, CiBox *box)
+{
+    int64_t left;
+    if (!ci_expr_is_const(offset, &left) || left < 0)
+        return false;
+    for (int k = 0; k < c->rank; k++) {
+        int d = c->nearest_last[k];
+        box->start[d] = left / c->strides[d];
+        box->end[d] = box->start[d] + 1;
+        left %= c->strides[d];
+    }
+    return left == 0;
+}
+
+static bool
+find_piece(const CiComposer *c, const CiNest *nest, CiPiece *piece)
+{
+    CiSym *sym = c->s->sym;
+    const CiExpr *rest = nest->store, *coef;
+    int64_t extents[CI_MAX_RANK] = {0};
+    if (nest->target != c->to || nest->fold != CI_OP_none || nest->npoint != nest->naxes ||
+        nest->naxes > c->rank || nest->is_combined || ci_nest_is_indirect(nest))
+        return false;
+    *piece = (CiPiece){.nest = nest};
+    for (int k = 0; k < nest->naxes; k++) {
+        int d = ci_expr_split_linear(sym, rest, nest->axes[k].var, &coef, &rest) ? find_dim(c, coef)
+                                                                                 : -1;
+        if (d < 0 || extents[d] || !ci_expr_is_const(nest->axes[k].extent, &extents[d]) ||
+            extents[d] < 1)
+            return false;
+        piece->dims[k] = d;
+    }
+    if (!find_start(c, rest, &piece->box))
+        return false;
+    for (int d = 0; d < c->rank; d++) {
+        piece->box.end[d] += extents[d] ? extents[d] - 1 : 0;
+        if (piece->box.end[d] > c->sizes[d])
+            return false;
+    }
+    return true;
+}
+
+static bool
+is_within(const CiComposer *c, const CiBox *inner, const CiBox *outer)
+{
+    for (int d = 0; d < c->rank; d++)
+        if (inner->start[d] < outer->start[d] || inner->end[d] > outer->end[d])
+            return false;
+    return true;
+}
+
+static bool
+do_meet(const CiComposer *c, const CiBox *a, const CiBox *b)
+{
+    for (int d = 0; d < c->rank; d++)
+        if (a->end[d] <= b->start[d] || b->end[d] <= a->start[d])
+            return false;
+    return true;
+}
+
+static int64_t
+count_elements(const CiComposer *c, const CiBox *box)
+{
+    int64_t count = 1;
+    for (int d = 0; d < c->rank; d++)
+        count *= box->end[d] - box->start[d];
+    return count;
+}
+
+/* Each element is stored once in a trip. */
+static bool
+find_pieces(CiComposer *c)
+{
+    CiBox whole = {0};
+    int64_t count = 0;
+    c->pieces = CI_NEW_ARRAY(c->s->ctx, CiPiece, c->region->body.count + 1);
+    for (int k = 0; k < c->region->body.count; k++) {
+        const CiNest *nest = c->region->body.items[k].nest;
+        if (!nest || !find_piece(c, nest, &c->pieces[k]))
+            return false;
+        for (int n = 0; n < k; n++)
+            if (do_meet(c, &c->pieces[k].box, &c->pieces[n].box))
+                return false;
+        count += count_elements(c, &c->pieces[k].box);
+        c->npieces = k + 1;
+    }
+    memcpy(whole.end, c->sizes, sizeof whole.end);
+    return count == count_elements(c, &whole);
+}
+
+/* ---- what a trip reads ---- */
+
+static bool
+is_near(const CiComposer *c, const CiPiece *piece, const CiScalar *load, int64_t *distance)
+{
+    int64_t left;
+    if (!ci_expr_is_const(ci_expr_sub(c->s->sym, load->index, piece->nest->store), &left))
+        return false;
+    for (int k = 0; k < c->rank; k++) {
+        int d = c->nearest_last[k];
+        int64_t half = c->strides[d] / 2, above = left + (left >= 0 ? half : -half);
+        distance[d] = above / c->strides[d];
+        left -= distance[d] * c->strides[d];
+        if (distance[d] > FARTHEST || distance[d] < -FARTHEST ||
+            piece->box.start[d] + distance[d] < 0 || piece->box.end[d] + distance[d] > c->sizes[d])
+            return false;
+    }
+    return left == 0;
+}
+
+static CiBox
+move_box(const CiComposer *c, const CiBox *box, const int64_t *distance)
+{
+    CiBox moved;
+    for (int d = 0; d < c->rank; d++) {
+        moved.start[d] = box->start[d] + distance[d];
+        moved.end[d] = box->end[d] + distance[d];
+    }
+    return moved;
+}
+
+static bool
+reads_only_near(const CiComposer *c)
+{
+    int64_t distance[CI_MAX_RANK];
+    for (int k = 0; k < c->npieces; k++) {
+        const CiBody *body = &c->pieces[k].nest->body;
+        for (int n = 0; n < body->nops; n++) {
+            const CiScalar *op = &body->ops[n];
+            if (op->op == CI_OP_load &&
+                (op->buffer == c->to ||
+                 (op->buffer == c->from && !is_near(c, &c->pieces[k], op, distance))))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- bodies ---- */
+
+/* A piece's body at a place of the array, in a trip. */
+static CiBody
+body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, const CiExpr *trip)
+{
+    CiSym *sym = c->s->sym;
+    const CiExpr *from[CI_MAX_RANK + 1], *to[CI_MAX_RANK + 1];
+    int n = piece->nest->naxes;
+    for (int k = 0; k < n; k++) {
+        int d = piece->dims[k];
+        from[k] = piece->nest->axes[k].var;
+        to[k] = ci_expr_sub(sym, place[d], ci_expr_const(sym, piece->box.start[d]));
+    }
+    from[n] = c->region->var;
+    to[n] = trip;
+    return ci_body_substitute(c->s->ctx, sym, &piece->nest->body, n + 1, from, to);
+}
+
+/* One body's operations behind another's; what they become in `made`, by their number. */
+static void
+append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int from, int to)
+{
+    for (int k = from; k < to; k++) {
+        CiScalar op = body->ops[k];
+        for (int n = 0; n < op.nargs; n++)
+            op.args[n] = made[op.args[n]];
+        if (op.op == CI_OP_load && op.buffer == c->from)
+            op.buffer = c->source;
+        made[k] = ci_body_add(c->s->ctx, into, op);
+    }
+}
+
+/* What the first of two trips makes at a place. */
+static int
+add_made(const CiComposer *c, CiBody *into, const CiPiece *maker, const CiExpr *const *place)
+{
+    CiBody body = body_at(c, maker, place, c->first);
+    int *made = CI_NEW_ARRAY(c->s->ctx, int, body.nops + 1);
+    append(c, into, &body, made, 0, body.nops);
+    return made[body.result];
+}
+
+static const CiPiece *
+maker_of(const CiComposer *c, const CiBox *box)
+{
+    for (int k = 0; k < c->npieces; k++)
+        if (is_within(c, box, &c->pieces[k].box))
+            return &c->pieces[k];
+    return NULL;
+}
+
+static CiBody
+compose_body(const CiComposer *c, const CiPiece *reader, const CiBox *box, const CiExpr *const *place)
+{
+    CiBody body = body_at(c, reader, place, c->second), into = {0};
+    int *made = CI_NEW_ARRAY(c->s->ctx, int, body.nops + 1);
+    for (int k = 0; k < body.nops; k++) {
+        const CiExpr *there[CI_MAX_RANK];
+        int64_t distance[CI_MAX_RANK];
+        const CiScalar *op = &reader->nest->body.ops[k];
+        if (op->op != CI_OP_load || op->buffer != c->from) {
+            append(c, &into, &body, made, k, k + 1);
+            continue;
+        }
+        (void)is_near(c, reader, op, distance);
+        CiBox read = move_box(c, box, distance);
+        for (int d = 0; d < c->rank; d++)
+            there[d] = ci_expr_add(c->s->sym, place[d], ci_expr_const(c->s->sym, distance[d]));
+        made[k] = add_made(c, &into, maker_of(c, &read), there);
+    }
+    into.result = made[body.result];
+    return into;
+}
+
+/* ---- nests ---- */
+
+static void
+put(CiComposer *c, CiItems *items, CiItem item)
+{
+    CI_PUSH(c->s->ctx, items->items, items->count, items->capacity, item);
+}
+
+static bool
+add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
+{
+    CiSym *sym = c->s->sym;
+    const CiExpr *place[CI_MAX_RANK], *store = ci_expr_const(sym, 0);
+    CiNest nest = {.fold = CI_OP_none,
+                   .target = c->target,
+                   .axes = CI_NEW_ARRAY(c->s->ctx, CiAxis, c->rank + 1),
+                   .locs = reader->nest->locs,
+                   .nlocs = reader->nest->nlocs,
+                   .caplocs = reader->nest->nlocs};
+    for (int d = 0; d < c->rank; d++) {
+        const CiExpr *extent = ci_expr_const(sym, box->end[d] - box->start[d]);
+        place[d] = ci_expr_const(sym, box->start[d]);
+        if (!ci_expr_equals_const(extent, 1)) {
+            const CiExpr *var = ci_expr_index(sym, ci_format(c->s->ctx, "i%d", nest.naxes), extent);
+            nest.axes[nest.naxes++] = (CiAxis){CI_AXIS_point, var, extent};
+            place[d] = ci_expr_add(sym, place[d], var);
+        }
+        store = ci_expr_add(sym, store,
+                            ci_expr_mul(sym, place[d], ci_expr_const(sym, c->strides[d])));
+    }
+    nest.npoint = nest.naxes;
+    nest.store = store;
+    nest.body = compose_body(c, reader, box, place);
+    if (nest.body.nops > MOST_OPS || c->made.count == MOST_BOXES)
+        return false;
+    CiNest *kept = CI_NEW(c->s->ctx, CiNest);
+    *kept = nest;
+    put(c, &c->made, (CiItem){.kind = CI_ITEM_nest, .nest = kept});
+    return true;
+}
+
+/* Where a box that is read leaves that of a piece: a dimension, and where in it. */
+static bool
+find_cut(const CiComposer *c, const CiBox *read, int *dim, int64_t *at)
+{
+    for (int k = 0; k < c->npieces; k++) {
+        const CiBox *piece = &c->pieces[k].box;
+        if (!do_meet(c, read, piece))
+            continue;
+        for (int d = 0; d < c->rank; d++) {
+            bool before = read->start[d] < piece->start[d];
+            *dim = d;
+            *at = before ? piece->start[d] : piece->end[d];
+            if (before || read->end[d] > piece->end[d])
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool
+compose_box(CiComposer *c, const CiPiece *reader, const CiBox *box)
+{
+    const CiBody *body = &reader->nest->body;
+    int64_t distance[CI_MAX_RANK], at;
+    int dim;
+    for (int k = 0; k < body->nops; k++) {
+        if (body->ops[k].op != CI_OP_load || body->ops[k].buffer != c->from)
+            continue;
+        (void)is_near(c, reader, &body->ops[k], distance);
+        CiBox read = move_box(c, box, distance);
+        if (find_cut(c, &read, &dim, &at)) {
+            CiBox before = *box, behind = *box;
+            before.end[dim] = behind.start[dim] = at - distance[dim];
+            return compose_box(c, reader, &before) && compose_box(c, reader, &behind);
+        }
+    }
+    return add_nest(c, reader, box);
+}
+
+bool
+ci_compose_begin(CiComposer *c)
+{
+    return read_layout(c) && find_pieces(c) && reads_only_near(c);
+}
+
+bool
+ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target)
+{
+    c->first = trip;
+    c->second = ci_expr_add(c->s->sym, trip, ci_expr_const(c->s->sym, 1));
+    c->source = source;
+    c->target = target;
+    c->made = (CiItems){0};
+    for (int k = 0; k < c->npieces; k++)
+        if (!compose_box(c, &c->pieces[k], &c->pieces[k].box))
+            return false;
+    return true;
+}
+
+void
+ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target)
+{
+    c->made = (CiItems){0};
+    for (int k = 0; k < c->npieces; k++) {
+        CiNest *nest = CI_NEW(c->s->ctx, CiNest);
+        *nest = *c->pieces[k].nest;
+        nest->target = target;
+        nest->body =
+            ci_body_substitute(c->s->ctx, c->s->sym, &nest->body, 1, &c->region->var, &trip);
+        put(c, &c->made, (CiItem){.kind = CI_ITEM_nest, .nest = nest});
+    }
+}
+
+bool
+ci_compose_fills(const CiComposer *c, const CiNest *nest)
+{
+    CiBox whole = {0};
+    CiPiece piece;
+    CiNest there = *nest;
+    there.target = c->to;
+    memcpy(whole.end, c->sizes, sizeof whole.end);
+    return find_piece(c, &there, &piece) && is_within(c, &whole, &piece.box);
+}
