@@ -66,9 +66,9 @@ def sets() -> None:
 @bug
 def cells() -> None:
     """Cells change unseen."""
-    from cinductor.capture.control.state import Changes, State
+    from cinductor.capture.control.state import Snapshot, State
 
-    Changes.begin = lambda self, cells: (self.before.clear(), self.born.clear())
+    Snapshot.begin = lambda self: (self.before.clear(), self.born.clear())
     not_noted(types.CellType)
     State.share = lambda self, cells: None
 
@@ -87,7 +87,7 @@ def steps() -> None:
     from cinductor.capture.hooks import iteration
 
     def step(self: Any, value: Any) -> Any:
-        value = self.stage.handed.now(value)
+        value = self.stage.escapes.now(value)
         method = self.stage.class_attr(type(value), "__next__")
         if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
             return self.call(method, value)
@@ -99,9 +99,9 @@ def steps() -> None:
 @bug
 def nothing_back() -> None:
     """Nothing is put back."""
-    from cinductor.capture.control.state import Changes
+    from cinductor.capture.control.state import Snapshot
 
-    Changes.swap = lambda self: []
+    Snapshot.swap = lambda self: []
 
 
 @bug
@@ -194,14 +194,14 @@ def kinds() -> None:
 @bug
 def looked_at() -> None:
     """A list that was looked at grows again."""
-    from cinductor.capture.control.state import Attempt
+    from cinductor.capture.control.state import Snapshot
 
-    def end(self: Any, real: Any = Attempt.end) -> None:
-        growing = {**self.tables["growing"], **self.state.list_buffers}
+    def end(self: Any, real: Any = Snapshot.end) -> None:
+        lists = {**self.tables["lists"], **self.state.list_buffers}
         real(self)
-        self.state.put(growing=growing)
+        self.state.put(lists=lists)
 
-    Attempt.end = end
+    Snapshot.end = end
 
 
 @bug

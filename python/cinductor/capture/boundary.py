@@ -91,7 +91,7 @@ class Materialiser:
         elif cls is frozenset:
             _core.exchange_items(value, [self.of(v) for v in value])
         elif is_iterator(cls) or cls is types.GeneratorType:
-            return self.stage.handed.hand(self, value)
+            return self.stage.escapes.escape(self, value)
         else:
             self.fill(value)
         return value

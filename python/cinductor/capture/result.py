@@ -62,7 +62,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     leaves = traced_in(result, set())
     stage.regions.aliases.before_return(leaves)
     result = returnable(stage, result, reached, {})
-    stage.handed.end()
+    stage.escapes.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
     for source, value, *kind in stage.tracer.specialized():
@@ -118,10 +118,9 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls in BOUND and type(value.__self__) is Traced:
         stage.effect("returns a method of an array")
         return stage.materialise(value)
-    if id(value) in stage.state.growing:
-        return DeferredCall(stage.state.growing[id(value)].recipe())
-    if id(value) in stage.state.sized_lists:
-        return returnable(stage, stage.state.sized_lists[id(value)].recipe(), reached, seen)
+    if id(value) in stage.state.lists:
+        made = DeferredCall(stage.state.lists[id(value)].recipe())
+        return returnable(stage, made, reached, seen)
     source = stage.source_of(value)
     if source is not None:
         if source >= 0:
@@ -145,8 +144,8 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         return stage.materialise(value)
     if cls is types.GeneratorType:
         stage.abandon("returns a generator made in the call")
-        if stage.handed.now(value) is not value:
-            return stage.handed.now(value)
+        if stage.escapes.now(value) is not value:
+            return stage.escapes.now(value)
         items = [stage.materialise(v) for v in value]
         return (v for v in items)
     if id(value) in seen and not is_a(value, tuple):

@@ -414,7 +414,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
-        stage.handed.end()
+        stage.escapes.end()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):

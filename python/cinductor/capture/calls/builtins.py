@@ -130,8 +130,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return value.array.size
         is_deque = type(value) is collections.deque and stage.source_of(value) is None
         if is_deque or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
-            if id(value) in stage.state.growing:
-                return stage.state.growing[id(value)].length
+            if id(value) in stage.state.lists:
+                return stage.state.lists[id(value)].length
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -148,7 +148,7 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(type)
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    scope.stage.regions.look_at_class(args)
+    scope.stage.regions.note_class(args)
     if len(args) == 1 and not kwargs:
         if type(args[0]) in (*STAND_INS, map):  # a door of ours may be what it calls
             return type(scope.stage.materialise(args[0]))
@@ -310,7 +310,7 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(isinstance, issubclass, callable)
 def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
-    stage.regions.look_at_class(args)
+    stage.regions.note_class(args)
     if args and type(args[0]) in (*STAND_INS, map):
         args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.tells_class(args[0])):

@@ -265,10 +265,10 @@ def call_container(
 ) -> Any:
     """A method of a list, tuple, dict, set or deque."""
     stage, name = scope.stage, f.__name__
-    if id(owner) in stage.state.sized_lists:
-        stage.state.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
-    grown = stage.state.growing.get(id(owner))
-    if grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+    grown = stage.state.lists.get(id(owner))
+    if grown is not None and grown.is_sized:
+        grown.materialise("a list grows behind a loop")
+    elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
     source = stage.source_of(owner)

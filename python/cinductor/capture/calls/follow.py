@@ -104,7 +104,7 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
     rewritten = rewrite(f)
     source = stage.source_of(f)
-    if source not in stage.anew and not is_numpys(f.__module__):
+    if source not in stage.renewed and not is_numpys(f.__module__):
         body = (f.__code__, f.__defaults__, f.__kwdefaults__)
         stage.check_once(stage.source("const", f), "body", body)
     new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
@@ -113,7 +113,7 @@ def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
         if not values:
             continue
         source = stage.source_of(f)
-        is_fixed = is_a(values, tuple) and source not in stage.anew
+        is_fixed = is_a(values, tuple) and source not in stage.renewed
         if is_fixed and all(type(v) in FREE_TYPES for v in values):
             continue
         if source is None or source < 0:
@@ -127,15 +127,15 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     """Defaults, entered: numbers among them are constants of the function, unless the next call may
     have one of its own.
     """
-    is_anew = stage.sources[source][1] in stage.anew
-    is_fixed = is_a(values, tuple) and not is_anew
+    is_renewed = stage.sources[source][1] in stage.renewed
+    is_fixed = is_a(values, tuple) and not is_renewed
     if is_fixed:
         stage.check_once(source, "is", values)
     else:
         stage.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
-        if type(value) in FREE_TYPES and not is_anew:
+        if type(value) in FREE_TYPES and not is_renewed:
             if not is_fixed:
                 stage.check_once(stage.source("item", source, key), "is", value)
             return value

@@ -69,7 +69,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
 
 def length_of(stage: Any, value: Any) -> int:
     """That of a list that is gone over."""
-    if id(value) in stage.state.growing:
+    if id(value) in stage.state.lists:
         raise RegionBreak("a list grows that an iterator goes over", "", 0)
     return len(value)
 
@@ -331,7 +331,7 @@ def _any(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(next)
 def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    args = (*map(scope.stage.handed.now, args[:1]), *args[1:])
+    args = (*map(scope.stage.escapes.now, args[:1]), *args[1:])
     if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):

@@ -138,7 +138,7 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if result is not NotImplemented:
             return result
     elif value.strong is not None:
-        scope.stage.regions.look_at_class(args[:1])
+        scope.stage.regions.note_class(args[:1])
         return _round(scope, f, args, kwargs)
     elif value.kind == "scalar" and value.dtype.kind == "f":
         return dispatch(scope, value.round, (digits,), {})

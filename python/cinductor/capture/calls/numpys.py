@@ -12,7 +12,7 @@ from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.list_columns import JOINS
+from ..control.list_buffer import JOINS
 from ..value.items import Flat
 from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .follow import call_function
@@ -90,8 +90,8 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """A function of NumPy's that the surface has."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if id(args[0]) in stage.state.growing:
-            return stage.state.growing[id(args[0])].array
+        if id(args[0]) in stage.state.lists:
+            return stage.state.lists[id(args[0])].array
         rows = stage.regions.backing_of(args[0])
         if rows is not None:
             return stage.tracer.copy(rows, "K")
@@ -109,7 +109,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     row = surface.functions_by_id[id(f)]
     if type(out := row.out_of(args, kwargs)) is Traced and stage.arrays.before_write(out):
         return eager(scope, f, args, kwargs, out)
-    stage.regions.look_at_class(args)
+    stage.regions.note_class(args)
     if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):

@@ -15,9 +15,8 @@ from ...signals import Signal
 from ..value.kinds import UNBOUND
 from ..value.objects import Traced
 from . import list_buffer
-from .arms import End
 from .list_columns import owner_of
-from .merge import OURS, Merge
+from .merge import OURS, End, Merge
 from .region import (
     Raising,
     Region,
@@ -27,7 +26,7 @@ from .region import (
     is_condition,
     truth,
 )
-from .state import Attempt, Contents, value_of
+from .state import Snapshot, value_of
 
 
 class Level:
@@ -37,11 +36,10 @@ class Level:
         self.region, self.condition = region, condition
         self.arm, self.head = arm, head
         self.number = region.regions.count_test()
-        self.attempt = Attempt(region.state)
+        self.snapshot = Snapshot(region.state)
         self.then_block: Any = None
         self.else_block: Any = None
         self.then_end: End | None = None
-        self.contents = Contents()
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
@@ -50,7 +48,7 @@ class Level:
         tracer = self.region.tracer
         sample = tracer.sample_truth(self.condition)
         is_contrary = sample is not None and sample is not is_then
-        tracer.is_infeasible = self.attempt.is_infeasible or is_contrary
+        tracer.is_infeasible = self.snapshot.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
         else:
@@ -60,17 +58,17 @@ class Level:
         """What the arm ended with; everything is as before it again."""
         region = self.region
         appended: list[tuple[Any, list[Any]]] = []
-        names = {**names, **self.look_at_contents(appended)}
-        end = End(region.state, block, names, region.tracer.written(self.attempt.mark))
+        names = {**names, **self.diff_containers(appended)}
+        end = End(region.state, block, names, region.tracer.written(self.snapshot.graph))
         for grown, items in appended:
             end.append(block, grown, items)
-        self.attempt.undo()
+        self.snapshot.undo()
         return end
 
-    def look_at_contents(self, appended: list[Any]) -> dict[str, Any]:
+    def diff_containers(self, appended: list[Any]) -> dict[str, Any]:
         """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
-        for change in self.region.changes(self.attempt):
+        for change in self.region.diff(self.snapshot):
             if change.is_nothing:
                 continue
             if items := change.appended:
@@ -78,7 +76,7 @@ class Level:
                 continue
             if not change.keeps_places:
                 self.region.fail("a branch adds to a container or takes from it")
-            names[self.contents.name_of(change.container)] = value_of(change.container)
+            names[self.snapshot.name_of(change.container)] = value_of(change.container)
         return names
 
 
@@ -96,8 +94,8 @@ class Branch(Region):
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
-        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
-        self.growing = self.state.growing
+        self.buffers_wanted: list[Any] = []  # lists to be made of buffers: `list_buffer`
+        self.lists_before = self.state.lists
 
     def begin(self, names: dict[str, Any]) -> None:
         """The names of the frame before the branch."""
@@ -107,14 +105,14 @@ class Branch(Region):
     def open(self) -> None:
         """Nothing of it has been run."""
         self.now = self.entry
-        self.base = Attempt(self.state)
+        self.base = Snapshot(self.state)
         self.state.active.append(self)
         self.pending: Any = truth(self.stage, self.condition)
         self.next_step = self.first + 1
 
     @property
     def mark(self) -> Any:
-        return self.base.mark
+        return self.base.graph
 
     # --- the protocol of rewritten code ---
 
@@ -210,7 +208,7 @@ class Branch(Region):
             end = level.close_arm(level.else_block, names)
             assert level.then_end is not None
             names = Merge(self, level, level.then_end, end).names(self.wanted)
-            level.attempt.end()
+            level.snapshot.end()
         self.heads = names
         self.base.end()
         self.is_over = True
@@ -223,8 +221,8 @@ class Branch(Region):
             self.base.end()
             return False
         level = self.levels.pop()
-        level.attempt.undo()
-        level.attempt.end()
+        level.snapshot.undo()
+        level.snapshot.end()
         condition = level.condition
         if self.tracer.sample_truth(condition) is not None:
             self.fail(f"sizes decide whether {name} is raised")
@@ -249,7 +247,7 @@ class Branch(Region):
     def fall_back(self, reason: str) -> bool:
         """Python decides."""
         self.drop()
-        self.state.put(growing=self.state.still_growing(self.growing))
+        self.state.put(lists=self.state.still_lists(self.lists_before))
         self.is_plain = True
         self.step = self.first
         self.now = self.entry

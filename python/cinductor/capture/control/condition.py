@@ -14,10 +14,9 @@ from ..syntax.matches import PREFIX
 from ..value.kinds import lifted, strength
 from ..value.objects import UNBOUND, Traced, holds_traced
 from .alias import Records
-from .arms import End
 from .branch import Level
 from .lattice import join
-from .merge import Merge
+from .merge import End, Merge
 from .region import Region, truth, users_frame
 
 VALUE = "operand"
@@ -64,14 +63,14 @@ class Condition(Region):
     def end_arm(self, block: Any, value: Any) -> End:
         """The operand's value, and everything as before it."""
         self.check_names()
-        if self.tracer.written(self.level.attempt.mark):
+        if self.tracer.written(self.level.snapshot.graph):
             self.fail("an operand of a condition writes to an array")
         return self.level.close_arm(block, {VALUE: value})
 
     def merge(self, first: End, second: End) -> Any:
         """The value of the expression."""
         value = Merge(self, self.level, first, second).names((VALUE,))[VALUE]
-        self.level.attempt.end()
+        self.level.snapshot.end()
         return value
 
 
@@ -120,10 +119,10 @@ class Choice(Condition):
         """b is evaluated next."""
         level = self.level
         self.check_names()
-        if self.tracer.written(level.attempt.mark):
+        if self.tracer.written(level.snapshot.graph):
             self.fail("an operand of a condition writes to an array")
         self.state.close(level.then_block)
-        self.state.forget(level.attempt.nfacts)  # that a is evaluated
+        level.snapshot.forget()  # that a is evaluated
         level.open_arm(False)
         return True
 
@@ -131,16 +130,16 @@ class Choice(Condition):
         """The value, given both."""
         level = self.level
         self.check_names()
-        written = self.tracer.written(level.attempt.mark)
+        written = self.tracer.written(level.snapshot.graph)
         second = End(self.state, level.else_block, {VALUE: b}, written)
-        if second.written or self.changes(level.attempt):
+        if second.written or self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")
         self.state.close(level.else_block)  # the first operand sees nothing of the second's
         self.state.reopen(level.then_block)
-        self.tracer.is_infeasible = level.attempt.is_infeasible
+        self.tracer.is_infeasible = level.snapshot.is_infeasible
         first = End(self.state, level.then_block, {VALUE: a}, [])
         self.state.close(level.then_block)
-        level.attempt.undo()
+        level.snapshot.undo()
         return self.merge(first, second)
 
 

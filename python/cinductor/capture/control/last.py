@@ -19,7 +19,8 @@ from ..value.kinds import ATOMS, UNBOUND, have_same_structure, is_number, is_sam
 from ..value.objects import Traced, attributes_of, slots_of
 from . import varying
 from .alias import is_loose
-from .phi import Phi, strength_of
+from .lattice import type_of
+from .phi import LastValue
 from .state import ROWS
 
 if TYPE_CHECKING:
@@ -31,91 +32,35 @@ OURS = "__ci_"
 NOWHERE = object()
 
 
-class LastValue(Phi):
-    """A value that each trip hands on; sources: what it may be of before the loop; before: the name's
-    value there, where that can be its value behind it.
-    """
-
-    __slots__ = (
-        "name", "place", "value", "sources", "is_loose", "node", "lengths", "shape", "before"
-    )  # fmt: skip
-
-    def __init__(self, name: str, place: int, value: Any, sources: list[Source]) -> None:
-        self.name, self.place, self.value, self.sources = name, place, value, sources
-        self.is_loose = False  # laid out otherwise in NumPy's memory
-        self.node: tuple[Any, int] = (None, 0)  # in the body's block
-        self.lengths: dict[int, varying.Length] = {}
-        self.shape: tuple[Any, ...] = ()  # of its buffer
-        self.before: Any = None
-
-    def results(self, tracer: Any, body: Any, first: Any) -> None:
-        self.node = body, body.hold(self.value)
-        if not self.lengths:
-            body.result(self.value, first.param(self.value))
-            if self.value.strong is not None:
-                body.result(strength_of(tracer, self.value), first.param("?", "scalar"))
-            return
-        buffer = first.param(tracer.undefined(self.value, self.shape))
-        varying.write(tracer, buffer, self.value, self.lengths)
-        body.result(buffer)
-        for length in self.lengths.values():
-            first.param("i8", "python")
-            body.result(varying.number_of(tracer, length.end))
-
-    def operands(self, tracer: Any) -> list[Any]:
-        if self.lengths:
-            buffer = tracer.undefined(self.node, self.shape)
-            return [buffer, *(tracer.lift(0) for _ in self.lengths)]
-        body, number = self.node
-        known = [body.undefined(number) if self.before is None else self.before]
-        if self.value.strong is None:
-            return known
-        is_strong = tracer.lift(False) if self.before is None else strength_of(tracer, self.before)
-        return [*known, is_strong]
-
-    def kinds(self, operands: list[Any]) -> list[str]:
-        strong = [] if self.value.strong is None else ["scalar"]
-        return [self.value.kind, *("python" for _ in self.lengths), *strong]
-
-    def behind(self, tracer: Any) -> Any:
-        """The value behind the loop."""
-        value, *others = self.made
-        if self.lengths:
-            for length, number in zip(self.lengths.values(), others, strict=True):
-                length.define(tracer, number)
-            return varying.read(tracer, value, self.lengths)
-        return tracer.tagged(value, *others) if others else value
-
-
 class Last:
     """Those names of one loop being captured."""
 
     def __init__(self, carried: Carried) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.values: dict[str, Any] = {}
-        self.held: list[LastValue] = []
+        self.live_out: list[LastValue] = []
         self.made: dict[int, Any] = {}  # views in the last trip, by the object they are one of
 
     @property
     def mark(self) -> Any:
-        return self.loop.attempt.mark  # type: ignore[union-attr]
+        return self.loop.snapshot.graph  # type: ignore[union-attr]
 
     def needs_trip(self) -> bool:
         """Whether a name has its value from a trip. Nobody reads ours that no trip has set. Asked
         outside of the region, for the values before it may need nodes.
         """
-        for held in self.held:
-            held.before = self.value_before(held)
+        for held in self.live_out:
+            held.entry = self.value_before(held)
         for name, value in self.values.items():
             if value is UNBOUND or name.startswith(OURS):
                 continue
-            if any(type(v) is not LastValue or v.before is None for v in leaves(value)):
+            if any(type(v) is not LastValue or v.entry is None for v in leaves(value)):
                 return True
         return False
 
     # --- at the end of a trip ---
 
-    def look(self, names: dict[str, Any]) -> str | None:
+    def sort_names(self, names: dict[str, Any]) -> str | None:
         """Sorts the names; one that only its last trip, run behind the region, can make."""
         site = self.loop.site
         self.names = names
@@ -145,10 +90,10 @@ class Last:
         sources = self.sources(name, place, leaf) if is_array else []
         if sources is None:
             return NOWHERE
-        held = LastValue(name, place, leaf, sources)
+        held = LastValue((name, place), leaf, type_of(leaf), sources)
         if is_array:
             held.is_loose = is_loose(self.carried.state.records, leaf)
-        self.held.append(held)
+        self.live_out.append(held)
         return held
 
     def was_there(self, leaf: Any) -> bool:
@@ -199,9 +144,13 @@ class Last:
 
     # --- the region ---
 
+    @property
+    def phis(self) -> list[Any]:
+        return [phi for held in self.live_out for phi in (held, *held.sizes)]
+
     def finish(self, body: Any, first: Any) -> None:
         """Results of the body, and parameters of its first block."""
-        for held in self.held:
+        for held in self.live_out:
             self.measure(held)
             held.results(self.tracer, body, first)
         for name, value in self.values.items():
@@ -211,15 +160,12 @@ class Last:
         """Which of an array's sizes only the loop knows."""
         if held.value.kind != "array":
             return
-        shape = []
         for axis, size in enumerate(held.value.shape):
             most = self.tracer.most(size, self.mark)
             if most is None:
                 self.loop.fail(f"the size of {held.name} is known only in the loop")
-            shape.append(most)
             if not is_same(most, size):
-                held.lengths[axis] = varying.Length(0, size, most)
-        held.shape = tuple(shape)
+                held.vary(self.tracer, axis, varying.Length(0, size, most))
 
     def closed(self, leaf: Any) -> Any:
         if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
@@ -246,11 +192,11 @@ class Last:
         """The names' values behind the loop."""
         values: dict[LastValue, Any] = {}
         flow = self.carried.flow
-        for held in self.held:
+        for held in self.live_out:
             value = values[held] = held.behind(self.tracer)
             sources = held.sources
-            if held.before is not None and held.value.kind == "array":
-                sources = sources + flow.of_entry(held.before)
+            if held.entry is not None and held.value.kind == "array":
+                sources = sources + flow.of_entry(held.entry)
             flow.aliases.add(value, sources)
             if held.is_loose:
                 flow.aliases.loosen(value)
@@ -283,7 +229,7 @@ class Trips:
     def note(self, key: Any, extent: Any) -> None:
         """A loop inside has to make a trip; an extent of None: it has no number of trips."""
         if extent is not None:
-            most = self.carried.tracer.most(extent, self.carried.loop.attempt.mark)  # type: ignore[union-attr]
+            most = self.carried.tracer.most(extent, self.carried.loop.snapshot.graph)  # type: ignore[union-attr]
             extent = extent if most is not None and is_same(most, extent) else None
         self.now.setdefault(key, []).append(extent)
 
@@ -300,9 +246,9 @@ class Trips:
         elif carried.is_while or not loop.makes_trip(carried.extent - (count - 1)):
             loop.check(False, "the loop makes a trip")
         if makes_types and (carried.is_while or type(carried.extent) is not int):
-            self.tell(loop.key, None if carried.is_while else carried.extent)
+            self.notify(loop.key, None if carried.is_while else carried.extent)
 
-    def tell(self, key: Any, extent: Any) -> None:
+    def notify(self, key: Any, extent: Any) -> None:
         """The loop around this one hears of it."""
         for region in reversed(self.carried.state.active):
             outer = region.carried
@@ -310,7 +256,7 @@ class Trips:
                 outer.trips.note(key, extent)
                 return
 
-    def lost(self) -> list[tuple[Any, Any]]:
+    def dropped(self) -> list[tuple[Any, Any]]:
         """What the last run did not ask any more."""
         return [
             (key, extent)
@@ -321,14 +267,14 @@ class Trips:
 
     def are_known(self) -> bool:
         """Whether all that can be asked before the region."""
-        return all(extent is not None for _, extent in self.lost())
+        return all(extent is not None for _, extent in self.dropped())
 
     def ask(self) -> None:
         """Asks it, where the first trip begins with numbers of another type."""
         loop = self.carried.loop
         if not self.carried.types.joined:
             return
-        for key, extent in self.lost():
+        for key, extent in self.dropped():
             if not loop.makes_trip(extent):
                 loop.fail("a loop inside makes no trip")
-            self.tell(key, extent)
+            self.notify(key, extent)

@@ -279,7 +279,7 @@ class Types:
         loop, tracer = self.loop, self.tracer
         if not loop.may_peel or self.carried.flag:
             return False
-        mark = loop.attempt.mark  # type: ignore[union-attr]
+        mark = loop.snapshot.graph  # type: ignore[union-attr]
         known = [k for k in axes if is_same(tracer.most(after.shape[k], mark), after.shape[k])]
         if kind.lengths:
             is_news = any(axis not in kind.lengths for axis in known)

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...numpy.surface import small_ints
-from ...signals import Replan
 from ..value.kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..value.objects import DeferredCall, Traced
+from ..value.objects import Traced
 from . import list_buffer, varying
+from .list_buffer import SizedList
 from .phi import Phi
 from .region import Peel, Rerun
 from .state import Change
@@ -28,102 +27,6 @@ from .state import Change
 if TYPE_CHECKING:
     from .carry import Carried
     from .region import Region
-
-
-JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
-
-
-class SizedList(NamedTuple):
-    """One such list. kind: of its items, or of those of the lists that it holds ("list of scalar");
-    last: what else has the array of the last row, with its version then; sizes: the axes of a row whose sizes differ, and these.
-    """
-
-    container: list[Any]
-    buffer: Any
-    length: Any
-    kind: str
-    last: tuple[Any, Any] | None
-    sizes: dict[int, Any]
-
-    def check_last(self) -> None:
-        """The row and the other name of its array are to be the same still."""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            raise Replan("sized_lists", "a list whose last array was written to")
-
-    def joined(self, stage: Any) -> Any:
-        """np.stack(list)"""
-        self.check_last()
-        if self.sizes:
-            raise Replan("sized_lists", "arrays of many sizes are joined")
-        if not stage.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not stage.may_check():
-                raise Replan("sized_lists", "an empty list")
-            stage.tracer.check(has_some, "a list of something")
-        if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
-            return stage.tracer.copy(self.buffer, "K")
-        if not stage.may_check():
-            raise Replan("sized_lists", "ints that may be beyond 64 bits")
-        return small_ints(stage.tracer, self.buffer)
-
-    def look(self, stage: Any, why: str) -> None:
-        """The list gets its items, where graphs have run and so their number is known; before that
-        the call is captured anew.
-        """
-        if not stage.tracer.flushes or stage.tracer.in_region:
-            raise Replan("sized_lists", why)
-        columns = [stage.materialise(column) for column in (self.buffer, *self.sizes.values())]
-        items = listed(self.kind, tuple(self.sizes), None, *columns)
-        if self.kind == "array":
-            items = [stage.lift_array(item) for item in items]
-        if self.last is not None and items:
-            items[-1] = self.last[0]
-        stage.state.refill(self.container, items)
-        stage.state.is_list(self.container)
-
-    def recipe(self) -> DeferredCall:
-        """The list, for the user."""
-        self.check_last()
-        last = None if self.last is None else self.last[0]
-        return DeferredCall((listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values()))
-
-
-def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
-    """A list of the rows, or of as much of each as its sizes say; last: the last item itself."""
-    if kind != "array":
-        is_nested = kind.startswith("list")
-        if kind.endswith("python"):
-            return rows.tolist()
-        return [list(row) for row in rows] if is_nested else list(rows)
-    if not axes:
-        items = [row.copy() for row in rows]
-    elif axes == (0,):
-        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
-    else:
-        parts = np.full((len(rows), rows.ndim - 1), slice(None))
-        for axis, column in zip(axes, sizes, strict=True):
-            parts[:, axis] = [slice(n) for n in column.tolist()]
-        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
-    if last is not None and items:
-        items[-1] = last
-    return items
-
-
-def call_with_sized_list(stage: Any, f: Any, sized: SizedList) -> Any:
-    """f(list) of a list that is as long as a loop had trips."""
-    if f is len:
-        return sized.length
-    inner = sized.buffer.shape[1:]
-    if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-        return sized.joined(stage)
-    if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-        rows = sized.joined(stage)
-        return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-    name = getattr(f, "__name__", type(f).__name__)
-    raise Replan("sized_lists", f"{name} looks at a list that is as long as a loop had trips")
-
-
-# --- lists that the trips of a loop append to ---
 
 
 MAX_ITEMS = 16  # appended in one trip
@@ -194,7 +97,7 @@ class Item(Phi):
 class ListColumns:
     """One list that one loop's trips append to."""
 
-    is_buffer = False
+    is_buffer = is_sized = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -204,7 +107,7 @@ class ListColumns:
         self.buffer: Any = None  # behind the loop: what was appended
         self.is_open = type(carried.extent) is not int  # as long as there are trips
 
-    def look(self) -> None:
+    def materialise(self, *why: str) -> None:
         """Nobody can while the loop is captured."""
         self.loop.fail("a list that a loop appends to is looked at")
 
@@ -249,11 +152,11 @@ class ListColumns:
         if holder is not None:
             leaf = leaves(names[holder[0]])[holder[1]]
             last = leaf, leaf.version
-        state, container = self.loop.state, self.container
-        state.refill(container, [])
+        self.loop.state.refill(self.container, [])
         self.loop.regions.aliases.forget(leaves(item.value))
         kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
-        state.size_list(SizedList(container, buffer, self.carried.extent, kind, last, sizes))
+        trips = self.carried.extent
+        SizedList(self.loop.scope, self.container, item.value, buffer, trips, kind, last, sizes)
 
     # --- in a trip ---
 
@@ -264,17 +167,17 @@ class ListColumns:
             is_known = key < 0 or key < len(self.before)
             if is_known and value is not UNKNOWN and type(value) is not Maybe:
                 return value
-        return self.ask()
+        return self.want_buffer()
 
-    def ask(self, *anything: Any) -> Any:
+    def want_buffer(self, *anything: Any) -> Any:
         """Whoever needs to know more of the list has it made of buffers."""
         learnt = self.sample or [item.value for item in self.items]
         if not learnt:
             self.loop.fail("an item of a list that grows is read")
-        return list_buffer.ask(self.loop, self.container, learnt[0])
+        return list_buffer.want_buffer(self.loop, self.container, learnt[0])
 
-    set_item = pop = ask
-    length = truth = items_now = array = property(ask)
+    set_item = pop = want_buffer
+    length = truth = items_now = array = property(want_buffer)
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
@@ -285,7 +188,7 @@ class ListColumns:
         """Whether the condition, under which the item is appended, holds, for each trip."""
         carried = self.carried
         found = self.tracer.truths(condition, carried.body, int(carried.extent))
-        return list_buffer.ask(self.loop, self.container, item) if found is None else found
+        return list_buffer.want_buffer(self.loop, self.container, item) if found is None else found
 
     # --- at the end of a trip ---
 
@@ -355,7 +258,7 @@ class ListColumns:
         """The shape of what has room for the array in every trip."""
         if type(leaf) is not Traced:
             return None
-        mark = self.loop.attempt.mark
+        mark = self.loop.snapshot.graph
         most = [self.tracer.most(size, mark) for size in leaf.shape]
         if any(size is None for size in most):
             self.loop.fail("arrays of many sizes are appended to a list")
@@ -381,11 +284,11 @@ class ListColumns:
                 continue
             if phi.value.version != phi.version or holders:
                 self.loop.fail("an array that stays is appended to a list")
-            held = [carried.entry[name] for name in carried.contents.containers]
+            held = [carried.entry[name] for name in carried.snapshot.containers]
             if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *held]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
-        if tracer.is_before(array.whole, self.loop.attempt.mark):
+        if tracer.is_before(array.whole, self.loop.snapshot.graph):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
             if name not in carried.types.of and name not in self.loop.site.live_out:
@@ -443,7 +346,6 @@ class ListColumns:
 
     def exits(self, names: dict[str, Any]) -> None:
         """Fills the list."""
-        self.loop.state.is_list(self.container)
         if self.is_open:
             self.make_sized(names)
             return
@@ -502,11 +404,11 @@ def owner_of(region: Region, change: Change) -> Any:
     is none yet.
     """
     container, state = change.container, region.state
-    grown = state.growing.get(id(container))
+    grown = state.lists.get(id(container))
     if grown is not None:
         return grown
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(Change(container, loop.attempt.changes.before[id(container)][1]))
+            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
             raise Rerun(loop)
-    return list_buffer.ask(region, container, change.appended[0])
+    return list_buffer.want_buffer(region, container, change.appended[0])

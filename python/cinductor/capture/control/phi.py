@@ -101,24 +101,30 @@ class Value(Phi):
 
     __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
 
-    def __init__(
-        self, tracer: Any, block: Any, where: tuple[str, int], entry: Any, kind: Type
-    ) -> None:
-        self.name, self.place = where
-        self.entry, self.type = entry, kind
+    def __init__(self, where: tuple[str, int], entry: Any, kind: Type) -> None:
+        (self.name, self.place), self.entry, self.type = where, entry, kind
+        self.ends: list[Any] = []
+
+    def make_params(self, tracer: Any, block: Any, like: Any) -> None:
+        """Parameters of the first block; like: an array that is as large as it may be."""
+        kind = self.type
         if kind.like is None:
-            param = value = block.param(kind.dtype, kind.kind)
+            self.params = [block.param(kind.dtype, kind.kind)]
         elif not kind.lengths:
-            param = value = block.param(kind.like)
+            self.params = [block.param(kind.like)]
         else:
-            param = block.param(tracer.undefined(entry, shape_of_buffer(entry, kind)))
-            value = varying.read(tracer, param, kind.lengths, entry.shape)
-        self.params, self.value, self.version = [param], value, value.version
+            self.params = [block.param(tracer.undefined(like, shape_of_buffer(like, kind)))]
         if kind.tagged:
             self.params.append(block.param("?", "scalar"))
-            value = tracer.tagged(value, self.params[1])
-        self.head = value
-        self.ends: list[Any] = []
+
+    def open(self, tracer: Any, block: Any) -> None:
+        """The value at the head of a trip."""
+        self.make_params(tracer, block, self.entry)
+        value, *strong = self.params
+        if self.type.lengths:
+            value = varying.read(tracer, value, self.type.lengths, self.entry.shape)
+        self.value, self.version = value, value.version
+        self.head = tracer.tagged(value, *strong) if strong else value
 
     def operands(self, tracer: Any) -> list[Any]:
         entry, kind = self.entry, self.type
@@ -126,6 +132,9 @@ class Value(Phi):
             return [self.entry_buffer(tracer)]
         known = [lifted(tracer, entry, kind.kind, kind.dtype)]
         return [*known, strength_of(tracer, entry)] if kind.tagged else known
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        return [param.kind for param in self.params]
 
     def entry_buffer(self, tracer: Any) -> Any:
         """The array itself, or memory that is large enough with the array in it."""
@@ -140,17 +149,15 @@ class Value(Phi):
         """What the leaf is at the end of a trip."""
         kind = self.type
         if kind.kind == "array":
-            self.ends = [self.put_away(tracer, leaf)]
+            self.ends = [self.put_away(tracer, leaf) if kind.lengths else leaf]
             return
         self.ends = [lifted(tracer, leaf, kind.kind, kind.dtype)]
         if kind.tagged:
             self.ends.append(strength_of(tracer, leaf))
 
     def put_away(self, tracer: Any, leaf: Any) -> Any:
-        """An array as the region hands it on."""
+        """An array in a buffer as the region hands it on."""
         (param,) = self.params
-        if not self.type.lengths:
-            return leaf
         if is_same(leaf, self.value) and self.value.version == self.version:
             return param
         buffer = tracer.undefined(param, param.shape)
@@ -164,8 +171,57 @@ class Value(Phi):
     def behind(self, tracer: Any) -> Any:
         """The leaf behind the region."""
         if self.type.lengths:
-            return varying.read(tracer, self.made[0], self.type.lengths, self.entry.shape)
+            sizes = None if self.entry is None else self.entry.shape
+            return varying.read(tracer, self.made[0], self.type.lengths, sizes)
         return tracer.tagged(*self.made) if self.type.tagged else self.made[0]
+
+
+class LastValue(Value):
+    """A value that nobody reads at the head of a trip: what the last one makes of a name. entry: the name's value
+    before the loop, where that can be its value behind it; sources: what it may be of before the loop.
+    """
+
+    __slots__ = ("sources", "is_loose", "node", "sizes")
+
+    def __init__(self, where: tuple[str, int], value: Any, kind: Type, sources: Any) -> None:
+        super().__init__(where, None, kind)
+        self.value, self.sources = value, sources
+        self.is_loose = False  # laid out otherwise in NumPy's memory
+        self.node: tuple[Any, int] = (None, 0)  # in the body's block
+        self.sizes: list[Number] = []  # those that only the loop knows
+
+    def vary(self, tracer: Any, axis: int, length: varying.Length) -> None:
+        """One of its sizes is not as large in each trip."""
+        self.type.lengths[axis] = length
+        end = length.end
+        self.sizes.append(Number(None, lambda: tracer.lift(0), lambda: varying.number_of(tracer, end)))
+
+    def operands(self, tracer: Any) -> list[Any]:
+        if self.entry is not None:
+            return super().operands(tracer)
+        body, number = self.node
+        shape = shape_of_buffer(self.value, self.type) if self.type.lengths else None
+        known = body.undefined(number) if shape is None else tracer.undefined(self.node, shape)
+        return [known, tracer.lift(False)] if self.type.tagged else [known]
+
+    def put_away(self, tracer: Any, leaf: Any) -> Any:
+        (param,) = self.params
+        varying.write(tracer, param, leaf, self.type.lengths)
+        return param
+
+    def results(self, tracer: Any, body: Any, first: Any) -> None:
+        self.node = body, body.hold(self.value)
+        self.make_params(tracer, first, self.value)
+        self.end(tracer, self.value)
+        super().results(tracer, body, first)
+        for size in self.sizes:
+            size.head = first.param("i8", "python")
+            size.results(tracer, body, first)
+
+    def behind(self, tracer: Any) -> Any:
+        for length, size in zip(self.type.lengths.values(), self.sizes, strict=True):
+            length.define(tracer, size.made[0])
+        return super().behind(tracer)
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:

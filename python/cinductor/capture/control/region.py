@@ -22,7 +22,7 @@ from ..value.items import END, Items, items_of
 from ..value.kinds import UNBOUND, is_one
 from ..value.objects import Traced
 from .alias import Aliases, Peel, Records, count_in
-from .state import Attempt, Change, fill, reached
+from .state import Change, Snapshot, fill, reached
 
 if TYPE_CHECKING:
     from ..syntax.asking import Site
@@ -75,8 +75,8 @@ class Regions:
 
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
-        value = self.stage.handed.now(value)
-        grown = self.state.growing.get(id(value))
+        value = self.stage.escapes.now(value)
+        grown = self.state.lists.get(id(value))
         return items_of(self.stage.lift_array(value)) if grown is None else grown.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
@@ -144,7 +144,7 @@ class Regions:
                 return None
         return found[2]
 
-    def look_at_class(self, values: tuple[Any, ...]) -> None:
+    def note_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
             self.stage.tracer.resolve_class(value)
@@ -259,15 +259,15 @@ class Region:
         if self.restores and not (self.site.state or self.site.raising):
             self.enter()  # rewritten code has no names to set
 
-    def changes(self, attempt: Attempt) -> list[Change]:
-        """What it did to containers of before it."""
-        if not attempt.changes.before:
+    def diff(self, before: Snapshot) -> list[Change]:
+        """What containers that somebody sees hold now, of those that have changed since."""
+        if not before.before:
             return []
-        now = attempt.changes.swap()
+        now = before.swap()
         seen = self.reached(container for container, _ in now)
         for container, items in now:
             fill(container, items)
-        befores = attempt.changes.before
+        befores = before.before
         return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:

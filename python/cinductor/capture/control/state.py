@@ -21,7 +21,7 @@ from ...instance import is_a
 from ..value.items import Items
 from ..value.kinds import ATOMS, UNBOUND, is_one
 from ..value.objects import (
-    GROWING,
+    IN_COLUMNS,
     Traced,
     attributes_of,
     hooked_in,
@@ -32,11 +32,11 @@ from ..value.objects import (
 
 RegionBreak = _core.RegionBreak
 
-TABLES = ("records", "growing", "sized_lists", "backings")
-STACKS = ("active", "conditions", "classes")  # besides blocks and facts, which the tracer has, too
+TABLES = ("records", "lists", "backings")
+STACKS = ("marks", "blocks", "facts", "active", "conditions", "classes")
 
 
-def held(cell: types.CellType | Items) -> tuple[Any, ...]:
+def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
     """The value of a cell, if it has one; where an iterator is."""
     if type(cell) is Items:
         return (cell.position,)
@@ -64,7 +64,7 @@ def fill(container: Any, items: Any) -> None:
     elif type(container) is types.CellType:
         if items:
             container.cell_contents = items[0]
-        elif held(container):
+        elif content_of(container):
             del container.cell_contents
     else:
         container.clear()
@@ -77,8 +77,8 @@ ROWS: dict[type, Callable[[Any], Any]] = {
     dict: dict.copy,
     set: set.copy,
     collections.deque: collections.deque.copy,
-    types.CellType: held,
-    Items: held,
+    types.CellType: content_of,
+    Items: content_of,
 }
 
 
@@ -103,61 +103,17 @@ def why_not_put_back(value: Any) -> str | None:
     return None
 
 
-class Changes:
-    """What objects held at a place. is_kept: what ran since then stays unless it can be undone as a
-    whole, so a change that nobody can undo is allowed.
-    """
-
-    def __init__(self, cells: Iterable[types.CellType], is_kept: bool = False) -> None:
-        self.before: dict[int, tuple[Any, Any]] = {}
-        self.born: dict[int, Any] = {}
-        self.is_kept, self.can_undo = is_kept, True
-        self.begin(cells)
-
-    def begin(self, cells: Iterable[types.CellType]) -> None:
-        """Nothing has changed yet; of a change of these cells nobody will tell."""
-        self.before.clear()
-        self.born.clear()
-        for cell in cells:
-            self.note(cell)
-
-    def note(self, value: Any) -> None:
-        """Keeps what a value holds that has a row."""
-        if id(value) not in self.before:
-            self.before[id(value)] = (value, contents_of(value))
-
-    def swap(self) -> list[tuple[Any, Any]]:
-        """Puts back what the containers held; returns what they hold now, but for cells that nobody
-        has set.
-        """
-        now = []
-        for container, before in self.before.values():
-            items = contents_of(container)
-            if type(container) is types.CellType and all(map(is_one, before, items)):
-                if len(before) == len(items):
-                    continue
-            now.append((container, items))
-            fill(container, before)
-        return now
-
-    def undo(self, cells: Iterable[types.CellType]) -> None:
-        """Puts back what the containers held, and begins anew."""
-        self.swap()
-        self.begin(cells)
-
-
 class State:
     """All of it, for one call; marks: those to which it may go back, the innermost last."""
 
     def __init__(self, stage: Any) -> None:
         self.stage, self.tracer = stage, stage.tracer
-        self.marks: list[Changes] = []
+        self.marks: list[Snapshot] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
         self.changes = 0
         self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
         self.records: dict[int, Any] = {}  # which memory arrays may be: `alias`
-        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
-        self.sized_lists: dict[int, Any] = {}  # lists that loops made, as long as they had trips
+        self.lists: dict[int, Any] = {}  # lists that are columns and a count, by id
         # Lists that loops made: their items with versions, and the buffer of these.
         self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
         self.active: list[Any] = []  # the constructs at work, the innermost last
@@ -184,7 +140,7 @@ class State:
             if why_not is None:
                 mark.note(value)
             elif mark.is_kept:
-                mark.can_undo = False
+                mark.can_put_back = False
             else:
                 raise RegionBreak(why_not, "", 0)
 
@@ -224,11 +180,11 @@ class State:
 
     def put(self, **tables: dict[int, Any]) -> None:
         """What is known from here on. Whoever asks for a list's origin hears that it grows."""
-        growing = tables.get("growing", self.growing)
-        for key in self.growing.keys() - growing.keys():
+        lists = tables.get("lists", self.lists)
+        for key in self.lists.keys() - lists.keys():
             del self.stage.known[key]
-        for key in growing.keys() - self.growing.keys():
-            self.stage.known[key] = (growing[key].container, GROWING)
+        for key in lists.keys() - self.lists.keys():
+            self.stage.known[key] = (lists[key].container, IN_COLUMNS)
         self.__dict__.update(tables)
         if "records" in tables:
             self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
@@ -239,29 +195,21 @@ class State:
 
     def grow(self, grown: Any) -> None:
         """From here on a list is columns, or a buffer."""
-        self.put(growing={**self.growing, id(grown.container): grown})
+        self.put(lists={**self.lists, id(grown.container): grown})
 
-    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
+    def still_lists(self, before: dict[int, Any]) -> dict[int, Any]:
         """Of the lists that grew those that still do: what was looked at since is like any other."""
-        return {key: grown for key, grown in before.items() if key in self.growing}
-
-    def size_list(self, made: Any) -> None:
-        """A list is as long as a loop had trips."""
-        self.put(sized_lists={**self.sized_lists, id(made.container): made})
-
-    def is_list(self, container: Any) -> None:
-        """It is one like any other again."""
-        self.put(sized_lists={k: v for k, v in self.sized_lists.items() if k != id(container)})
+        return {key: grown for key, grown in before.items() if key in self.lists}
 
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: grown for key, grown in self.growing.items() if grown.is_buffer}
+        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
 
     # --- blocks, and what is known in them ---
 
     def open(self) -> Any:
-        """A new block; closed by `close` or `unwind`."""
+        """A new block; closed by `close`, or when a mark is undone."""
         block = self.tracer.block()
         self.blocks.append(block)
         return block
@@ -277,61 +225,90 @@ class State:
             raise AssertionError("blocks are closed in order")
         block.close(keeps)
 
-    def unwind(self, count: int) -> None:
+    def unwind(self, count: int = 0) -> None:
         """Closes all blocks but the first ones."""
         while len(self.blocks) > count:
             self.blocks.pop().close()
 
     def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition is known from here to the end of the attempt."""
+        """A condition is known from here on, until a mark is undone or ends."""
         self.facts.append(self.tracer.assume(condition, holds))
 
-    def forget(self, count: int) -> None:
-        """Forgets all facts but the first ones."""
-        while len(self.facts) > count:
-            self.tracer.forget(self.facts.pop())
 
-
-class Attempt:
-    """A mark: what can be undone is everything since it was made."""
+class Snapshot:
+    """A place to go back to: what can be undone is everything since it was made. is_kept: what ran
+    since then stays unless it can be undone as a whole, so a change that nobody can undo is allowed.
+    What the runs behind it change in containers is carried from trip to trip and merged like the
+    values of names, by names that none of the user's can be (`containers`).
+    """
 
     def __init__(self, state: State, is_kept: bool = False) -> None:
-        self.state = state
-        self.mark = state.tracer.mark()
+        self.state, self.is_kept, self.can_put_back = state, is_kept, True
+        self.graph = state.tracer.mark()
         self.tables = {name: getattr(state, name) for name in TABLES}
+        self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
+        self.born: dict[int, Any] = {}
+        self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
+        self.begin()
+        state.marks.append(self)
         self.depths = {name: len(getattr(state, name)) for name in STACKS}
-        self.nblocks, self.nfacts = len(state.blocks), len(state.facts)
         self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
-        self.changes = Changes(state.cells, is_kept)
-        state.marks.append(self.changes)
-        self.nmarks = len(state.marks)
 
     @property
     def can_undo(self) -> bool:
         """Whether nothing has happened since that stays."""
-        is_kept = self.changes.can_undo and self.mark.is_valid
+        is_kept = self.can_put_back and self.graph.is_valid
         return is_kept and self.state.stage.effects == self.effects
 
     def since(self, stack: str) -> list[Any]:
         """What has come to a stack."""
         return getattr(self.state, stack)[self.depths[stack] :]
 
+    # --- what objects held ---
+
+    def begin(self) -> None:
+        """Nothing has changed yet; of a change of cells that functions set nobody will tell."""
+        self.before.clear()
+        self.born.clear()
+        for cell in self.state.cells:
+            self.note(cell)
+
+    def note(self, value: Any) -> None:
+        """Keeps what a value holds that has a row."""
+        if id(value) not in self.before:
+            self.before[id(value)] = (value, contents_of(value))
+
+    def swap(self) -> list[tuple[Any, Any]]:
+        """Puts back what the containers held; returns what they hold now, but for cells that nobody
+        has set.
+        """
+        now = []
+        for container, before in self.before.values():
+            items = contents_of(container)
+            if type(container) is types.CellType and all(map(is_one, before, items)):
+                if len(before) == len(items):
+                    continue
+            now.append((container, items))
+            fill(container, before)
+        return now
+
+    # --- the way back ---
+
     def drop(self) -> None:
         """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
         call is open again.
         """
         self.undo()
-        self.state.tracer.forget_guards(self.mark)
+        self.state.tracer.forget_guards(self.graph)
 
     def undo(self) -> None:
         """Back to where it was made; it may be undone again."""
         state = self.state
-        state.unwind(self.nblocks)
-        del state.marks[self.nmarks :]
-        self.changes.undo(state.cells)
-        for name, depth in self.depths.items():
-            del getattr(state, name)[depth:]
-        state.forget(self.nfacts)
+        self.unwind()
+        del state.marks[self.depths["marks"] :]
+        self.swap()
+        self.begin()
+        self.cut()
         state.stage.effects = self.effects
         self.rewind()
         state.tracer.is_infeasible = self.is_infeasible
@@ -339,21 +316,64 @@ class Attempt:
     def rewind(self) -> None:
         """The graph and what is known are as they were, whatever names and containers have now."""
         self.state.put(**self.tables)
-        self.state.tracer.restore(self.mark)
+        self.state.tracer.restore(self.graph)
+
+    def unwind(self) -> None:
+        """Closes the blocks that are open since."""
+        self.state.unwind(self.depths["blocks"])
+
+    def forget(self) -> None:
+        """Forgets the facts that are known since."""
+        while len(self.state.facts) > self.depths["facts"]:
+            self.state.tracer.forget(self.state.facts.pop())
+
+    def cut(self) -> None:
+        """What is at work is what was."""
+        for name in ("active", "conditions", "classes"):
+            del getattr(self.state, name)[self.depths[name] :]
+        self.forget()
 
     def end(self) -> None:
-        """It is over; what was done stays, and is the outer attempts' to undo."""
+        """It is over; what was done stays, and is the outer marks' to undo."""
         state = self.state
-        still = state.still_growing(self.tables["growing"])
-        state.put(growing={**still, **state.list_buffers})
+        still = state.still_lists(self.tables["lists"])
+        state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
-        while len(state.marks) >= self.nmarks:
+        while len(state.marks) >= self.depths["marks"]:
             born.update(state.marks.pop().born)
         if state.marks:
             state.marks[-1].born.update(born)
         del state.active[self.depths["active"] :]
-        state.forget(self.nfacts)
+        self.forget()
         state.tracer.is_infeasible = self.is_infeasible
+
+    # --- containers by name ---
+
+    def name_of(self, container: Any) -> str:
+        """A container's name; a new one for one that has none."""
+        for name, known in self.containers.items():
+            if known is container:
+                return name
+        kind = "dict" if is_a(container, dict) else type(container).__name__
+        name = f"an item of {kind} {len(self.containers) + 1}"
+        self.containers[name] = container
+        return name
+
+    def has(self, container: Any) -> bool:
+        """Whether it has a name."""
+        return any(known is container for known in self.containers.values())
+
+    def names(self) -> dict[str, Any]:
+        """What the containers hold now."""
+        return {name: value_of(container) for name, container in self.containers.items()}
+
+    def refill(self, names: dict[str, Any]) -> None:
+        """Makes them hold what their names have."""
+        for name, container in self.containers.items():
+            items = (names[name],) if type(container) is Items else names[name]
+            is_dict = is_a(container, dict)
+            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
+            self.state.refill(container, items)
 
 
 # --- what changed ---
@@ -396,45 +416,10 @@ class Change(NamedTuple):
         return now[len(before) :] if all(map(is_one, before, now)) else []
 
 
-class Contents:
-    """The containers that the runs of one construct change, by name: what they hold is carried from
-    trip to trip and merged like the values of names, which no name of the user's can be.
-    """
-
-    def __init__(self) -> None:
-        self.containers: dict[str, Any] = {}
-
-    def name_of(self, container: Any) -> str:
-        """Its name; a new one for a container that has none."""
-        for name, known in self.containers.items():
-            if known is container:
-                return name
-        kind = "dict" if is_a(container, dict) else type(container).__name__
-        name = f"an item of {kind} {len(self.containers) + 1}"
-        self.containers[name] = container
-        return name
-
-    def has(self, container: Any) -> bool:
-        """Whether it has a name."""
-        return any(known is container for known in self.containers.values())
-
-    def names(self) -> dict[str, Any]:
-        """What they hold now."""
-        return {name: value_of(container) for name, container in self.containers.items()}
-
-    def refill(self, state: State, names: dict[str, Any]) -> None:
-        """Makes them hold what their names have."""
-        for name, container in self.containers.items():
-            items = (names[name],) if type(container) is Items else names[name]
-            is_dict = is_a(container, dict)
-            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
-            state.refill(container, items)
-
-
 def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
     if type(container) in (types.CellType, Items):
-        return held(container)
+        return content_of(container)
     if type(container) not in ROWS and type(container) is not tuple:
         return tuple(in_slots(container))
     return tuple(container.values() if is_a(container, dict) else container)
@@ -499,7 +484,7 @@ def reached(
     """
     left = {id(container) for container in wanted}
     found: set[int] = set()
-    is_closed = lambda key: key in known and known[key][1] != GROWING  # noqa: E731
+    is_closed = lambda key: key in known and known[key][1] != IN_COLUMNS  # noqa: E731
     for value in met(roots, is_closed) if left else ():
         if value is None:
             return found | left
@@ -521,7 +506,7 @@ def parts_of(value: Any) -> Iterable[Any]:
     if cls is types.FunctionType:
         return value.__closure__ or ()
     if cls is types.CellType or cls is Items:
-        return held(value) if cls is types.CellType else value.over
+        return content_of(value) if cls is types.CellType else value.over
     if cls is types.MethodType:
         return (value.__self__, value.__func__)
     if cls is functools.partial:

@@ -162,7 +162,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     """
     loop, tracer = types.loop, types.tracer
     entry, before, end = sizes
-    mark, length = loop.attempt.mark, kind.lengths.get(axis)  # type: ignore[union-attr]
+    mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
     place = place_of(types, kind, axis)
     if place is not None and place in loop.capacities:
         return loop.capacities[place]
@@ -188,7 +188,7 @@ def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: 
     more of them than there were; None where there is no such number, or no need of a row: arrays
     that vary along their first axis lie densely as it is.
     """
-    tracer, mark = types.tracer, types.loop.attempt.mark  # type: ignore[union-attr]
+    tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
     if axes == [0] or entry.ndim < 2 or not tracer.is_c_order(entry):
         return None
     pairs = zip(before.shape, after.shape, strict=True)

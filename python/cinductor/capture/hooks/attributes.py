@@ -69,7 +69,7 @@ class Attributes:
         cls = type(value)
         if cls is Traced or cls in PURE_TYPES:
             if cls is Traced:
-                self.stage.regions.look_at_class((value,))
+                self.stage.regions.note_class((value,))
                 if name == "base" and value.kind == "array":
                     if not self.stage.tracer.in_region and self.stage.undo_call():
                         raise Abandon("reads .base of an array")  # ours may be views of others

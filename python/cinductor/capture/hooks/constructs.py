@@ -46,7 +46,7 @@ def is_double(stage: Any, value: Any) -> bool:
     """Whether it is an np.float64, which is a float to Python's numbers."""
     if type(value) is not Traced or value.dtype != np.float64:
         return type(value) is np.float64
-    stage.regions.look_at_class((value,))
+    stage.regions.note_class((value,))
     return value.kind == "scalar"
 
 
@@ -173,7 +173,7 @@ class TracedControl(PlainControl):
 
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
-        value = self.stage.handed.now(value)
+        value = self.stage.escapes.now(value)
         items = self.stage.regions.items_of(value) if self.stage.captures else None
         iterator = value if type(value) is Items else None
         if items is None and iterator is not None and type(iterator.position) is not str:
@@ -250,14 +250,14 @@ class TracedControl(PlainControl):
 
     def truth(self, value: Any) -> Any:
         """An operand of `and` or `or` whose truth alone matters; what Python can tell stays."""
-        grown = self.stage.state.growing.get(id(value))
+        grown = self.stage.state.lists.get(id(value))
         value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
             return self.stage.tracer.as_python(truth(self.stage, value))
         return value
 
     def not_(self, value: Any) -> Any:
-        grown = self.stage.state.growing.get(id(value))
+        grown = self.stage.state.lists.get(id(value))
         value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
             tracer, sample = self.stage.tracer, self.stage.tracer.sample_truth(value)

@@ -78,8 +78,8 @@ def limit(stage: Stage) -> None:
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
-    for grown in [*stage.state.growing.values()]:
-        grown.look()
+    for grown in [*stage.state.lists.values()]:
+        grown.materialise()
     stage.stop(f"{why}: the rest of the call runs in NumPy")
     stage.has_fallen_back = stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage)

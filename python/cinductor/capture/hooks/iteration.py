@@ -63,7 +63,7 @@ class Iteration:
             return iter(value)
         if cls is Range:
             return iter(value)
-        value = stage.handed.now(value)
+        value = stage.escapes.now(value)
         cls, source = type(value), stage.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # for Python to complain of
@@ -101,7 +101,7 @@ class Iteration:
 
     def step(self, value: Any) -> Any:
         """next(value), of an iterator made in the call."""
-        value = self.stage.handed.now(value)
+        value = self.stage.escapes.now(value)
         if not is_ours(type(value)):
             method = self.stage.class_attr(type(value), "__next__")
             if type(method) is types.FunctionType:

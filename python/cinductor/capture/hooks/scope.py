@@ -24,7 +24,6 @@ from ..calls.membership import contains
 from ..calls.patterns import PATTERNS
 from ..calls.unknown import DEBUGGERS
 from ..control import list_buffer
-from ..control.list_columns import call_with_sized_list
 from ..failure import Raised, comes_from_within, names_traced, reword
 from ..stage import Stage
 from ..syntax.asking import Site
@@ -223,7 +222,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""
         items, count = (a, b) if type(a) is list else (b, a)
-        is_plain = type(items) is list and id(items) not in self.stage.state.growing
+        is_plain = type(items) is list and id(items) not in self.stage.state.lists
         if is_plain and type(count) is Traced and self.may_leave_open():
             made = list_buffer.repeated(self, items, count)
             if made is not None:
@@ -233,8 +232,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def joined(self, a: Any, b: Any) -> Any:
         """a + b, where one is written as a list."""
-        growing = self.stage.state.growing
-        if growing and (id(a) in growing or id(b) in growing):
+        lists = self.stage.state.lists
+        if lists and (id(a) in lists or id(b) in lists):
             made = list_buffer.joined(self, a, b)
             if made is not None:
                 return made
@@ -261,8 +260,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.ndarray:
             return stage.lift_array(value)
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
-            if id(value) in stage.state.growing:
-                return stage.state.growing[id(value)].truth
+            if id(value) in stage.state.lists:
+                return stage.state.lists[id(value)].truth
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -385,11 +384,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         limit(self.stage)
         if self.stage.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
-        sized = self.stage.state.sized_lists
-        if sized and len(args) == 2 and id(args[1]) in sized:
+        lists = self.stage.state.lists
+        if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:
-                return call_with_sized_list(self.stage, args[0], sized[id(args[1])])
-            sized[id(args[1])].look(self.stage, "a list behind a break")
+                return grown.call(args[0])
+            grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
 

@@ -130,7 +130,7 @@ class Subscripts:
         stage = self.stage
         if cls in CONTAINER_TYPES or is_tuple(cls):
             key = self._place(value, key)
-            grown = stage.state.growing.get(id(value))
+            grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
             source = stage.source_of(value)
@@ -231,8 +231,8 @@ class Subscripts:
             return write_flat(self, value, key, self.array_of(item))
         if is_a(value, list | dict):
             key = self._place(value, key)
-        if id(value) in stage.state.growing:
-            stage.state.growing[id(value)].set_item(key, item)
+        if id(value) in stage.state.lists:
+            stage.state.lists[id(value)].set_item(key, item)
             return
         source = stage.source_of(value)
         method = self.stage.class_attr(cls, "__setitem__")

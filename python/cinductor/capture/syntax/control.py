@@ -322,9 +322,9 @@ class Control(Statements):
         is_enter = method == "enter"
         call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
         if not site.state:
-            told = placed(ast.Expr(call), node)
+            expression = placed(ast.Expr(call), node)
             is_silent = is_enter and not site.raising
-            return [] if is_silent else [self._if_restores(node, site, [told])]
+            return [] if is_silent else [self._if_restores(node, site, [expression])]
         places: list[ast.expr] = [placed(ast.Name(name, ast.Store()), node) for name in site.state]
         stores = placed(ast.Tuple(places, ast.Store()), node)
         body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
@@ -419,8 +419,8 @@ class Control(Statements):
         bodies: list[tuple[ast.stmt, list[ast.stmt]]] = []
         for i, arm in enumerate(arms):
             if i:
-                told = self._decided(arm.test, bool(raising))
-                test = self._method(arm.test, site, "test", told)
+                truth = self._decided(arm.test, bool(raising))
+                test = self._method(arm.test, site, "test", truth)
                 bodies.append((arm, [placed(ast.Expr(test), arm.test)]))
             bodies.append((arm, self._run(arm.body)))
         rest = self._run(orelse)

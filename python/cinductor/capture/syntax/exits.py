@@ -26,7 +26,7 @@ PREFIX = "_exit"
 Loop = ast.For | ast.While
 JUMPS = ast.Break | ast.Continue | ast.Return | ast.Yield | ast.YieldFrom | ast.Await
 ITERATED = frozenset({"enumerate", "len", "max", "min", "range", "reversed", "sorted", "zip"})
-TELLING = frozenset({"debug", "error", "info", "log", "warn", "warning", "write"})
+PRINTING = frozenset({"debug", "error", "info", "log", "warn", "warning", "write"})
 EMPTY: frozenset[int] = frozenset()
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
@@ -124,15 +124,15 @@ def breaks(body: list[ast.stmt]) -> int:
 
 def is_effect(body: list[ast.stmt]) -> bool:
     """Statements that tell somebody something, and do not jump."""
-    told = any(isinstance(n, ast.Expr) and tells(n.value) for n in body)
-    return told and not any(isinstance(n, JUMPS | SCOPES) for part in body for n in walk(part))
+    prints = any(isinstance(n, ast.Expr) and is_print(n.value) for n in body)
+    return prints and not any(isinstance(n, JUMPS | SCOPES) for part in body for n in walk(part))
 
 
-def tells(node: ast.expr) -> bool:
+def is_print(node: ast.expr) -> bool:
     """print(...), log.info(...), file.write(...)"""
     func = node.func if isinstance(node, ast.Call) else None
     if isinstance(func, ast.Attribute):
-        return func.attr in TELLING
+        return func.attr in PRINTING
     return isinstance(func, ast.Name) and func.id == "print"
 
 

@@ -2,7 +2,7 @@
 where they stand.
 
 Captured code may go on taking items of such an iterator: it is known by what it became then
-(`Handed.now`), so that nobody sees an item twice.
+(`Escapes.now`), so that nobody sees an item twice.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Walk:
         return made
 
 
-class HandedOut:
+class Escaped:
     """An iterator made in the call, as code that is not captured sees it: of real values."""
 
     __slots__ = ("stage", "items", "__weakref__")
@@ -97,7 +97,7 @@ class HandedOut:
         self.stage = stage
         self.items = items
 
-    def __iter__(self) -> HandedOut:
+    def __iter__(self) -> Escaped:
         return self
 
     def __next__(self) -> Any:
@@ -137,20 +137,20 @@ def is_iterator(cls: type) -> bool:
     return cls in OURS or cls in OVER_ITERATORS + OVER_CONTAINERS + VIEWS + OTHERS
 
 
-class Handed:
+class Escapes:
     """The iterators of one call that others have, too, and what each has become."""
 
     def __init__(self, stage: Any) -> None:
         self.stage = stage
         self.of: dict[int, tuple[Any, Any]] = {}
-        self.left: list[weakref.ref[HandedOut]] = []  # still to be taken in, while it can be
+        self.left: list[weakref.ref[Escaped]] = []  # still to be taken in, while it can be
 
     def now(self, value: Any) -> Any:
         """An iterator made in the call: what it has become since others have it, too."""
         found = self.of.get(id(value))
         return value if found is None else found[1]
 
-    def hand(self, concrete: Any, value: Any) -> Any:
+    def escape(self, concrete: Any, value: Any) -> Any:
         """What stands for the iterator outside of captured code."""
         if id(value) in self.of:
             return self.now(value)
@@ -182,7 +182,7 @@ class Handed:
 
     def follow(self, value: Any) -> Any:
         """A generator of what the iterator gives, materialised."""
-        made = HandedOut(self.stage, value)
+        made = Escaped(self.stage, value)
         self.left.append(weakref.ref(made))
         return (item for item in made)
 
