@@ -84,7 +84,7 @@ def others() -> None:
 @bug
 def steps() -> None:
     """An iterator's step passes no door."""
-    from cinductor.capture.hooks import iteration
+    from cinductor.capture.hooks import subscripts as iteration
 
     def step(self: Any, value: Any) -> Any:
         value = self.stage.escapes.now(value)
@@ -119,7 +119,7 @@ def born_too_early() -> None:
 @bug
 def items_stay() -> None:
     """An iterator that another one has moved along is where it was."""
-    from cinductor.capture.value.items import Items
+    from cinductor.capture.iterators import Items
 
     Items.move = lambda self, position: setattr(self, "position", position)
     Items.is_in_step = True
@@ -169,7 +169,7 @@ def hooks() -> None:
 def hints() -> None:
     """Nobody is asked how long an iterable is."""
     from cinductor.capture.calls import calls, iterables
-    from cinductor.capture.hooks import iteration
+    from cinductor.capture.hooks import subscripts as iteration
 
     for module in (iteration, iterables, calls):
         module.asks_length = lambda value: False
@@ -207,7 +207,7 @@ def looked_at() -> None:
 @bug
 def stores() -> None:
     """What waits to be stored is stored too late."""
-    from cinductor.capture.stores import Stores
+    from cinductor.capture.boundary import Stores
 
     Stores.flush = lambda self: None
 

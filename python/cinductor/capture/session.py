@@ -19,18 +19,15 @@ from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..signals import Replan, Signal
+from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
-from .entry import arguments_of, call
-from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
+from .entry import arguments_of, call, finish, place_of_function
 from .hooks.fallback import is_of_ours
-from .hooks.plain import PlainScope
-from .hooks.scope import Scope
+from .hooks.scope import PlainScope, Scope
+from .objects import why_not_argument
 from .pieces.driver import plan_of
-from .result import finish, place_of_function
 from .stage import Stage
-from .value.objects import why_not_argument
 
 MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of what a compiler says

@@ -25,14 +25,12 @@ from ..dynamic import Symbols, place_of
 from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
-from .boundary import Arrays, Materialiser
+from ..signals import Abandon, Suspect
+from .boundary import Arrays, Materialiser, Stores
 from .control.region import Regions
 from .control.state import State
-from .failure import Abandon, Suspect
-from .stores import Stores
-from .value.handed import Escapes
-from .value.items import Items
-from .value.objects import (
+from .iterators import Escapes, Items
+from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     FREE_TYPES,

@@ -13,12 +13,12 @@ import numpy as np
 
 from ... import _core
 from ...instance import is_a, offered
-from ..control.condition import select
+from ..control.branch import select
 from ..control.region import is_condition
-from ..value.handed import Asked
-from ..value.items import (
+from ..iterators import (
     END,
     ENDLESS,
+    Asked,
     Items,
     Range,
     backwards,
@@ -27,21 +27,13 @@ from ..value.items import (
     part_of,
     zipped,
 )
-from ..value.kinds import is_int, is_one
-from ..value.objects import (
-    MISSING,
-    OPAQUE,
-    VIEWS_OF_DICTS,
-    Traced,
-    asks_length,
-    has_hooks,
-    is_ours,
-)
+from ..kinds import is_int, is_one
+from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, has_hooks, is_ours
 from .calls import called_by, dispatch, understands
-from .unknown import call_pure, call_unknown
+from .functions import call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 RegionBreak = _core.RegionBreak
 

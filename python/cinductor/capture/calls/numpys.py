@@ -13,13 +13,12 @@ from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
 from ..control.list_buffer import JOINS
-from ..value.items import Flat
-from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
-from .follow import call_function
-from .unknown import call_unknown, call_with_foreign, name_of
+from ..iterators import Flat
+from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
+from .functions import call_function, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
 ufunc = np.ufunc

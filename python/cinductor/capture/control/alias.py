@@ -24,8 +24,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _core
-from ..value.kinds import identity, is_array, is_same, leaves
-from ..value.objects import Traced
+from ..kinds import identity, is_array, is_same, leaves
+from ..objects import Traced
 from .state import references
 
 if TYPE_CHECKING:

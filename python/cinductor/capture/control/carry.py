@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..value.kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
-from ..value.objects import MaybeUnbound, Traced
-from . import list_buffer, varying
+from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
+from ..objects import MaybeUnbound, Traced
+from . import lattice, list_buffer
 from .alias import Flow, Objects
-from .last import Last, Trips
 from .lattice import Type, Types, at_entry
 from .list_columns import ListColumns
-from .phi import Memory, Number, Phi, Value, make_region
+from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
 from .region import Peel, truth
 from .state import Change, value_of
 
@@ -204,14 +203,14 @@ class Carried:
 
         return Number(param, entry, end)
 
-    def vary(self, block: Any, length: varying.Length) -> Number:
+    def vary(self, block: Any, length: lattice.Length) -> Number:
         """A size that changes."""
         tracer, head = self.tracer, block.param("i8", "python")
         length.define(tracer, head)
         return Number(
             head,
-            lambda: varying.number_of(tracer, length.entry),
-            lambda: varying.number_of(tracer, length.end),
+            lambda: lattice.number_of(tracer, length.entry),
+            lambda: lattice.number_of(tracer, length.end),
         )
 
     def names_of(self, parts: Iterable[Any]) -> dict[str, Any]:

@@ -15,9 +15,9 @@ import numpy as np
 from ...instance import is_a
 from ...numpy.surface import require, small_ints
 from ...signals import Replan
-from ..value.items import Items
-from ..value.kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
-from ..value.objects import Traced, is_ours
+from ..iterators import Items
+from ..kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
+from ..objects import Traced, is_ours
 from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:

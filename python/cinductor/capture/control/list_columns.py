@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..value.kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..value.objects import Traced
-from . import list_buffer, varying
+from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
+from ..objects import Traced
+from . import lattice, list_buffer
 from .list_buffer import SizedList
 from .phi import Phi
 from .region import Peel, Rerun
@@ -332,7 +332,7 @@ class ListColumns:
                     if value.ndim == 0:
                         buffer[place] = value
                     else:
-                        varying.write(tracer, buffer[place], value, self.axes(value, room))
+                        lattice.write(tracer, buffer[place], value, self.axes(value, room))
                     item.columns[-1].append(Column((body, body.hold(row)), shape))
                     body.result(buffer)
 
@@ -340,7 +340,7 @@ class ListColumns:
         """What is kept of a leaf, each with the room it has: itself, and sizes that differ."""
         if type(leaf) is not Traced:
             return []
-        sizes = [varying.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
+        sizes = [lattice.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
         numbers = [self.tracer.cast(size, np.int64) for size in sizes]
         return [(self.tracer.as_data(leaf), room), *((number, ()) for number in numbers)]
 
@@ -394,7 +394,7 @@ class ListColumns:
             for axis, sizes in zip(self.axes(leaf, room), columns[1:], strict=True):
                 shape[axis] = self.tracer.define(sizes[place], 0, room[axis] + 1)
             if len(columns) > 1:
-                row = varying.first_part(self.tracer, row, tuple(shape))
+                row = lattice.first_part(self.tracer, row, tuple(shape))
             return self.tracer.copy(row, "K")
         return self.tracer.as_python(row) if leaf.kind == "python" else row
 

@@ -19,10 +19,10 @@ from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
-from ..value.items import END, UNKNOWN, Items
-from ..value.kinds import UNBOUND, is_same
-from ..value.objects import Traced
-from . import list_buffer, varying
+from ..iterators import END, UNKNOWN, Items
+from ..kinds import UNBOUND, is_same
+from ..objects import Traced
+from . import lattice, list_buffer
 from .carry import Carried
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
 from .state import Snapshot
@@ -82,7 +82,7 @@ class Loop(Region):
         self.restores = self.phase != PLAIN
         self.buffers_wanted: list[Any] = []  # lists to be made of buffers: `list_buffer`
         self.lists_before: dict[int, Any] | None = None  # lists that grew before any was
-        self.rules: list[Any] = []  # by which arrays grow: `varying`
+        self.rules: list[Any] = []  # by which arrays grow: `lattice`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
     @property
@@ -378,7 +378,7 @@ class Loop(Region):
             if self.buffers_wanted:
                 self.lists_before = self.state.lists if self.lists_before is None else self.lists_before
                 list_buffer.make(self)
-            varying.resolve(self)
+            lattice.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
             self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)

@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
-from ..syntax.jumps import RETURN, VALUE
-from ..value.kinds import (
+from ..kinds import (
     UINT64,
     UNBOUND,
     have_same_structure,
@@ -30,8 +29,9 @@ from ..value.kinds import (
     rebuilt,
     strength,
 )
-from ..value.objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
-from . import varying
+from ..objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
+from ..syntax.jumps import RETURN, VALUE
+from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
 from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
@@ -104,7 +104,7 @@ def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
 
     def here(region: Region) -> Any:
         buffer = region.tracer.undefined(array.node, shape)
-        varying.write(region.tracer, buffer, array.here(region), lengths)
+        lattice.write(region.tracer, buffer, array.here(region), lengths)
         return buffer
 
     return Side(here, "array", None, False, array, lengths)
@@ -122,7 +122,7 @@ def unsigned(value: Any) -> Side:
 
 def size(value: Any) -> Side:
     """One of an array's sizes."""
-    return Side(lambda region: varying.number_of(region.tracer, value))
+    return Side(lambda region: lattice.number_of(region.tracer, value))
 
 
 def flag(value: Any) -> Side:
@@ -232,7 +232,7 @@ class Merge:
         self.ends = (first, second)
         self.blocks = (level.then_block, level.else_block)
         self.pairs: list[Pair] = []
-        self.lengths: list[tuple[varying.Length, int]] = []  # and the numbers of their results
+        self.lengths: list[tuple[lattice.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
         self.listed: set[int] = set()  # results that a list has, whoever has them besides
 
@@ -429,7 +429,7 @@ class Merge:
 
     def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
         """The value in one arm; in the other, the first or the second, nobody looks at it."""
-        lengths: dict[int, varying.Length] = {}
+        lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
             most = self.tracer.most(size, self.level.snapshot.graph)
@@ -471,7 +471,7 @@ class Merge:
         if axes is None:
             self.region.fail(f"{name} is of another type in each branch")
         shape = list(a.value.shape)
-        lengths: dict[int, varying.Length] = {}
+        lengths: dict[int, lattice.Length] = {}
         for axis in axes:
             length = self.length(a.value.shape[axis], b.value.shape[axis])
             if length is None:
@@ -535,14 +535,14 @@ class Merge:
         self.pairs.append(Pair(a, b))
         return Result(len(self.pairs) - 1)
 
-    def length(self, a: Any, b: Any) -> varying.Length | None:
+    def length(self, a: Any, b: Any) -> lattice.Length | None:
         """The number that says which of two sizes an array has."""
-        length = varying.find([length for length, _ in self.lengths], a, b)
+        length = lattice.find([length for length, _ in self.lengths], a, b)
         if length is None:
-            most = varying.larger(self.tracer, a, b, self.level.snapshot.graph)
+            most = lattice.larger(self.tracer, a, b, self.level.snapshot.graph)
             if most is None:
                 return None
-            length = varying.Length(a, b, most)
+            length = lattice.Length(a, b, most)
             self.lengths.append((length, self.want(size(a), size(b)).number))
         return length
 
@@ -556,7 +556,7 @@ class Merge:
     def read(self, value: Any, pair: Pair) -> Any:
         """A result; an array of its own where the region's has room for more."""
         lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
-        return value if lengths is None else varying.read(self.tracer, value, lengths)
+        return value if lengths is None else lattice.read(self.tracer, value, lengths)
 
     def choose(self, handles: list[Any]) -> list[Any]:
         """The values as the region gives them back, or as they are selected."""

@@ -18,15 +18,15 @@ from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...numpy.surface import is_large_int
 from ...signals import Signal
-from ..value.items import END, Items, items_of
-from ..value.kinds import UNBOUND, is_one
-from ..value.objects import Traced
+from ..iterators import END, Items, items_of
+from ..kinds import UNBOUND, is_one
+from ..objects import Traced
 from .alias import Aliases, Peel, Records, count_in
 from .state import Change, Snapshot, fill, reached
 
 if TYPE_CHECKING:
+    from ..kinds import Hooks
     from ..syntax.asking import Site
-    from ..value.hooks import Hooks
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."

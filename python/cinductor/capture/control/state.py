@@ -18,17 +18,9 @@ from typing import Any, NamedTuple
 
 from ... import _core
 from ...instance import is_a
-from ..value.items import Items
-from ..value.kinds import ATOMS, UNBOUND, is_one
-from ..value.objects import (
-    IN_COLUMNS,
-    Traced,
-    attributes_of,
-    hooked_in,
-    in_slots,
-    is_ours,
-    slots_of,
-)
+from ..iterators import Items
+from ..kinds import ATOMS, UNBOUND, is_one
+from ..objects import IN_COLUMNS, Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
 
 RegionBreak = _core.RegionBreak
 

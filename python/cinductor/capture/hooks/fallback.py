@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
@@ -26,12 +26,12 @@ from ...budget import MANY_NODES, why_spent
 from ...errors import ConstraintViolation
 from ...instance import is_a
 from ...interrupt import is_interrupt
+from ...signals import OverBudget
 from ...user import PACKAGE
 from ..boundary import Materialiser
-from ..failure import OverBudget
+from ..objects import Traced
 from ..stage import Stage
 from ..syntax.asking import STAGE
-from ..value.objects import Traced
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -125,7 +125,16 @@ def frames_of(stage: Stage) -> list[FrameType]:
 
 
 LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
-PLACES = PACKAGE + "capture/hooks/slot.py"  # which asks in the user's stead
+STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
+
+
+def in_users_stead(cls: type) -> type:
+    """Notes that the methods of a class do."""
+    for method in vars(cls).values():
+        parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
+        STEADS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
+    return cls
+
 
 
 def is_of_ours(error: BaseException) -> bool:
@@ -142,7 +151,7 @@ def is_of_ours(error: BaseException) -> bool:
 def is_asked_by_users() -> bool:
     """Whether the code that asked the stage is rewritten code, not another step of ours."""
     frame = sys._getframe(2)
-    while frame.f_code.co_filename == PLACES and frame.f_back is not None:
+    while id(frame.f_code) in STEADS and frame.f_back is not None:
         frame = frame.f_back
     return not frame.f_code.co_filename.startswith(PACKAGE)
 

@@ -25,20 +25,21 @@ from ...compile import make
 from ...instance import is_a
 from ...job import Job
 from ...signature import method_of, signature_of
-from ..calls.follow import why_not_followed
-from ..syntax.exits import exits_of, with_exits_behind
-from ..syntax.rewrite import GIVEN, NotRewritable, rewrite
-from ..syntax.source import (
+from ..calls.functions import why_not_followed
+from ..syntax.jumps import exits_of, with_exits_behind
+from ..syntax.rewrite import (
     FACTORY,
     FUNCTION,
+    GIVEN,
+    NotRewritable,
     compile_function,
     factory,
     find_function,
     imports_of,
     named,
+    rewrite,
 )
-from .hoist import FOLLOW
-from .split import CELL, UNBOUND, Marks, Piece, Split
+from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
 
 MOST_SPLITS = 24  # of one function
 TRIED = 64  # calls after which nobody waits to know which pieces NumPy does quicker

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .jumps import VALUE, is_endless
-from .names import is_closed, names_in
-from .nodes import children, walk
+from .names import children, is_closed, names_in, walk
 
 Set = frozenset[str]
 Bound = Set | None  # None: no path leads there

@@ -29,11 +29,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import Site
-from .expressions import Expressions
+from .asking import Expressions, Site
 from .jumps import VALUE, may_be_traced
-from .names import type_parameters
-from .nodes import children, placed, walk
+from .names import children, placed, type_parameters, walk
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",

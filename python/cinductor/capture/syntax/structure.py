@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .nodes import Transformer, walk
+from .names import Transformer, walk
 
 SLOT = "__ci_slot"  # a value that a block finds on the stack, by its depth
 ITEM = "__ci_item"  # what a loop's target gets
