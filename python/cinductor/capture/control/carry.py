@@ -475,7 +475,7 @@ class Carried:
             if type(step) is int or (type(step) is Traced and self.tracer.is_fixed(step)):
                 self.steps[name] = step
                 return
-        self.types.add(name, head, value)
+        self.types.widen(name, head, value)
 
     # --- names that only trips make ---
 

@@ -370,13 +370,6 @@ class Types:
         if all(kind_of(v) is not None and type(v) is Traced for v in parts):
             self.of[name] = [type_of(v) for v in parts]
 
-    def add(self, name: str, head: Any, value: Any) -> None:
-        """A name that a trip changed."""
-        if not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
-        pairs = zip(leaves(head), leaves(value), strict=True)
-        self.of[name] = [None if is_same(a, b) else self.join(name, a, b) for a, b in pairs]
-
     def add_undefined(self, name: str, value: Any) -> Any:
         """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
         is no number.
@@ -409,12 +402,12 @@ class Types:
     # --- names that are known ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
-        """Whether leaves that did not change so far, do."""
-        types = self.of[name]
+        """Whether leaves that did not change so far, do; of a name that did not, either."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         is_wider = False
         entries = leaves(self.carried.entry[name])
+        types = self.of.setdefault(name, [None] * len(entries))
         for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
             kind = types[k]
             if kind is not None:
