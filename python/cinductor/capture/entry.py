@@ -348,7 +348,7 @@ def stored(result: Any, *pairs: tuple[Any, dict[Any, Any]]) -> Any:
 
 
 def either_class(stage: Stage, value: Any) -> DeferredCall:
-    """A number that is NumPy's or Python's: the program says which, and it is made anew."""
+    """A number that is NumPy's or Python's: the program says which, and it is made again."""
     number = stage.tracer.tagged(value, None)
     wide = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype
     pythons = stage.tracer.as_python(stage.tracer.cast(number, wide))

@@ -473,7 +473,7 @@ class Escapes:
         made = self.make(concrete, value)
         if made is None:
             if type(value) is Items:
-                value.check()  # while the call can still begin anew
+                value.check()  # while the call can still begin again
             self.stage.abandon(f"hands on a {type(value).__name__} made in the call")
             made = self.follow(value)
         if made is not value:

@@ -510,7 +510,7 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     return (value.start, value.stop, value.step)
 
 
-# --- results that are made anew in each call ---
+# --- results that are made again in each call ---
 
 
 class DeferredCall(tuple):

@@ -217,7 +217,7 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """The call by one backend, captured anew with one assumption less each time one did not hold."""
+    """The call by one backend, captured again with one assumption less each time one did not hold."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)

@@ -143,7 +143,7 @@ class Stage:
         return found
 
     def is_given(self, source: int) -> bool:
-        """Whether the source is an argument, or part of one that is made anew as easily: what is
+        """Whether the source is an argument, or part of one that is made again as easily: what is
         there in the next call may be another object that is the same to the program.
         """
         kind, *parts = self.sources[source] if source >= 0 else ("const",)
@@ -372,14 +372,14 @@ class Stage:
         self.stores.flush()
 
     def begin_effects(self, reason: str) -> None:
-        """What could still be looked at behind an effect, when the call cannot be begun anew."""
+        """What could still be looked at behind an effect, when the call cannot be begun again."""
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)
 
     def stop(self, reason: str, *given: Any) -> None:
         """A break: what is pending is run first. given: what others are to get; an iterator among it
-        stands where somebody knows, or the call begins anew while it can.
+        stands where somebody knows, or the call begins again while it can.
         """
         for value in given:
             if type(value) is Items:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 RegionBreak = _core.RegionBreak
 Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and which way
-MOST_PATHS = 8  # to one array, told apart
+MOST_PATHS = 8  # to one array that are distinguished
 
 
 class Source(NamedTuple):
@@ -98,7 +98,7 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """Whether memory made in this call has the value with gaps or backwards, where one handed on by
+    """Whether memory made in this call has the value with padding or backwards, where one handed on by
     value has it densely. What Python's caller has is a source anyway.
     """
     if any(source.loose for source in sources_in(records, value)):

@@ -254,7 +254,7 @@ JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array 
 
 class SizedList(ListBuffer):
     """One as long as a loop had trips, whose items are rows of a buffer: who wants more of it than its
-    length, an array of it or itself as a result has the call captured anew, with a number of trips that
+    length, an array of it or itself as a result has the call captured again, with a number of trips that
     is known. kind: of its items, or of those of the lists that it holds ("list of scalar"); last:
     what else has the array of the last row, with its version then; sizes: the axes of a row whose
     sizes differ, and these.
@@ -308,7 +308,7 @@ class SizedList(ListBuffer):
 
     def materialise(self, why: str = "a list as long as a loop had trips is looked at") -> None:
         """The list gets its items, where graphs have run and so their number is known; before that
-        the call is captured anew.
+        the call is captured again.
         """
         if not self.tracer.flushes or self.tracer.in_region:
             self.replan(why)

@@ -123,7 +123,7 @@ class ListColumns:
         """Whether only calls will see the list, which began empty, or the user."""
         loop = self.loop
         names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
-        held = any(
+        is_gathered = any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
@@ -134,7 +134,7 @@ class ListColumns:
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
         can_look = loop.stage.effects == 0 or is_real  # `SizedList.look`
-        return loop.regions.may_open and held and not (self.before or is_older) and can_look
+        return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:
         """The number of trips is decided by this call's."""
@@ -194,12 +194,12 @@ class ListColumns:
 
     def learn(self) -> None:
         """What the trip appended."""
-        kept = len(self.before) + 1
+        count = len(self.before) + 1
         now = self.container
-        is_kept = len(now) >= kept and now[kept - 1] is UNKNOWN
-        if not is_kept or not all(map(is_one, now[: kept - 1], self.before)):
+        is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
+        if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended, self.backing_of(appended)) for appended in now[kept:]]
+        self.items = [Item(appended, self.backing_of(appended)) for appended in now[count:]]
         if len(self.items) > MAX_ITEMS:
             self.loop.fail("a trip appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
@@ -284,8 +284,8 @@ class ListColumns:
                 continue
             if phi.value.version != phi.version or holders:
                 self.loop.fail("an array that stays is appended to a list")
-            held = [carried.entry[name] for name in carried.snapshot.containers]
-            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *held]):
+            items = [carried.entry[name] for name in carried.snapshot.containers]
+            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
         if tracer.is_before(array.whole, self.loop.snapshot.graph):

@@ -361,7 +361,7 @@ class Loop(Region):
     # --- runs of the body ---
 
     def start_over(self) -> None:
-        """The next run begins to learn anew."""
+        """The next run begins to learn again."""
         self.snapshot.end()  # type: ignore[union-attr]
         self.snapshot, self.now = None, self.entry
         self.tail = 0

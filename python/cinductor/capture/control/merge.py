@@ -114,8 +114,8 @@ def unsigned(value: Any) -> Side:
     """A Python int, live out of the arm or a constant, as one of [0, 2**64), which the other arm's is."""
 
     def here(region: Region) -> Any:
-        held = value.here(region) if type(value) is ArmValue else value
-        return lifted(region.tracer, held, "python", UINT64)
+        number = value.here(region) if type(value) is ArmValue else value
+        return lifted(region.tracer, number, "python", UINT64)
 
     return Side(here, sample=plain_value(value), is_small=False)
 
@@ -143,29 +143,29 @@ class End:
         self.appended: list[tuple[Any, list[Any]]] = []  # grown_lists, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
-        self.names = {name: held_by_block(block, value, known) for name, value in names.items()}
+        self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, grown: Any, items: list[Any]) -> None:
         """What the arm appended to a list."""
-        held = []
+        live_out = []
         for item in items:
             if type(item) is not Maybe:
-                held.append(Maybe(held_by_block(block, item), True, []))
+                live_out.append(Maybe(live_out_leaves(block, item), True, []))
                 continue
             flag = ArmValue(block, item.flag) if type(item.flag) is Traced else item.flag
-            held.append(Maybe(held_by_block(block, item.value), flag, item.truths))
-        self.appended.append((grown, held))
+            live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
+        self.appended.append((grown, live_out))
 
     def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
         """Names that the arm leaves as they are."""
         state.reopen(block)
-        self.names.update({name: held_by_block(block, value) for name, value in names.items()})
+        self.names.update({name: live_out_leaves(block, value) for name, value in names.items()})
         state.close(block)
 
 
-def held_by_block(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
-    """The value with its traced leaves held. known: numbers that are held already; one that several
+def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
+    """The value with its traced leaves live out of the block. known: numbers that are already; one that several
     names have is one behind the branch, too.
     """
     if value is UNBOUND:
@@ -174,11 +174,11 @@ def held_by_block(block: Any, value: Any, known: list[ArmValue] | None = None) -
     if not any(type(part) is Traced for part in parts):
         return value
     known = [] if known is None else known
-    return rebuilt(value, iter([held_value(block, p, known) if type(p) is Traced else p for p in parts]))
+    return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
 
 
-def held_value(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
-    """A traced value, held."""
+def arm_value(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
+    """A traced value that is live out of the block."""
     if part.kind == "array" or part.strong is not None:
         return ArmValue(block, part)
     found = next((arm for arm in known if arm.value is part or arm.value.is_same(part)), None)
@@ -361,7 +361,7 @@ class Merge:
         return type(join(self.tracer, *values, False, self.region.stage.may_check())) is Joined
 
     def plan_either(self, a: Any, b: Any) -> Any:
-        """One of two results, which are made anew by whoever returns it."""
+        """One of two results, which are made again by whoever returns it."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is ArmValue else not is_plain:
@@ -500,10 +500,10 @@ class Merge:
             if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
-                held = part.array
-                if held is None:
+                array = part.array
+                if array is None:
                     continue
-                for source in sources_in(end.records, held.value):
+                for source in sources_in(end.records, array.value):
                     if not self.tracer.is_before(source.array.whole, mark):
                         made[which].setdefault(source.storage, []).append(value)
                         continue
@@ -517,8 +517,8 @@ class Merge:
 
     def is_loose(self, part: Any, end: End) -> bool:
         """Whether an array lies otherwise in memory where the arm ends."""
-        held = part.array
-        return held is not None and is_loose(end.records, held.value)
+        array = part.array
+        return array is not None and is_loose(end.records, array.value)
 
     def is_alone(self, array: Any, end: End) -> bool:
         """Memory that only one name still has where the arm ends."""
@@ -580,15 +580,15 @@ class Merge:
     def make_region(self, handles: list[Any]) -> list[Any]:
         state, tracer = self.region.state, self.tracer
         for which, block in enumerate(self.blocks):
-            written = {handle.storage: held for handle, held in self.ends[which].written}
+            written = {handle.storage: value for handle, value in self.ends[which].written}
             state.reopen(block)
             for pair in self.pairs:
                 first = pair.parts[0]
                 like = first.node if which and type(first) is ArmValue else None
                 pair.parts[which].put(self.region, block, like)
             for handle in handles:
-                held = written.get(handle.storage)
-                block.result(handle if held is None else held.node, handle)
+                end = written.get(handle.storage)
+                block.result(handle if end is None else end.node, handle)
             state.close(block)
         memory = [Memory(handle) for handle in handles]
         make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)

@@ -290,8 +290,8 @@ class Last:
         """Whether a name has its value from a trip. Nobody reads ours that no trip has set. Asked
         outside of the region, for the values before it may need nodes.
         """
-        for held in self.live_out:
-            held.entry = self.value_before(held)
+        for last in self.live_out:
+            last.entry = self.value_before(last)
         for name, value in self.values.items():
             if value is UNBOUND or name.startswith(OURS):
                 continue
@@ -320,7 +320,7 @@ class Last:
         return None
 
     def sort(self, name: str, place: int, leaf: Any) -> Any:
-        """The leaf as it is behind the loop, or held; NOWHERE when only the trip itself has it."""
+        """The leaf as it is behind the loop, or live out; NOWHERE when only the trip itself has it."""
         if type(leaf) is not Traced:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
             return leaf if is_fixed or self.was_there(leaf) else NOWHERE
@@ -331,11 +331,11 @@ class Last:
         sources = self.sources(name, place, leaf) if is_array else []
         if sources is None:
             return NOWHERE
-        held = LastValue((name, place), leaf, type_of(leaf), sources)
+        last = LastValue((name, place), leaf, type_of(leaf), sources)
         if is_array:
-            held.is_loose = is_loose(self.carried.state.records, leaf)
-        self.live_out.append(held)
-        return held
+            last.is_loose = is_loose(self.carried.state.records, leaf)
+        self.live_out.append(last)
+        return last
 
     def was_there(self, leaf: Any) -> bool:
         """An object of before the loop."""
@@ -387,26 +387,26 @@ class Last:
 
     @property
     def phis(self) -> list[Any]:
-        return [phi for held in self.live_out for phi in (held, *held.sizes)]
+        return [phi for last in self.live_out for phi in (last, *last.sizes)]
 
     def finish(self, body: Any, first: Any) -> None:
         """Results of the body, and parameters of its first block."""
-        for held in self.live_out:
-            self.measure(held)
-            held.results(self.tracer, body, first)
+        for last in self.live_out:
+            self.measure(last)
+            last.results(self.tracer, body, first)
         for name, value in self.values.items():
             self.values[name] = rebuilt(value, map(self.closed, leaves(value)))
 
-    def measure(self, held: LastValue) -> None:
+    def measure(self, last: LastValue) -> None:
         """Which of an array's sizes only the loop knows."""
-        if held.value.kind != "array":
+        if last.value.kind != "array":
             return
-        for axis, size in enumerate(held.value.shape):
+        for axis, size in enumerate(last.value.shape):
             most = self.tracer.most(size, self.mark)
             if most is None:
-                self.loop.fail(f"the size of {held.name} is known only in the loop")
+                self.loop.fail(f"the size of {last.name} is known only in the loop")
             if not is_same(most, size):
-                held.vary(self.tracer, axis, lattice.Length(0, size, most))
+                last.vary(self.tracer, axis, lattice.Length(0, size, most))
 
     def closed(self, leaf: Any) -> Any:
         if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
@@ -415,31 +415,31 @@ class Last:
             self.made[id(leaf)] = self.tracer.last_value(leaf, self.carried.body)
         return self.made[id(leaf)]
 
-    def value_before(self, held: LastValue) -> Any:
+    def value_before(self, last: LastValue) -> Any:
         """The name's value before the loop, where that can be its value behind it."""
-        before = self.carried.entry[held.name]
-        value = self.values[held.name]
+        before = self.carried.entry[last.name]
+        value = self.values[last.name]
         if before is UNBOUND or not have_same_structure(before, value):
             return None
-        leaf = leaves(before)[held.place]
-        if type(leaf) is not Traced or leaf.kind != held.value.kind:
+        leaf = leaves(before)[last.place]
+        if type(leaf) is not Traced or leaf.kind != last.value.kind:
             return None
-        if leaf.strong is not None and held.value.strong is None:
+        if leaf.strong is not None and last.value.strong is None:
             return None
-        is_like = self.tracer.same_type(leaf, held.node) == 1
+        is_like = self.tracer.same_type(leaf, last.node) == 1
         return leaf if is_like else None
 
     def exits(self) -> dict[str, Any]:
         """The names' values behind the loop."""
         values: dict[LastValue, Any] = {}
         flow = self.carried.flow
-        for held in self.live_out:
-            value = values[held] = held.behind(self.tracer)
-            sources = held.sources
-            if held.entry is not None and held.value.kind == "array":
-                sources = sources + flow.of_entry(held.entry)
+        for last in self.live_out:
+            value = values[last] = last.behind(self.tracer)
+            sources = last.sources
+            if last.entry is not None and last.value.kind == "array":
+                sources = sources + flow.of_entry(last.entry)
             flow.aliases.add(value, sources)
-            if held.is_loose:
+            if last.is_loose:
                 flow.aliases.loosen(value)
         return {
             name: rebuilt(value, (values[v] if type(v) is LastValue else v for v in leaves(value)))

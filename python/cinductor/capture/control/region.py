@@ -66,7 +66,7 @@ class Regions:
         self.tests += 1
         return self.tests
 
-    def is_handed_on(self, value: Any) -> bool:
+    def is_carried_by_value(self, value: Any) -> bool:
         """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
         if value.kind != "array" or value.storage in self.state.records:
             return value.kind == "array"

@@ -75,7 +75,7 @@ class Attributes:
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.lift(self.stage.materialise(value).base)
-                if name == "flags" and self.stage.regions.is_handed_on(value):
+                if name == "flags" and self.stage.regions.is_carried_by_value(value):
                     self.stage.abandon("reads flags of an array that may be one of several")
                     return self.stage.materialise(value).flags
                 if name == "flags":
@@ -128,7 +128,7 @@ class Attributes:
         if source is None or source == OPAQUE:
             source = stage.source("const", cls)
         source = stage.source("attr", source, name)
-        if is_a(value, types.MethodType):  # a class method: made anew by each read
+        if is_a(value, types.MethodType):  # a class method: made again by each read
             stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
             return value
         return stage.lift_guarded(value, source)

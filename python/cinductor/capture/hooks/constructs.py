@@ -290,34 +290,25 @@ class WatchedWhile(While):
             yield
 
 
+COMPARISONS = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+
+
+def comparison(relation: Any) -> Any:
+    """The method for a comparison."""
+
+    def compared(self: TracedControl, a: Any, b: Any) -> Any:
+        return self.compare(relation, a, b)
+
+    compared.__name__ = relation.__name__
+    return compared
+
+
 class TracedControl(PlainControl):
     """The methods of `__ci__` for control flow in a captured call."""
 
     __slots__ = ()
 
-    def lt(self, a: Any, b: Any) -> Any:
-        """a < b"""
-        return self.compare(operator.lt, a, b)
-
-    def le(self, a: Any, b: Any) -> Any:
-        """a <= b"""
-        return self.compare(operator.le, a, b)
-
-    def gt(self, a: Any, b: Any) -> Any:
-        """a > b"""
-        return self.compare(operator.gt, a, b)
-
-    def ge(self, a: Any, b: Any) -> Any:
-        """a >= b"""
-        return self.compare(operator.ge, a, b)
-
-    def eq(self, a: Any, b: Any) -> Any:
-        """a == b"""
-        return self.compare(operator.eq, a, b)
-
-    def ne(self, a: Any, b: Any) -> Any:
-        """a != b"""
-        return self.compare(operator.ne, a, b)
+    lt, le, gt, ge, eq, ne = map(comparison, COMPARISONS)
 
     def decide(self, name: str, a: Any, b: Any) -> Any:
         """A comparison of which sizes are to decide now."""
@@ -435,7 +426,7 @@ class TracedControl(PlainControl):
 
     def is_open(self, line: int) -> bool:
         """Whether an expression on the line that cannot be captured can be left for another way: by a
-        construct around it, or by capturing the call anew.
+        construct around it, or by capturing the call again.
         """
         stage = self.stage
         is_refused = (self.file, line) in stage.regions.decided

@@ -3,10 +3,10 @@
 Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
 saves. What has been compiled until then is kept: values become real, also in the frames of functions
 that are running, and from there on the rewritten code does what the user's own does. When nothing
-worth while has been compiled, the call is begun anew in NumPy.
+worth while has been compiled, the call is begun again in NumPy.
 
 So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before anything has happened the function itself answers a call that capture fails in. Behind an effect
-nothing can begin anew: then Python and NumPy are asked, on real values, for what rewritten code asked
+nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
 of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
 ours: one warning tells of it, and NumPy goes on with the call from that very step.
 
@@ -58,7 +58,7 @@ def check_budget(stage: Stage) -> None:
 
 def limit(stage: Stage) -> None:
     """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
-    where an effect has happened and the graph is half full: once it is full nothing could begin anew.
+    where an effect has happened and the graph is half full: once it is full nothing could begin again.
     """
     is_half_full = stage.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
     if stage.own_work <= stage.limit and not is_half_full:

@@ -32,7 +32,7 @@ class ConstructFlow:
     binds: Set
     head: Set  # live at its head
     behind: Set  # live behind it
-    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them anew
+    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them again
 
 
 class Effect:

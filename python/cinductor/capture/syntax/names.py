@@ -1,5 +1,5 @@
 """Walking, changing and placing syntax, and the names in it: what `ast` has for that, without asking a node
-for each of its fields by name and a visitor for each method anew. Long functions are walked many times.
+for each of its fields by name and a visitor for each method again. Long functions are walked many times.
 
 Of a function it is known which names it binds, what decides where a name of its body lives, and what
 they stand for where they stand. Operators and contexts, which have neither parts nor places, are left
