@@ -435,7 +435,7 @@ def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
     tracer = stage.tracer
     joined = join(tracer, a, b, False, stage.may_check())
-    if type(joined) is str:
+    if type(joined) is str or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
     condition = truth(stage, condition)

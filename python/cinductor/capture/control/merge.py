@@ -20,7 +20,6 @@ from ..kinds import (
     UINT64,
     UNBOUND,
     have_same_structure,
-    is_array,
     is_number,
     is_same,
     kind_of,
@@ -356,9 +355,11 @@ class Merge:
 
     def is_one_type(self, a: Any, b: Any) -> bool:
         values = plain_value(a), plain_value(b)
-        if is_same(*values) or any(map(is_array, values)):
-            return is_same(*values) or kind_of(values[0]) == kind_of(values[1])
-        return type(join(self.tracer, *values, False, self.region.stage.may_check())) is Joined
+        return is_same(*values) or type(self.meet(*values)) is Joined
+
+    def meet(self, a: Any, b: Any) -> Joined | str:
+        """What two leaves become."""
+        return join(self.tracer, a, b, False, self.region.stage.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made again by whoever returns it."""
@@ -452,13 +453,13 @@ class Merge:
         if is_same(plain_value(a), plain_value(b)):
             return plain_value(a)  # it was there before the arms
         values = plain_value(a), plain_value(b)
-        if all(map(is_array, values)) and kind_of(values[0]) == kind_of(values[1]):
-            is_alike = self.tracer.same_type(a.node, b.node) == 1
-            return self.want(a, b) if is_alike else self.join_sizes(name, a, b)
-        joined = join(self.tracer, *values, False, self.region.stage.may_check())
+        joined = self.meet(*values)
         if type(joined) is str:
             where = " in each branch" if joined is OTHER else ""
             self.region.fail(f"{name} {joined}{where}")
+        if joined.kind == "array":
+            is_alike = self.tracer.same_type(a.node, b.node) == 1
+            return self.want(a, b) if is_alike else self.join_sizes(name, a, b)
         if joined.tagged:
             return self.tag(a, b, joined.dtype)
         if joined.dtype == UINT64 and kind_of(values[0]) != kind_of(values[1]):
