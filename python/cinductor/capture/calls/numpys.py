@@ -12,7 +12,7 @@ from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.list_buffer import JOINS
+from ..control.list_buffer import JOINS, array_of
 from ..iterators import Flat
 from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
 from .functions import call_function, call_unknown, call_with_foreign, name_of
@@ -89,11 +89,8 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """A function of NumPy's that the surface has."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if id(args[0]) in stage.state.lists:
-            return stage.state.lists[id(args[0])].array
-        rows = stage.regions.backing_of(args[0])
-        if rows is not None:
-            return stage.tracer.copy(rows, "K")
+        if (made := array_of(stage, args[0])) is not None:
+            return made
     if any(type(a) is Flat for a in args):
         if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
             if len(args) > 1 or kwargs.keys() - {"dtype"}:

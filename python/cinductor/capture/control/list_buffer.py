@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...instance import is_a
-from ...numpy.surface import require, small_ints
+from ...numpy.surface import is_large_int, require, small_ints
 from ...signals import Replan
 from ..iterators import Items
 from ..kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
@@ -23,6 +23,7 @@ from .region import RegionBreak, Rerun
 if TYPE_CHECKING:
     from .branch import Branch
     from .loop import Loop
+    from .state import State
 
     Owner = Loop | Branch
 
@@ -360,6 +361,50 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
             column = part.columns()[0] if is_dense else scope.call(np.array, part, kind[1])
             columns.append(column)
     return made_of(scope, found[0].like, scope.call(np.concatenate, columns), length)
+
+
+# --- lists that are full, and still known as columns ---
+
+
+def keep_backing(state: State, made: list[Any], buffer: Any) -> None:
+    """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
+    of them, but of ints whose values decide what that is.
+    """
+    if not any(map(is_large_int, made)):
+        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
+        state.put(backings={**state.backings, id(made): (made, seen, buffer)})
+
+
+def list_of(state: State, row: Any, kind: str) -> list[Any]:
+    """The list of the numbers in an array."""
+    items = [row[k] for k in range(row.shape[0])]
+    made = [state.tracer.as_python(item) for item in items] if kind == "python" else items
+    keep_backing(state, made, row)
+    return made
+
+
+def backing_of(state: State, value: Any) -> Any:
+    """The array of what a loop appended to a list, where that is what the list holds."""
+    found = state.backings.get(id(value))
+    if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
+        return None
+    for item, (made, version) in zip(value, found[1], strict=True):
+        if item is not made:
+            return None
+        if type(item) is list:
+            if backing_of(state, item) is None:
+                return None
+        elif item.version != version:  # somebody has written to it since
+            return None
+    return found[2]
+
+
+def array_of(stage: Any, value: list[Any]) -> Any:
+    """np.array(list), where the list is columns; else None."""
+    if (found := stage.state.lists.get(id(value))) is not None:
+        return found.array
+    rows = backing_of(stage.state, value)
+    return None if rows is None else stage.tracer.copy(rows, "K")
 
 
 # --- which lists ---

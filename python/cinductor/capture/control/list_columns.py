@@ -213,7 +213,7 @@ class ListColumns:
 
     def backing_of(self, appended: Any) -> Any:
         """The array of what a loop has appended to a list, for itself."""
-        rows = self.loop.regions.backing_of(appended) if type(appended) is list else None
+        rows = list_buffer.backing_of(self.loop.state, appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
 
     def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
@@ -358,7 +358,7 @@ class ListColumns:
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
         if len(self.items) == 1 and not self.before and self.buffer is not None:
-            self.loop.regions.keep_backing(self.container, self.buffer)
+            list_buffer.keep_backing(self.loop.state, self.container, self.buffer)
 
     def column(self, item: Item, trips: int, names: dict[str, Any]) -> Any:
         """What each trip appended as this item; nothing where it did not."""
@@ -376,7 +376,7 @@ class ListColumns:
             ]
             if item.inner is not None:
                 kind = item.inner[0].kind
-                values.append(self.loop.regions.list_of(items[0], kind))
+                values.append(list_buffer.list_of(self.loop.state, items[0], kind))
                 place += 1
                 continue
             if trip == trips - 1:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
-from ...numpy.surface import is_large_int
 from ...signals import Signal
 from ..iterators import END, Items, items_of
 from ..kinds import UNBOUND, is_one
@@ -112,37 +111,6 @@ class Regions:
             raise StopIteration
         items.move(position + 1)
         return items.get(position)
-
-    def keep_backing(self, made: list[Any], buffer: Any) -> None:
-        """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
-        of them, but of ints whose values decide what that is."""
-        if any(map(is_large_int, made)):
-            return
-        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        self.state.put(backings={**self.state.backings, id(made): (made, seen, buffer)})
-
-    def list_of(self, row: Any, kind: str) -> list[Any]:
-        """The list of the numbers in an array."""
-        tracer = self.stage.tracer
-        items = [row[k] for k in range(row.shape[0])]
-        made = [tracer.as_python(item) for item in items] if kind == "python" else items
-        self.keep_backing(made, row)
-        return made
-
-    def backing_of(self, value: Any) -> Any:
-        """The array of what a loop appended to a list, where that is what the list holds."""
-        found = self.state.backings.get(id(value))
-        if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
-            return None
-        for item, (made, version) in zip(value, found[1], strict=True):
-            if item is not made:
-                return None
-            if type(item) is list:
-                if self.backing_of(item) is None:
-                    return None
-            elif item.version != version:  # somebody has written to it since
-                return None
-        return found[2]
 
     def note_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
