@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _core
 from ...interrupt import is_interrupt
 from ...signals import Replan, Signal
 from ..kinds import UNBOUND, lifted, strength
@@ -32,6 +31,7 @@ from .region import (
     Rerun,
     between_runs,
     is_condition,
+    reason_of,
     truth,
     users_frame,
 )
@@ -191,10 +191,8 @@ class Branch(Region):
             self.open()
             return True
         try:
-            if issubclass(kind, RegionBreak):
-                return self.fall_back(error.args[0])
-            if issubclass(kind, _core.CinductorError):
-                return self.fall_back(str(error))
+            if (reason := reason_of(error)) is not None:
+                return self.fall_back(reason)
             if issubclass(kind, Raising):
                 return self.give_way(error.args[0])
             if not issubclass(kind, Signal) and not is_interrupt(error):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
@@ -24,7 +23,7 @@ from ..kinds import UNBOUND, is_same
 from ..objects import Traced
 from . import lattice, list_buffer
 from .carry import Carried
-from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
+from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
@@ -242,10 +241,8 @@ class Loop(Region):
         is_weak = self.carried is not None and self.carried.is_weak
         if kind is Peel or (is_weak and is_ours):
             return self.peel_one(error) or self.fall_back(str(error), error)
-        if issubclass(kind, RegionBreak):
-            return self.fall_back(error.args[0], error)
-        if issubclass(kind, _core.CinductorError):
-            return self.fall_back(str(error), error)
+        if (reason := reason_of(error)) is not None:
+            return self.fall_back(reason, error)
         if is_ours:
             return self.fall_back(f"the body raises {kind.__name__}", error)
         return False

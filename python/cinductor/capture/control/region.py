@@ -152,15 +152,17 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if is_interrupt(error):
                 raise
-            raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
+            reason = reason_of(error) or f"{type(error).__name__}: {error}"
+            raise RegionBreak(reason, self.scope.file, self.site.line) from error
 
     return guarded
 
 
-def describe(error: Exception) -> str:
-    """An error as a reason."""
-    known = is_a(error, _core.CinductorError)
-    return str(error) if known else f"{type(error).__name__}: {error}"
+def reason_of(error: BaseException) -> str | None:
+    """Why a run cannot be captured, where that is what an error says."""
+    if is_a(error, RegionBreak):
+        return str(error.args[0])
+    return str(error) if is_a(error, _core.CinductorError) else None
 
 
 def users_frame() -> Any:

@@ -300,7 +300,9 @@ class Snapshot:
         del state.marks[self.depths["marks"] :]
         self.swap()
         self.begin()
-        self.cut()
+        for name in ("active", "conditions", "classes"):
+            del getattr(state, name)[self.depths[name] :]
+        self.forget()
         state.stage.effects = self.effects
         self.rewind()
         state.tracer.is_infeasible = self.is_infeasible
@@ -318,12 +320,6 @@ class Snapshot:
         """Forgets the facts that are known since."""
         while len(self.state.facts) > self.depths["facts"]:
             self.state.tracer.forget(self.state.facts.pop())
-
-    def cut(self) -> None:
-        """What is at work is what was."""
-        for name in ("active", "conditions", "classes"):
-            del getattr(self.state, name)[self.depths[name] :]
-        self.forget()
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer marks' to undo."""
