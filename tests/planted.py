@@ -110,7 +110,7 @@ def born_too_early() -> None:
     from cinductor.capture.control.state import State
 
     def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:
-        if not any(id(value) in mark.born for mark in self.marks):
+        if not any(id(value) in mark.born for mark in self.snapshots):
             real(self, value)
 
     State.before_change = before_change

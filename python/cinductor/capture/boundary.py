@@ -529,7 +529,7 @@ class Stores:
             place = place % len(value)
         waiting = self.objects.setdefault(id(value), (value, {}))[1]
         now = value if holds_items(value) else attributes_of(value)
-        if stage.state.marks and place not in waiting and (type(now) is list or place in now):
+        if stage.state.snapshots and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
             source = stage.source(kind, stage.source_of(value), place)
             waiting[place] = stage.lift_guarded(now[place], source)

@@ -453,11 +453,11 @@ Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on th
 class Objects:
     """What all places have, on two ways; others: what both have, or one alone."""
 
-    def __init__(self, region: Region, mark: Snapshot) -> None:
+    def __init__(self, region: Region, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []
         self.others: list[Any] = []
         self.region = region
-        self.containers = mark.containers  # what they hold is added
+        self.containers = snapshot.containers  # what they hold is added
 
     def add(self, name: str, a: Any, b: Any) -> None:
         """A name, or the items of a container."""

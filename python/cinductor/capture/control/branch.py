@@ -103,8 +103,6 @@ class Branch(Region):
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
-        self.buffers_wanted: list[Any] = []  # lists to be made of buffers: `list_buffer`
-        self.lists_before = self.state.lists
 
     def begin(self, names: dict[str, Any]) -> None:
         """The names of the frame before the branch."""
@@ -254,7 +252,7 @@ class Branch(Region):
     def fall_back(self, reason: str) -> bool:
         """Python decides."""
         self.drop()
-        self.state.put(lists=self.state.still_lists(self.lists_before))
+        self.forget_buffers()
         self.is_plain = True
         self.step = self.first
         self.now = self.entry

@@ -380,11 +380,10 @@ class Carried:
 
     def check_condition(self) -> None:
         """Raises where a while's condition, which runs once more than the body, changed anything."""
-        mark = self.snapshot
         for change in self.loop.diff(self.snapshot):
             is_nothing, container = change.is_nothing, change.container
-            if mark.has(container):
-                is_nothing = is_one(self.head[mark.name_of(container)], value_of(container))
+            if self.snapshot.has(container):
+                is_nothing = is_one(self.head[self.snapshot.name_of(container)], value_of(container))
             if not is_nothing:
                 self.loop.fail("the condition changes a container, or a name of a function around")
 

@@ -1,9 +1,12 @@
-"""Lists of which data decide how long they are.
+"""A list that is columns and a count.
 
-Such a list is buffers, one for each number of an item, and a count. The buffers have room for what
-all trips of the loop can append; each append checks that there is room. The user's list stays as it
-was before the loop: whoever looks at it comes here, or hears that it cannot be looked at. The count
-is in a list of its own, which loops and branches carry and merge as they do every other.
+There is an array for each number of an item (`ListBuffer.buffers`), and how many items there are: an
+int, a size (`SizedList`: as many as a loop had trips), or a number that data decide. Where data decide,
+the buffers have room for what all trips of the loop can append; each append checks that there is room,
+and the count is in a list of its own, which loops and branches carry and merge as they do every other.
+The user's list stays as it was: `State.lists` has the one that stands for it, and whoever looks comes
+here, or hears that it cannot be looked at. One that is full has its items and may still be known as
+columns (`backing_of`). What one trip appends, while a loop is captured, are `list_columns`.
 """
 
 from __future__ import annotations
@@ -292,7 +295,9 @@ class SizedList(ListBuffer):
             self.tracer.check(has_some, "a list of something")
         if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
             return self.tracer.copy(self.buffer, "K")
-        return small_ints(self.tracer, self.buffer) if may_check else self.replan("ints that may be beyond 64 bits")
+        if not may_check:
+            self.replan("ints that may be beyond 64 bits")
+        return small_ints(self.tracer, self.buffer)
 
     def call(self, f: Any) -> Any:
         """f(list)"""
@@ -458,6 +463,8 @@ def want_buffer(loop: Any, container: list[Any], item: Any) -> Any:
 
 def make(loop: Owner) -> None:
     """Makes buffers of the lists that are asked for, outside of the loop or branch."""
+    if loop.lists_before is None:
+        loop.lists_before = loop.state.lists
     for container, item, room in loop.buffers_wanted:
         room = room + (len(container) + SPARE)
         kinds = [kind_of(leaf) for leaf in leaves(item)]

@@ -1,13 +1,15 @@
 """Lists to which the trips of a loop append.
 
-What a trip appends lies in buffers that the trips hand on, one for each value; behind the loop the
-list holds the buffers' items. How many they are is known while the program is captured: the number
-of trips is, and a condition under which a trip appends is decided by the trip's number alone
-(`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at what is there.
+What a trip appends lies in buffers that the trips hand on, one for each value (`Item`, a Phi); behind
+the loop the list holds the buffers' items. How many they are is known while the program is captured:
+the number of trips is, and a condition under which a trip appends is decided by the trip's number
+alone (`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at
+what is there.
 
-Where the number of trips is a size the list is one, too (`SizedList`), which only calls see, or whoever
-called the function: its items are rows of a buffer. Rows whose sizes differ have room for the largest that there can be,
-and a buffer more for each such axis says how long they are.
+Where the number of trips is a size the list becomes a `SizedList`, which only calls see, or whoever
+called the function: its items are rows of a buffer. Rows whose sizes differ have room for the largest
+that there can be, and a buffer more for each such axis says how long they are. Where data decide what
+is appended, the list is a buffer from the beginning (`list_buffer`).
 """
 
 from __future__ import annotations

@@ -79,8 +79,6 @@ class Loop(Region):
         self.heads: dict[str, Any] | None = None  # what the next plain run begins with
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.buffers_wanted: list[Any] = []  # lists to be made of buffers: `list_buffer`
-        self.lists_before: dict[int, Any] | None = None  # lists that grew before any was
         self.rules: list[Any] = []  # by which arrays grow: `lattice`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
@@ -339,8 +337,7 @@ class Loop(Region):
         if self.may_guess and self.carried is not None and self.carried.types.guessed:
             self.may_guess = False
             return True
-        if self.lists_before is not None:
-            self.state.put(lists=self.state.still_lists(self.lists_before))
+        self.forget_buffers()
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -373,7 +370,6 @@ class Loop(Region):
         self.runs += 1
         if self.snapshot is None:
             if self.buffers_wanted:
-                self.lists_before = self.state.lists if self.lists_before is None else self.lists_before
                 list_buffer.make(self)
             lattice.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}

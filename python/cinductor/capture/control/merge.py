@@ -1,9 +1,10 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its block. Of two
-ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`), with a side for each
-arm: a leaf of its end, or what the arm makes of one for the other's sake. Arrays of two shapes lie in buffers
-that have room for both. A name that one arm does not bind is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its
+block. Of two ends what is the same stays; what differs is a pair of which the branch chooses one
+(`Pair`), with a side for each arm: a leaf of its end, or what the arm makes of one for the other's
+sake. Arrays of two shapes lie in buffers that have room for both. A name that one arm does not bind
+is checked.
 
 Where both arms only compute numbers their blocks become part of the block around, and each pair is a
 `where`; otherwise the blocks become the arms of a region, whose results are those of the pairs in
@@ -237,13 +238,13 @@ class Merge:
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names behind the branch, and the memory's versions."""
-        mark = self.level.snapshot
+        snapshot = self.level.snapshot
         for end, block in zip(self.ends, self.blocks, strict=True):
-            kept = {n: v for n, v in mark.names().items() if n not in end.names}
+            kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
             if kept:
                 end.add(self.region.state, block, kept)
-        self.check_objects((*wanted, *mark.containers))
-        plan = {name: self.plan(name) for name in (*wanted, *mark.containers)}
+        self.check_objects((*wanted, *snapshot.containers))
+        plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
         handles: dict[int, Any] = {}
         for end in self.ends:
@@ -267,7 +268,7 @@ class Merge:
                 level.condition if is_then else self.tracer.apply("logical_not", level.condition)
             )
             self.region.check(bound, f"{name} is bound")
-        mark.refill(names)
+        snapshot.refill(names)
         return {name: names[name] for name in wanted}
 
     def check_objects(self, names: tuple[str, ...]) -> None:

@@ -205,8 +205,9 @@ class Value(Phi):
 
 
 class LastValue(Value):
-    """A value that nobody reads at the head of a trip: what the last one makes of a name. entry: the name's value
-    before the loop, where that can be its value behind it; sources: what it may be of before the loop.
+    """A value that nobody reads at the head of a trip: what the last one makes of a name. entry: the
+    name's value before the loop, where that can be its value behind it; sources: what it may be of
+    before the loop.
     """
 
     __slots__ = ("sources", "is_loose", "node", "sizes")

@@ -194,12 +194,19 @@ class Region:
         self.state = self.stage.state
         self.regions.made.append(self)
         self.tracer = self.stage.tracer
+        self.buffers_wanted: list[Any] = []  # lists to be made buffers: `list_buffer`
+        self.lists_before: dict[int, Any] | None = None  # lists that were columns before any was made
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
     def fail(self, reason: str) -> Any:
         """Gives this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
+
+    def forget_buffers(self) -> None:
+        """Lists that were made buffers for it are lists again."""
+        if self.lists_before is not None:
+            self.state.put(lists=self.state.still_lists(self.lists_before))
 
     def start(self, names: dict[str, Any]) -> None:
         """The state that every run begins with."""

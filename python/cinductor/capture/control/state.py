@@ -1,11 +1,12 @@
-"""The state of a captured call: all that a run of a body may change, marks in it, and the way back.
+"""The state of a captured call: all that a run of a body may change, snapshots of it, and the way back.
 
 Bodies of loops and branches are run several times. Whatever changes passes a door: a call, a slot (an
 attribute, an item, a shape), a step of an iterator, an augmented assignment. Each door tells the state
 before the change. It keeps what the object holds, or, where it has no row for the object's class,
-refuses: RegionBreak. An object that was made behind a mark needs no row: it dies with the run that
+refuses: RegionBreak. An object that was made behind a snapshot needs no row: it dies with the run that
 made it. What is known rather than held is in tables, which are replaced, never changed, and in
-stacks, of which a mark has the depth. The graph and its memory have marks of their own (pyext/region).
+stacks, of which a snapshot has the depth. The graph and its memory have marks of their own
+(pyext/region).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..objects import IN_COLUMNS, Traced, attributes_of, hooked_in, in_slots, is
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("marks", "blocks", "facts", "active", "conditions", "classes")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
 
 
 def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
@@ -100,7 +101,7 @@ class State:
 
     def __init__(self, stage: Any) -> None:
         self.stage, self.tracer = stage, stage.tracer
-        self.marks: list[Snapshot] = []
+        self.snapshots: list[Snapshot] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
         self.changes = 0
         self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
@@ -123,16 +124,16 @@ class State:
             for part in value.over:
                 self.before_change(part)
         known = id(value) in self.unlike
-        for mark in reversed(self.marks):
-            if id(value) in mark.born:
+        for snapshot in reversed(self.snapshots):
+            if id(value) in snapshot.born:
                 break
-            if id(value) in mark.before and not known:
+            if id(value) in snapshot.before and not known:
                 continue
             why_not = why_not_put_back(value) if not known else "a set changes that was popped"
             if why_not is None:
-                mark.note(value)
-            elif mark.is_kept:
-                mark.can_put_back = False
+                snapshot.note(value)
+            elif snapshot.is_kept:
+                snapshot.can_put_back = False
             else:
                 raise RegionBreak(why_not, "", 0)
 
@@ -151,8 +152,8 @@ class State:
         """The value, an object that has just been made."""
         if type(value) is Items:
             value.is_shared = True
-        if self.marks:
-            self.marks[-1].born[id(value)] = value
+        if self.snapshots:
+            self.snapshots[-1].born[id(value)] = value
         return value
 
     def share(self, cells: Iterable[types.CellType]) -> None:
@@ -164,9 +165,9 @@ class State:
 
     def amend(self, container: dict[str, Any], key: str) -> None:
         """The dict had this item all along: nobody had looked."""
-        for mark in self.marks:
-            if id(container) in mark.before:
-                mark.before[id(container)][1][key] = container[key]
+        for snapshot in self.snapshots:
+            if id(container) in snapshot.before:
+                snapshot.before[id(container)][1][key] = container[key]
 
     # --- tables ---
 
@@ -201,7 +202,7 @@ class State:
     # --- blocks, and what is known in them ---
 
     def open(self) -> Any:
-        """A new block; closed by `close`, or when a mark is undone."""
+        """A new block; closed by `close`, or when a snapshot is undone."""
         block = self.tracer.block()
         self.blocks.append(block)
         return block
@@ -223,7 +224,7 @@ class State:
             self.blocks.pop().close()
 
     def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition is known from here on, until a mark is undone or ends."""
+        """A condition is known from here on, until a snapshot is undone or ends."""
         self.facts.append(self.tracer.assume(condition, holds))
 
 
@@ -242,7 +243,7 @@ class Snapshot:
         self.born: dict[int, Any] = {}
         self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
         self.begin()
-        state.marks.append(self)
+        state.snapshots.append(self)
         self.depths = {name: len(getattr(state, name)) for name in STACKS}
         self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
 
@@ -297,7 +298,7 @@ class Snapshot:
         """Back to where it was made; it may be undone again."""
         state = self.state
         self.unwind()
-        del state.marks[self.depths["marks"] :]
+        del state.snapshots[self.depths["snapshots"] :]
         self.swap()
         self.begin()
         for name in ("active", "conditions", "classes"):
@@ -322,15 +323,15 @@ class Snapshot:
             self.state.tracer.forget(self.state.facts.pop())
 
     def end(self) -> None:
-        """It is over; what was done stays, and is the outer marks' to undo."""
+        """It is over; what was done stays, and is the outer snapshots' to undo."""
         state = self.state
         still = state.still_lists(self.tables["lists"])
         state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
-        while len(state.marks) >= self.depths["marks"]:
-            born.update(state.marks.pop().born)
-        if state.marks:
-            state.marks[-1].born.update(born)
+        while len(state.snapshots) >= self.depths["snapshots"]:
+            born.update(state.snapshots.pop().born)
+        if state.snapshots:
+            state.snapshots[-1].born.update(born)
         del state.active[self.depths["active"] :]
         self.forget()
         state.tracer.is_infeasible = self.is_infeasible

@@ -269,7 +269,7 @@ class Attributes:
         state = self.stage.state
         if is_slot:
             state.before_change(value)
-        elif state.marks:
+        elif state.snapshots:
             own = attributes_of(value)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
