@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define MOST_BOXES 64 /* of two trips */
-#define MOST_OPS 64   /* of a composed body: more of them cost a card what the traffic does */
+#define MOST_OPS 64   /* of a composed body: more of them cost what the traffic does */
 #define FARTHEST 8    /* elements along an axis */
 
 /* ---- boxes ---- */
