@@ -348,6 +348,7 @@ wrap(Job *job, CiKernels *kernels)
                              .takes_extern = request->queue.backend->device->takes_extern,
                              .starts_copies = request->queue.backend->device->copy_out_start,
                              .has_no_reuse = !request->options->reuse,
+                             .has_pools = request->options->pools && request->options->reuse,
                              .env = ci_given_env(request, kernels->loops)};
     options.host_arrays = options.has_device_memory && request->host_arrays;
     lap_ms(job);

@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates, batches: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * short_rows, tiles, splits, templates, batches, pools: 0 or 1), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -38,7 +38,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows, tiles, splits, templates, batches;
+    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -283,12 +283,13 @@ show_wrapper(CiContext *ctx, const Run *run)
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_WRAPPER
     CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
-    CiWrapper *wrapper = ci_wrap(run->kernels);
+    CiWrapOptions options = {.has_pools = run->pools};
+    CiWrapper *wrapper = ci_wrap_with(run->kernels, &options);
     ci_wrapper_verify(wrapper);
     ci_wrapper_print_python(&text, wrapper);
     ci_kernels_print(&once, run->kernels);
-    ci_wrapper_print_python(&again,
-                            ci_wrap(ci_kernels_parse(ctx, once.data, run->kernels->target)));
+    CiKernels *read = ci_kernels_parse(ctx, once.data, run->kernels->target);
+    ci_wrapper_print_python(&again, ci_wrap_with(read, &options));
     if (strcmp(text.data, again.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
                 again.data);
@@ -365,6 +366,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;
     run->templates = strcmp(find_header(ctx, head, "templates", "0"), "0") != 0;
     run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
+    run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
