@@ -21,7 +21,7 @@
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
  *   unless: jumps when the bool in slot is false */
 typedef enum CiStepKind {
-#define LINE(kind, buffer, other, block, python, c) CI_STEP_##kind,
+#define LINE(kind, buffer, other, block, record, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
     CI_STEP_next,
     CI_STEP_batch, /* a `for` whose turns may run at the same time, up to the step before its target */

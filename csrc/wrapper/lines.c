@@ -6,8 +6,14 @@
 #include <string.h>
 
 static const CiLineRow rows[] = {
-#define LINE(kind, buffer, other, block, python, c)                                                \
-    [CI_LINE_##kind] = {#kind, CI_USE_##buffer, CI_USE_##other, CI_BLOCK_##block, python, c},
+#define LINE(kind, buffer, other, block, record, python, c)                                        \
+    [CI_LINE_##kind] = {#kind,                                                                     \
+                        CI_USE_##buffer,                                                           \
+                        CI_USE_##other,                                                            \
+                        CI_BLOCK_##block,                                                          \
+                        CI_RECORD_##record,                                                        \
+                        python,                                                                    \
+                        c},
 #include "wrapper/lines.def"
 };
 

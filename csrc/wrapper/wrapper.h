@@ -38,7 +38,7 @@
 #include "ir/lives.h"
 
 typedef enum CiLineKind {
-#define LINE(kind, buffer, other, block, python, c) CI_LINE_##kind,
+#define LINE(kind, buffer, other, block, record, python, c) CI_LINE_##kind,
 #include "wrapper/lines.def"
     CI_LINE_COUNT
 } CiLineKind;
@@ -66,10 +66,13 @@ typedef enum CiLineBlock {
     CI_BLOCK_last
 } CiLineBlock;
 
+typedef enum CiLineRecord { CI_RECORD_records, CI_RECORD_passes, CI_RECORD_cuts } CiLineRecord;
+
 typedef struct CiLineRow {
     const char *name;
     CiLineUse buffer, other;
     CiLineBlock block;
+    CiLineRecord record;
     const char *python, *c;
 } CiLineRow;
 
