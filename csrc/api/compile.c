@@ -357,9 +357,10 @@ wrap(Job *job, CiKernels *kernels)
                              .takes_extern = request->queue.backend->device->takes_extern,
                              .starts_copies = request->queue.backend->device->copy_out_start,
                              .has_no_reuse = !request->options->reuse,
-                             .has_pools = request->options->pools && request->options->reuse,
                              .env = ci_given_env(request, kernels->loops)};
     options.host_arrays = options.has_device_memory && request->host_arrays;
+    options.has_pools =
+        request->options->pools && request->options->reuse && !options.has_device_memory;
     lap_ms(job);
     CiWrapper *wrapper = ci_wrap_with(kernels, &options);
     request->info.wrap_ms = lap_ms(job);

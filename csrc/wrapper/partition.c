@@ -1,8 +1,9 @@
 /* Where the program is parted, and what crosses the borders. */
 #include "wrapper/partition.h"
 
-const char *
-ci_line_why_not_recorded(const CiLine *line)
+/* NULL: a recorder takes the line. Else what the host does there. */
+static const char *
+why_not_recorded(const CiLine *line)
 {
     if (ci_line_row(line->kind)->record == CI_RECORD_cuts)
         return ci_line_opens(line) || ci_line_closes(line) ? "a jump" : "done by the host";
@@ -146,7 +147,7 @@ static bool
 may_begin(const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return !ci_line_why_not_recorded(line) && (is_work(line) || use == CI_USE_born);
+    return !why_not_recorded(line) && (is_work(line) || use == CI_USE_born);
 }
 
 static bool
@@ -159,7 +160,7 @@ static bool
 may_go_on(const CiPartition *partition, const CiLine *line)
 {
     bool is_of_another = is_work(line) && partition->nlaunches && line->side != partition->side;
-    return !is_of_another && !ci_line_why_not_recorded(line);
+    return !is_of_another && !why_not_recorded(line);
 }
 
 CiPartitions *
@@ -267,7 +268,7 @@ check_partition(Check *check)
             ci_line_visit(w, line, check_outer_use, check);
             continue;
         }
-        const char *why = ci_line_why_not_recorded(line);
+        const char *why = why_not_recorded(line);
         if (why)
             refuse(check, why, ci_line_row(line->kind)->name);
         if (is_work(line) && line->side != of->side)
@@ -287,7 +288,7 @@ ci_partitions_verify(const CiPartitions *partitions)
         int nin = 0;
         for (int k = 0; k < partitions->count; k++)
             nin += partitions->list[k].first <= i && i <= partitions->list[k].last;
-        bool is_recordable = is_work(&w->lines[i]) && !ci_line_why_not_recorded(&w->lines[i]);
+        bool is_recordable = is_work(&w->lines[i]) && !why_not_recorded(&w->lines[i]);
         if (nin > 1 || (is_recordable && !nin))
             ci_fail(w->ctx, CI_ERR_INTERNAL, "line %d is in %d partitions", i, nin);
     }
@@ -334,7 +335,7 @@ static void
 print_border(CiText *out, const CiWrapper *w, int i)
 {
     const CiLine *line = &w->lines[i];
-    const char *why = ci_line_why_not_recorded(line);
+    const char *why = why_not_recorded(line);
     if (!why || line->kind == CI_LINE_symbol || line->kind == CI_LINE_assert_size ||
         line->kind == CI_LINE_return)
         return;

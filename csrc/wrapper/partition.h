@@ -38,8 +38,6 @@ typedef struct CiPartitions {
 } CiPartitions;
 
 CiPartitions *ci_partition(const CiWrapper *wrapper);
-/* NULL: a recorder takes the line. Else what the host does there. */
-const char *ci_line_why_not_recorded(const CiLine *line);
 /* Whatever made them: partitions hold only lines that a recorder takes, of one device and block, and
  * name all that comes from outside or goes there; no launch that could be in one is in none. Fails with
  * CI_ERR_INTERNAL. */
