@@ -2,7 +2,7 @@
 
 NumPy's is what `tracemalloc` sees of a call: arrays, their temporaries, and Python's numbers and lists. Ours is what a run
 with `track_memory` has measured, results among it, beside the estimate of the program's first line and what the same program
-holds without `reuse`. A library call's own temporaries are counted for NumPy alone. Prints a table, those that hold more
+holds without `reuse`, and how many allocations its text has without `pools` and with them. A library call's own temporaries are counted for NumPy alone. Prints a table, those that hold more
 than NumPy first; with --check it fails where more of them are above than --above says.
 """
 
@@ -78,7 +78,7 @@ def printed(call):
 
 
 def peak_of_ours(row, arguments, backend, **options):
-    """(bytes at most, what the plan says: bytes and whether sizes leave them open)."""
+    """(bytes at most, what the plan says: bytes and whether sizes leave them open, allocations in the text)."""
     compiled = cinductor.compile(row.function, backend=backend, options={"track_memory": "log", **options})
     reports = []
 
@@ -89,11 +89,11 @@ def peak_of_ours(row, arguments, backend, **options):
     found = [int(n) for n in re.findall(r"at most (\d+) bytes", said)]
     planned = re.findall(r"(at most|about) (\d+) bytes", "".join(reports))
     most = max(((int(n), word == "about") for word, n in planned), default=(0, False))
-    return max(found, default=0), most
+    return max(found, default=0), most, "".join(reports).count(" = empty(")
 
 
 def measured(names, backend):
-    """A row for each program that returns: name, NumPy's bytes, ours, estimate, ours without reuse."""
+    """A row for each program that returns: name, NumPy's bytes, ours, estimate, ours without reuse, without pools, allocations."""
     for name, row in programs.load().items():
         if names and name not in names:
             continue
@@ -104,9 +104,10 @@ def measured(names, backend):
         theirs = peak_of_numpy(row, arguments)
         if theirs is None:
             continue
-        ours, planned = peak_of_ours(row, arguments, backend)
-        apart, _ = peak_of_ours(row, arguments, backend, reuse=False)
-        yield name, theirs, ours, planned, apart
+        ours, planned, pooled = peak_of_ours(row, arguments, backend, pools=True)
+        single, _, singles = peak_of_ours(row, arguments, backend, pools=False)
+        apart, _, _ = peak_of_ours(row, arguments, backend, reuse=False)
+        yield name, theirs, ours, planned, apart, single, (singles, pooled)
 
 
 def main():
@@ -118,12 +119,15 @@ def main():
     options = parser.parse_args()
     rows = sorted(measured(options.names, options.backend), key=lambda row: (row[2] <= row[1], row[0]))
     above = [row[0] for row in rows if row[2] > row[1]]
-    lines = ["| program | NumPy | ours | estimate | without reuse | |", "|---|---|---|---|---|---|"]
-    for name, theirs, ours, (planned, is_open), apart in rows:
+    lines = ["| program | NumPy | ours | estimate | without reuse | without pools | allocations | |", "|---|---|---|---|---|---|---|---|"]
+    for name, theirs, ours, (planned, is_open), apart, single, (singles, pooled) in rows:
         word = "about " if is_open else ""
-        lines.append(f"| {name} | {theirs:,} | {ours:,} | {word}{planned:,} | {apart:,} | {CAUSES.get(name, '') if name in above else ''} |")
+        lines.append(f"| {name} | {theirs:,} | {ours:,} | {word}{planned:,} | {apart:,} | {single:,} | {singles} → {pooled} | {CAUSES.get(name, '') if name in above else ''} |")
     less = sum(row[2] < row[4] for row in rows)
     worse = [row[0] for row in rows if row[2] > row[4] or (not row[3][1] and row[2] > row[3][0])]
+    counts = [sum(row[6][k] for row in rows) for k in (0, 1)]
+    above_single = sum(row[2] > row[5] for row in rows)
+    lines.append(f"\nPools: {counts[0]} allocations are {counts[1]}; {above_single} programs hold more with them.")
     lines.append(f"\nBytes at most, on top of the arguments. {len(rows)} programs, {len(above)} above NumPy, {less} hold less with reuse.")
     options.out.mkdir(exist_ok=True)
     (options.out / "memory.md").write_text("\n".join(lines) + "\n")

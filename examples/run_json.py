@@ -126,7 +126,10 @@ class Program:
             memory[name] = aligned(value(line["bytes"], symbols), self.dtypes[name])
         elif kind == "reuse":
             memory[name] = memory.pop(of)
-        elif kind == "free":
+        elif kind == "part":
+            start, size = value(line["offset"], symbols), value(line["bytes"], symbols)
+            memory[name] = memory[of][start : start + size].view(self.dtypes[name])
+        elif kind in ("free", "leave"):
             del memory[name]
         elif kind == "swap":
             memory[name], memory[of] = memory[of], memory[name]

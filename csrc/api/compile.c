@@ -15,6 +15,7 @@
 #include "lower/lower.h"
 #include "passes/pass.h"
 #include "schedule/schedule.h"
+#include "wrapper/partition.h"
 
 typedef struct Job {
     CiRequest *request;
@@ -98,7 +99,7 @@ ci_compile_levels(void)
 #define PASS(name, is_needed, doc) #name "|" CI_BEFORE #name "|"
 #include "passes/passes.def"
 #undef PASS
-        "graph|ranges|loops|kernels|joins|wrapper|json|c|procs|source|all";
+        "graph|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
 }
 
 static bool
@@ -340,6 +341,14 @@ print_c(Job *job, CiText *text, const CiKernels *kernels, const CiWrapper *wrapp
     ci_wrapper_print_c(text, wrapper);
 }
 
+static void
+print_partitions(CiText *text, const CiWrapper *wrapper)
+{
+    const CiPartitions *partitions = ci_partition(wrapper);
+    ci_partitions_verify(partitions);
+    ci_partitions_print(text, partitions);
+}
+
 static CiWrapper *
 wrap(Job *job, CiKernels *kernels)
 {
@@ -350,12 +359,15 @@ wrap(Job *job, CiKernels *kernels)
                              .has_no_reuse = !request->options->reuse,
                              .env = ci_given_env(request, kernels->loops)};
     options.host_arrays = options.has_device_memory && request->host_arrays;
+    options.has_pools =
+        request->options->pools && request->options->reuse && !options.has_device_memory;
     lap_ms(job);
     CiWrapper *wrapper = ci_wrap_with(kernels, &options);
     request->info.wrap_ms = lap_ms(job);
     if (request->options->verify)
         ci_wrapper_verify(wrapper);
     SHOW(job, "wrapper", ci_wrapper_print_python(&text, wrapper));
+    SHOW(job, "partitions", print_partitions(&text, wrapper));
     SHOW(job, "json", print_json(job, &text, kernels, wrapper));
     SHOW(job, "c", print_c(job, &text, kernels, wrapper));
     return wrapper;

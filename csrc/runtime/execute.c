@@ -376,6 +376,12 @@ run_step(CiFrame *frame, const CiStep **at)
     case CI_STEP_swap:
         swap_slots(slots, step);
         break;
+    case CI_STEP_part:
+        slots[step->slot] = (char *)slots[step->other] + frame->values[step->value];
+        break;
+    case CI_STEP_leave:
+        slots[step->slot] = NULL;
+        break;
     case CI_STEP_free:
         ci_frame_give(frame, step->slot);
         break;

@@ -3,34 +3,22 @@
  * else. */
 #include <string.h>
 
-#include "runtime/watch.h"
-#include "wrapper/place.h"
-
-typedef struct Flatten {
-    CiProgram *program;
-    CiContext *ctx;
-    const CiWrapper *wrapper;
-    CiValuesBuilder builder;
-    int *slot_of; /* per buffer of the wrapper; -1: none yet */
-    int *step_of; /* per line: the step to jump to for the code after it */
-    int *result_of; /* per buffer of the loops: its number among results, or -1 */
-    bool has_region;
-} Flatten;
+#include "runtime/flatten.h"
 
 static int
-number_of(Flatten *flat, const CiExpr *e)
+number_of(CiFlatten *flat, const CiExpr *e)
 {
     return ci_values_number(&flat->builder, e);
 }
 
 static int
-zero_unless(Flatten *flat, const CiExpr *e)
+zero_unless(CiFlatten *flat, const CiExpr *e)
 {
     return e ? number_of(flat, e) : ci_values_constant(&flat->builder, 0);
 }
 
 static void
-flatten_symbols(Flatten *flat)
+flatten_symbols(CiFlatten *flat)
 {
     CiProgram *program = flat->program;
     const CiWrapper *w = flat->wrapper;
@@ -53,7 +41,7 @@ flatten_symbols(Flatten *flat)
 
 /* By buffer: its number among those that leave the program, in the order of the results; or -1. */
 static void
-number_results(Flatten *flat)
+number_results(CiFlatten *flat)
 {
     const CiLoops *loops = flat->wrapper->kernels->loops;
     flat->result_of = CI_NEW_ARRAY(flat->ctx, int, loops->nbuffers + 1);
@@ -67,7 +55,7 @@ number_results(Flatten *flat)
 }
 
 static void
-flatten_returns(Flatten *flat)
+flatten_returns(CiFlatten *flat)
 {
     CiProgram *program = flat->program;
     const CiLoops *loops = flat->wrapper->kernels->loops;
@@ -98,7 +86,7 @@ flatten_returns(Flatten *flat)
 }
 
 static void
-flatten_inputs(Flatten *flat)
+flatten_inputs(CiFlatten *flat)
 {
     CiProgram *program = flat->program;
     const CiLoops *loops = flat->wrapper->kernels->loops;
@@ -119,12 +107,14 @@ flatten_inputs(Flatten *flat)
 
 /* One slot for each buffer, however often its line runs. */
 static int
-slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
+slot_for(CiFlatten *flat, const CiBuffer *buffer, const CiLine *line)
 {
     CiProgram *program = flat->program;
     if (flat->slot_of[buffer->id] < 0) {
         CI_REQUIRE(flat->ctx, line != NULL);
-        CiPlanSlot slot = {.is_own = line->kind != CI_LINE_alloc_result,
+        bool is_part = flat->wrapper->pool_of[buffer->id];
+        CiPlanSlot slot = {.is_own = line->kind != CI_LINE_alloc_result && !is_part,
+                           .is_part = is_part,
                            .side = line->at,
                            .bytes = number_of(flat, line->bytes),
                            .pinned = flat->wrapper->pinned[buffer->id],
@@ -139,7 +129,7 @@ slot_for(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
 }
 
 static int
-slot_on(Flatten *flat, const CiBuffer *buffer, CiSide side)
+slot_on(CiFlatten *flat, const CiBuffer *buffer, CiSide side)
 {
     const CiBuffer *on =
         buffer->kind == CI_BUFFER_scalar ? buffer : flat->wrapper->sides[side][buffer->id];
@@ -149,32 +139,26 @@ slot_on(Flatten *flat, const CiBuffer *buffer, CiSide side)
 static void
 note_scalar(void *arg, const CiBuffer *buffer, int slot)
 {
-    Flatten *flat = ((void **)arg)[0];
+    CiFlatten *flat = ((void **)arg)[0];
     CiPlanLaunch *plan = ((void **)arg)[1];
     (void)buffer;
     CI_PUSH(flat->ctx, plan->scalars, plan->nscalars, plan->capscalars, slot);
 }
 
-/* A kernel may be launched by several lines; its plan is made once. */
-static const char *
-copy_name(CiContext *ctx, const char *text)
-{
-    return ci_copy_text(ctx, text ? text : "", text ? strlen(text) : 0);
-}
-
 /* Of a check that its symbol is in range, or why says what it asks. */
 static int
-add_reason(Flatten *flat, const CiExpr *symbol, const char *why)
+add_reason(CiFlatten *flat, const CiExpr *symbol, const char *why)
 {
     CiProgram *program = flat->program;
     const char *reason = symbol ? ci_format(flat->ctx, "%s is out of range", symbol->name)
-                                : copy_name(flat->ctx, why);
+                                : ci_flatten_copy_text(flat->ctx, why);
     CI_PUSH(flat->ctx, program->reasons, program->nreasons, program->capreasons, reason);
     return program->nreasons - 1;
 }
 
+/* A kernel may be launched by several lines; its plan is made once. */
 static int
-flatten_launch(Flatten *flat, const CiKernel *kernel, CiSide side)
+flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
 {
     CiProgram *program = flat->program;
     CiPlanLaunch *plan = &program->launches[kernel->id];
@@ -207,7 +191,7 @@ flatten_launch(Flatten *flat, const CiKernel *kernel, CiSide side)
 }
 
 static void
-flatten_extern(Flatten *flat, const CiLine *line)
+flatten_extern(CiFlatten *flat, const CiLine *line)
 {
     CiContext *ctx = flat->ctx;
     const CiExternItem *item = line->ext;
@@ -235,8 +219,8 @@ flatten_extern(Flatten *flat, const CiLine *line)
         plan->strides[k] = ci_values_row(&flat->builder, item->ranks[k], item->strides[k]);
     }
     plan->ext = *item->ext;
-    plan->ext.name = copy_name(ctx, item->ext->name);
-    plan->ext.key = copy_name(ctx, item->ext->key);
+    plan->ext.name = ci_flatten_copy_text(ctx, item->ext->name);
+    plan->ext.key = ci_flatten_copy_text(ctx, item->ext->key);
     if (n + 1 > flat->program->max_arguments)
         flat->program->max_arguments = n + 1;
     if (n + 1 > flat->program->max_rows)
@@ -244,7 +228,7 @@ flatten_extern(Flatten *flat, const CiLine *line)
 }
 
 static int
-flatten_result(Flatten *flat, const CiBuffer *buffer)
+flatten_result(CiFlatten *flat, const CiBuffer *buffer)
 {
     CiProgram *program = flat->program;
     int number = flat->result_of[buffer->id];
@@ -259,7 +243,7 @@ flatten_result(Flatten *flat, const CiBuffer *buffer)
 }
 
 static CiStep *
-add_step(Flatten *flat, CiStepKind kind)
+add_step(CiFlatten *flat, CiStepKind kind)
 {
     CiProgram *program = flat->program;
     CiStep step = {.kind = kind, .slot = -1, .other = -1};
@@ -268,23 +252,24 @@ add_step(Flatten *flat, CiStepKind kind)
 }
 
 static void
-flatten_memory(Flatten *flat, const CiLine *line)
+flatten_memory(CiFlatten *flat, const CiLine *line)
 {
     bool is_birth = ci_line_row(line->kind)->buffer == CI_USE_born;
     int slot = slot_for(flat, line->buffer, is_birth ? line : NULL);
     int other = line->other ? slot_for(flat, line->other, NULL) : -1;
-    int bytes = line->bytes ? number_of(flat, line->bytes) : -1;
+    const CiExpr *amount = line->value ? line->value : line->bytes; /* of a part: where it begins */
+    int value = amount ? number_of(flat, amount) : -1;
     int number = line->kind == CI_LINE_alloc_result ? flatten_result(flat, line->buffer) : -1;
     CiStep *step = add_step(flat, (CiStepKind)line->kind);
     step->slot = slot;
     step->other = other;
-    step->value = bytes;
+    step->value = value;
     step->number = number;
 }
 
 /* The step is filled when all its numbers are made: making them may move the steps. */
 static void
-flatten_check(Flatten *flat, const CiLine *line)
+flatten_check(CiFlatten *flat, const CiLine *line)
 {
     CiProgram *program = flat->program;
     CiStep step = {.slot = slot_for(flat, line->buffer, NULL), .number = program->nreasons};
@@ -303,7 +288,7 @@ flatten_check(Flatten *flat, const CiLine *line)
 /* A loop that turns for ever: the test in its middle leaves it. Outside, what the loop holds at the
  * test is given back. */
 static void
-flatten_while(Flatten *flat, int open, int position)
+flatten_while(CiFlatten *flat, int open, int position)
 {
     const CiWrapper *w = flat->wrapper;
     CiProgram *program = flat->program;
@@ -312,14 +297,17 @@ flatten_while(Flatten *flat, int open, int position)
         test++;
     add_step(flat, CI_STEP_jump)->target = flat->step_of[open] + 1;
     program->steps[flat->step_of[test]].target = program->nsteps;
-    for (int k = 0; k < w->lines[test].nfrees; k++)
-        add_step(flat, CI_STEP_free)->slot = slot_for(flat, w->lines[test].frees[k], NULL);
+    for (int k = 0; k < w->lines[test].nfrees; k++) {
+        const CiBuffer *freed = w->lines[test].frees[k];
+        add_step(flat, w->pool_of[freed->id] ? CI_STEP_leave : CI_STEP_free)->slot =
+            slot_for(flat, freed, NULL);
+    }
     flat->step_of[position] = program->nsteps - 1;
 }
 
 /* Jumps are made where a region opens or turns; their targets are set when its end is met. */
 static void
-flatten_region(Flatten *flat, const CiLine *line, int position)
+flatten_region(CiFlatten *flat, const CiLine *line, int position)
 {
     const CiWrapper *w = flat->wrapper;
     flat->has_region = true;
@@ -352,7 +340,7 @@ flatten_region(Flatten *flat, const CiLine *line, int position)
 }
 
 static void
-flatten_line(Flatten *flat, const CiLine *line, int position)
+flatten_line(CiFlatten *flat, const CiLine *line, int position)
 {
     switch (line->kind) {
     case CI_LINE_comment:
@@ -426,7 +414,7 @@ finish_static(CiProgram *program)
 }
 
 static int64_t
-count_work(const Flatten *flat)
+count_work(const CiFlatten *flat)
 {
     const CiProgram *program = flat->program;
     double work = 0;
@@ -450,7 +438,7 @@ count_kernel_numbers(const CiWrapper *w)
 }
 
 static void
-make_tables(Flatten *flat)
+make_tables(CiFlatten *flat)
 {
     CiProgram *program = flat->program;
     const CiWrapper *w = flat->wrapper;
@@ -465,115 +453,10 @@ make_tables(Flatten *flat)
     flat->step_of = CI_NEW_ARRAY(flat->ctx, int, w->nlines + 1);
 }
 
-/* Of the steps that a line has become: what it is, and the user's line. */
-static void
-name_steps(Flatten *flat, const CiLine *line)
-{
-    CiWatch *watch = flat->program->watch;
-    const char *what = line->kernel ? line->kernel->name
-                       : line->ext  ? ci_extern_print_name(line->ext->ext)
-                                    : ci_line_row(line->kind)->name;
-    const char *text = line->loc.line
-                           ? ci_format(flat->ctx, "%s (%s:%d)", what, line->loc.file, line->loc.line)
-                           : copy_name(flat->ctx, what);
-    while (watch->nsteps < flat->program->nsteps)
-        CI_PUSH(flat->ctx, watch->steps, watch->nsteps, watch->capsteps, text);
-}
-
-/* A line that is no step begins with the next one, and ends with the one before. */
-static int
-step_from(const Flatten *flat, int line)
-{
-    return line > 0 ? flat->step_of[line - 1] + 1 : 0;
-}
-
-static void
-watch_slot(Flatten *flat, const CiBuffer *buffer)
-{
-    CiWatchedSlot *slot = &flat->program->watch->slots[flat->slot_of[buffer->id]];
-    const CiLife *life = &flat->wrapper->lives[buffer->id];
-    bool is_own = buffer->kind == CI_BUFFER_temp;
-    slot->name = copy_name(flat->ctx, buffer->name);
-    slot->dtype = buffer->dtype;
-    slot->is_host = buffer->kind != CI_BUFFER_scalar && ci_wrapper_is_on_host(flat->wrapper, buffer);
-    slot->first = is_own ? step_from(flat, life->first) : 0;
-    slot->last = is_own ? flat->step_of[life->last] : 0;
-    if (is_own)
-        slot->bytes = number_of(flat, ci_buffer_bytes(flat->wrapper->kernels->loops->sym, buffer));
-}
-
-/* What the plan says of each slot, whatever the lines that take and give back memory say. */
-static void
-flatten_watch(Flatten *flat)
-{
-    const CiWrapper *w = flat->wrapper;
-    CiWatch *watch = flat->program->watch;
-    watch->slots = CI_NEW_ARRAY(flat->ctx, CiWatchedSlot, flat->program->nslots + 1);
-    watch->stores = CI_NEW_ARRAY(flat->ctx, const bool *, flat->program->nlaunches + 1);
-    for (int i = 0; i < w->nbuffers; i++)
-        if (flat->slot_of[i] >= 0)
-            watch_slot(flat, w->buffers[i]);
-    for (int i = 0; i < w->nlines; i++) {
-        const CiKernel *kernel = w->lines[i].kernel;
-        if (!kernel)
-            continue;
-        bool *stores = CI_NEW_ARRAY(flat->ctx, bool, kernel->nbuffers + 1);
-        for (int k = 0; k < kernel->nbuffers; k++)
-            stores[k] = kernel->is_stored[k];
-        watch->stores[kernel->id] = stores;
-    }
-}
-
-typedef struct FindMaker {
-    const CiBuffer *buffer;
-    const CiLoc *loc; /* of the nest that stores it, or NULL */
-} FindMaker;
-
-static void
-find_maker(void *arg, const CiNest *nest)
-{
-    FindMaker *maker = arg;
-    if (nest->target == maker->buffer && nest->nlocs && !maker->loc)
-        maker->loc = &nest->locs[0];
-}
-
-static void
-name_slot(Flatten *flat, const CiBuffer *buffer, const CiLine *line)
-{
-    int slot = buffer && flat->slot_of[buffer->id] >= 0 ? flat->slot_of[buffer->id] : -1;
-    if (slot < flat->program->ninputs || flat->program->slots[slot].name)
-        return;
-    FindMaker maker = {.buffer = buffer};
-    if (line->kernel)
-        ci_kernel_visit_nests(line->kernel, find_maker, &maker);
-    const CiLoc *loc = maker.loc ? maker.loc : &line->loc;
-    flat->program->slots[slot].name =
-        loc->line ? ci_format(flat->ctx, "%s (%s:%d)", buffer->name, loc->file, loc->line)
-                  : copy_name(flat->ctx, buffer->name);
-}
-
-/* By the line of the user's that makes it. */
-static void
-name_slots(Flatten *flat)
-{
-    const CiWrapper *w = flat->wrapper;
-    for (int i = 0; i < w->nlines; i++) {
-        const CiLine *line = &w->lines[i];
-        const CiKernel *kernel = line->kernel;
-        for (int k = 0; kernel && k < kernel->nbuffers; k++)
-            if (kernel->is_stored[k])
-                name_slot(flat, w->sides[line->side][kernel->buffers[k]->id], line);
-        if (line->ext)
-            name_slot(flat, w->sides[line->side][line->ext->result->id], line);
-    }
-    for (int i = 0; i < w->nbuffers; i++)
-        name_slot(flat, w->buffers[i], &w->lines[0]);
-}
-
 void
 ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions *options)
 {
-    Flatten flat = {.program = program, .ctx = program->ctx, .wrapper = wrapper};
+    CiFlatten flat = {.program = program, .ctx = program->ctx, .wrapper = wrapper};
     ci_values_begin(&flat.builder, flat.ctx, &program->values);
     make_tables(&flat);
     flatten_symbols(&flat);
@@ -584,11 +467,11 @@ ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions
         flatten_line(&flat, &wrapper->lines[i], i);
         flat.step_of[i] = program->nsteps - 1;
         if (program->watch)
-            name_steps(&flat, &wrapper->lines[i]);
+            ci_flatten_name_steps(&flat, &wrapper->lines[i]);
     }
-    name_slots(&flat);
+    ci_flatten_name_slots(&flat);
     if (program->watch)
-        flatten_watch(&flat);
+        ci_flatten_watch(&flat);
     if (!program->needs_table)
         finish_static(program);
     program->work = count_work(&flat);

@@ -15,12 +15,13 @@
 
 /* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
  * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
+ *   part: slot, other, value (byte where it begins), leave: slot
  *   swap, copies of all kinds: slot, other · wait: slot · launch, extern: number · check: slot, number (of the text)
  *   for, batch, next: number (the loop's segment), value (extent), variable
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
  *   unless: jumps when the bool in slot is false */
 typedef enum CiStepKind {
-#define LINE(kind, buffer, other, block, python, c) CI_STEP_##kind,
+#define LINE(kind, buffer, other, block, record, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
     CI_STEP_next,
     CI_STEP_batch, /* a `for` whose turns may run at the same time, up to the step before its target */
@@ -62,6 +63,7 @@ typedef struct CiPlanExtern {
 
 typedef struct CiPlanSlot {
     bool is_own; /* taken and given back by the program */
+    bool is_part; /* of what another slot holds */
     CiSide side;
     int bytes;
     /* Of host memory that a device reaches by itself: that device's side; and the slot of the event of a

@@ -137,7 +137,7 @@ check_live(const CiWatching *w, const CiStep *step)
             return fail(w, step, "%s still holds memory, but is of no use any more", of->name);
         if (!w->slots[k] && is_planned)
             return fail(w, step, "%s holds no memory, but is still to be used", of->name);
-        planned += is_planned ? bytes_of(w, k) : 0;
+        planned += is_planned && !program->slots[k].is_part ? bytes_of(w, k) : 0;
     }
     if (planned != w->live)
         return fail(w, step, "%lld bytes are taken, %lld are planned", (long long)w->live,
@@ -150,7 +150,7 @@ check_return(const CiWatching *w, const CiStep *step)
 {
     const CiProgram *program = w->program;
     for (int k = program->ninputs; k < program->nslots; k++)
-        if (program->slots[k].is_own && w->slots[k])
+        if ((program->slots[k].is_own || program->slots[k].is_part) && w->slots[k])
             return fail(w, step, "%s is never given back", program->watch->slots[k].name);
     if (program->watch->memory == CI_MEMORY_log)
         fprintf(stderr, "track_memory: at most %lld bytes, %lld of them results\n",
@@ -220,12 +220,13 @@ ci_watch_after(CiWatching *w, const CiStep *step)
         if (takes_memory(step))
             w->live += bytes;
         w->peak = w->live > w->peak ? w->live : w->peak;
-        if (watch->nans && takes_memory(step) && watch->slots[step->slot].is_host)
-            memset(w->slots[step->slot], 0, (size_t)bytes); /* what nobody stores is no NaN */
         if (watch->sizes && bytes != bytes_of(w, step->slot))
             return fail(w, step, "%s has %lld bytes, but its sizes come to %lld",
                         watch->slots[step->slot].name, (long long)bytes,
                         (long long)bytes_of(w, step->slot));
     }
+    bool is_new = takes_memory(step) || step->kind == CI_STEP_part;
+    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* what nobody stores is no NaN */
+        memset(w->slots[step->slot], 0, (size_t)bytes_of(w, step->slot));
     return watch->nans ? visit_uses(w, step, check_numbers) : CI_OK;
 }

@@ -6,6 +6,8 @@
  * of a trip is not one of the next. Arguments are never taken: the caller may still see them. */
 #include "schedule/coalesce.h"
 
+#include "ir/lives.h"
+
 /* One element is worth nothing, and may be what a loop goes on for, or a variable of a tree. */
 static bool
 is_one_element(const CiBuffer *buffer)
@@ -141,54 +143,15 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
 
 /* ---- in a list of kernels ---- */
 
-/* By buffer id. */
-typedef struct Uses {
-    int total; /* in the whole program, returns among them */
-    int own;   /* in the list, returns among them */
-    int first, last; /* kernels of the list */
-} Uses;
-
 typedef struct Coalesce {
     CiScheduler *s; /* of the list */
-    Uses *uses;
-    bool *is_returned;
-    CiBuffer **home;    /* the one that it has become */
-    CiBuffer **touched; /* in the list, in order of first use */
-    int ntouched, captouched;
-    int at; /* kernel being looked at */
+    CiLives *lives;
+    int block;         /* of the list */
+    CiBuffer **home;   /* by buffer id: the one that it has become */
+    CiBuffer **begun;  /* buffers of the list, in order of first use */
+    bool *is_begun;    /* by buffer id */
+    int nbegun, capbegun;
 } Coalesce;
-
-static void
-count_use(void *arg, CiBuffer *buffer, bool is_stored)
-{
-    Coalesce *c = arg;
-    (void)is_stored;
-    c->uses[buffer->id].total++;
-}
-
-static void
-note_use(void *arg, CiBuffer *buffer, bool is_stored)
-{
-    Coalesce *c = arg;
-    Uses *uses = &c->uses[buffer->id];
-    (void)is_stored;
-    if (!uses->own++) {
-        CI_PUSH(c->s->ctx, c->touched, c->ntouched, c->captouched, buffer);
-        uses->own += c->is_returned[buffer->id];
-        uses->first = c->at;
-    }
-    uses->last = c->at;
-}
-
-static void
-note_list(Coalesce *c)
-{
-    for (int k = 0; k < c->ntouched; k++)
-        c->uses[c->touched[k]->id].own = 0;
-    c->ntouched = 0;
-    for (c->at = 0; c->at < c->s->kernels->nkernels; c->at++)
-        ci_kernel_visit_uses(c->s->kernels->kernels[c->at], note_use, c);
-}
 
 static CiBuffer *
 home_of(const Coalesce *c, CiBuffer *buffer)
@@ -212,7 +175,7 @@ makes_whole(const Coalesce *c, const CiExternItem *ext, const CiBuffer *buffer)
 static bool
 is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
 {
-    const CiKernel *kernel = c->s->kernels->kernels[c->uses[buffer->id].first];
+    const CiKernel *kernel = c->lives->kernels[c->lives->of[buffer->id].first];
     if (kernel->ext)
         return makes_whole(c, kernel->ext, buffer);
     if (!is_flat(kernel))
@@ -225,8 +188,7 @@ is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
 static bool
 is_of_list(const Coalesce *c, const CiBuffer *buffer)
 {
-    const Uses *uses = &c->uses[buffer->id];
-    return uses->own == uses->total && (!c->is_returned[buffer->id] || !c->s->region) &&
+    return c->lives->of[buffer->id].block == c->block &&
            (!c->s->is_in_loop || is_made_in_trip(c, buffer));
 }
 
@@ -235,51 +197,59 @@ make_one(Coalesce *c, CiBuffer *from, CiBuffer *to)
 {
     CiKernels *kernels = c->s->kernels;
     c->home[to->id] = from;
-    c->uses[from->id].last = c->uses[to->id].last;
+    c->lives->of[from->id].last = c->lives->of[to->id].last;
     from->is_result |= to->is_result;
     to->is_result = false;
     from->is_private = false;
-    c->is_returned[from->id] |= c->is_returned[to->id];
     CI_PUSH(c->s->ctx, kernels->notes, kernels->nnotes, kernels->capnotes,
             ci_format(c->s->ctx, "%s is stored where %s was", to->name, from->name));
 }
 
-static bool
-ends_here(const Coalesce *c, const CiBuffer *buffer, int at)
-{
-    const Uses *uses = &c->uses[buffer->id];
-    return uses->first < at && uses->last == at && !c->is_returned[buffer->id];
-}
-
 static void
-donate(Coalesce *c, int at)
+donate(Coalesce *c, const CiKernel *kernel)
 {
     CiDonation found[CI_MOST_DONATIONS];
-    int count = ci_find_donations(c->s, c->s->kernels->kernels[at], found);
+    int count = ci_find_donations(c->s, kernel, found);
+    int step = count ? ci_lives_step_of(c->lives, kernel) : -1;
     for (int k = 0; k < count; k++) {
         CiBuffer *to = found[k].to, *from = home_of(c, found[k].from);
-        const Uses *uses = &c->uses[to->id];
-        bool is_read = uses->last > at || c->is_returned[to->id];
-        if (c->home[to->id] == to && uses->first == at && is_read && ends_here(c, from, at) &&
+        CiLife own = c->lives->of[to->id], life = c->lives->of[from->id];
+        bool ends_here = life.first < step && life.last == step;
+        if (c->home[to->id] == to && own.first == step && own.last > step && ends_here &&
             is_of_list(c, found[k].from) && is_of_list(c, to))
             make_one(c, from, to);
     }
 }
 
+static void
+note_begin(void *arg, CiBuffer *buffer, bool is_stored)
+{
+    Coalesce *c = arg;
+    (void)is_stored;
+    if (c->is_begun[buffer->id] || c->lives->of[buffer->id].block != c->block)
+        return;
+    c->is_begun[buffer->id] = true;
+    CI_PUSH(c->s->ctx, c->begun, c->nbegun, c->capbegun, buffer);
+}
+
 /* In a loop, what ends in a trip before another begins. Outside of loops memory goes from one to the
- * other by lines of the program (wrapper/place.c). */
+ * other by lines of the program (wrapper/reuse.c). */
 static void
 share(Coalesce *c)
 {
-    CiBuffer **homes = CI_NEW_ARRAY(c->s->ctx, CiBuffer *, c->ntouched + 1);
+    const CiKernels *list = c->s->kernels;
+    c->nbegun = 0;
+    for (int k = 0; k < list->nkernels; k++)
+        ci_kernel_visit_uses(list->kernels[k], note_begin, c);
+    CiBuffer **homes = CI_NEW_ARRAY(c->s->ctx, CiBuffer *, c->nbegun + 1);
     int nhomes = 0;
-    for (int k = 0; k < c->ntouched; k++) {
-        CiBuffer *to = c->touched[k];
+    for (int k = 0; k < c->nbegun; k++) {
+        CiBuffer *to = c->begun[k];
         if (c->home[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
             continue;
         int h = 0;
-        while (h < nhomes && !(may_be_one(homes[h], to) &&
-                               c->uses[homes[h]->id].last < c->uses[to->id].first))
+        while (h < nhomes && !(may_be_one(homes[h], to) && c->lives->of[homes[h]->id].last <
+                                                               c->lives->of[to->id].first))
             h++;
         if (h < nhomes)
             make_one(c, homes[h], to);
@@ -297,9 +267,9 @@ coalesce_list(Coalesce *c, CiScheduler *s)
                 coalesce_list(c, s->drafts[d].inner[k]);
     }
     c->s = s;
-    note_list(c);
+    c->block = ci_lives_block_of(c->lives, s->kernels);
     for (int at = 0; at < s->kernels->nkernels; at++)
-        donate(c, at);
+        donate(c, s->kernels->kernels[at]);
     if (s->is_in_loop)
         share(c);
 }
@@ -370,17 +340,11 @@ ci_coalesce(CiScheduler *s)
 {
     CiLoops *loops = s->loops;
     Coalesce c = {.s = s};
-    c.uses = CI_NEW_ARRAY(s->ctx, Uses, loops->nbuffers + 1);
-    c.is_returned = CI_NEW_ARRAY(s->ctx, bool, loops->nbuffers + 1);
+    c.lives = ci_lives_of_kernels(s->kernels);
+    c.is_begun = CI_NEW_ARRAY(s->ctx, bool, loops->nbuffers + 1);
     c.home = CI_NEW_ARRAY(s->ctx, CiBuffer *, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)
         c.home[k] = loops->buffers[k];
-    for (int k = 0; k < loops->nresults; k++)
-        c.is_returned[loops->results[k].buffer->id] = true;
-    for (int k = 0; k < loops->nbuffers; k++)
-        c.uses[k].total = c.is_returned[k];
-    for (int k = 0; k < s->kernels->nkernels; k++)
-        ci_kernel_visit_uses(s->kernels->kernels[k], count_use, &c);
     coalesce_list(&c, s);
     for (int k = 0; k < s->kernels->nkernels; k++)
         rename_kernel(&c, s->kernels->kernels[k]);

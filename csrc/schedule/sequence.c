@@ -8,6 +8,8 @@
  * an argument, keep their order among each other. */
 #include "schedule/coalesce.h"
 
+#include "ir/lives.h"
+
 /* Of a longer list the program's order is kept: finding another takes time with its square. */
 #define MOST_KERNELS 2000
 
@@ -35,8 +37,7 @@ typedef struct Sequence {
     int64_t *bytes; /* by buffer: of a temp */
     int *nuses;     /* by buffer */
     int *left;      /* by buffer: uses that are still to come, while an order is made */
-    const int *totals; /* by buffer: how often kernels of the whole program mention it */
-    int *mentions;     /* by buffer: of these, those outside of the list */
+    const CiLives *lives; /* of the program's order; blocks are the same in any */
     bool *is_live;
 } Sequence;
 
@@ -55,7 +56,6 @@ add_use(void *arg, CiBuffer *buffer, bool is_stored)
     Node *node = adding->node;
     if (buffer->kind == CI_BUFFER_scalar)
         return;
-    q->mentions[buffer->id]--;
     for (int k = 0; k < node->nuses; k++) {
         if (node->uses[k].buffer == buffer->id) {
             node->uses[k].is_stored |= is_stored;
@@ -82,11 +82,12 @@ static void
 find_uses(Sequence *q)
 {
     const CiLoops *loops = q->s->loops;
+    int block = ci_lives_block_of(q->lives, q->s->kernels);
     for (int k = 0; k < loops->nbuffers; k++) {
-        const CiBuffer *buffer = loops->buffers[k];
-        bool is_own = buffer->kind == CI_BUFFER_temp;
+        const CiBuffer *buffer = loops->buffers[k]; /* one used outside, too, is there in any order */
+        bool is_own = buffer->kind == CI_BUFFER_temp &&
+                      ci_block_contains(q->lives, block, q->lives->of[k].block);
         q->bytes[k] = is_own ? ci_amount_likely(ci_cost_of_buffer(buffer)) : 0;
-        q->mentions[k] = q->totals[k];
     }
     for (int n = 0; n < q->count; n++) {
         Node *node = &q->nodes[n];
@@ -98,9 +99,6 @@ find_uses(Sequence *q)
     }
     for (int k = 0; k < loops->nresults; k++)
         q->nuses[loops->results[k].buffer->id]++; /* the caller's, which never ends */
-    for (int k = 0; k < loops->nbuffers; k++)
-        if (q->mentions[k]) /* used outside, too: there whatever the order */
-            q->bytes[k] = 0;
 }
 
 /* ---- who waits for whom ---- */
@@ -322,16 +320,15 @@ take_order(Sequence *q, const int *order)
 }
 
 static void
-order_list(CiScheduler *s, const int *totals)
+order_list(CiScheduler *s, const CiLives *lives)
 {
     int n = s->kernels->nkernels, nbuffers = s->loops->nbuffers;
     if (n < 3 || n > MOST_KERNELS)
         return;
-    Sequence q = {.s = s, .count = n, .totals = totals, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
+    Sequence q = {.s = s, .count = n, .lives = lives, .nodes = CI_NEW_ARRAY(s->ctx, Node, n)};
     q.bytes = CI_NEW_ARRAY(s->ctx, int64_t, nbuffers + 1);
     q.nuses = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
     q.left = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
-    q.mentions = CI_NEW_ARRAY(s->ctx, int, nbuffers + 1);
     q.is_live = CI_NEW_ARRAY(s->ctx, bool, nbuffers + 1);
     find_uses(&q);
     int *best = CI_NEW_ARRAY(s->ctx, int, n);
@@ -356,27 +353,17 @@ order_list(CiScheduler *s, const int *totals)
 }
 
 static void
-order_lists(CiScheduler *s, const int *totals)
+order_lists(CiScheduler *s, const CiLives *lives)
 {
     for (int d = 0; d < s->ndrafts; d++)
         for (int k = 0; k < 2 && !s->drafts[d].is_tree; k++)
             if (s->drafts[d].inner[k])
-                order_lists(s->drafts[d].inner[k], totals);
-    order_list(s, totals);
-}
-
-static void
-count_mention(void *arg, CiBuffer *buffer, bool is_stored)
-{
-    (void)is_stored;
-    ((int *)arg)[buffer->id]++;
+                order_lists(s->drafts[d].inner[k], lives);
+    order_list(s, lives);
 }
 
 void
 ci_order_kernels(CiScheduler *s)
 {
-    int *totals = CI_NEW_ARRAY(s->ctx, int, s->loops->nbuffers + 1);
-    for (int k = 0; k < s->kernels->nkernels; k++)
-        ci_kernel_visit_uses(s->kernels->kernels[k], count_mention, totals);
-    order_lists(s, totals);
+    order_lists(s, ci_lives_of_kernels(s->kernels));
 }

@@ -6,8 +6,14 @@
 #include <string.h>
 
 static const CiLineRow rows[] = {
-#define LINE(kind, buffer, other, block, python, c)                                                \
-    [CI_LINE_##kind] = {#kind, CI_USE_##buffer, CI_USE_##other, CI_BLOCK_##block, python, c},
+#define LINE(kind, buffer, other, block, record, python, c)                                        \
+    [CI_LINE_##kind] = {#kind,                                                                     \
+                        CI_USE_##buffer,                                                           \
+                        CI_USE_##other,                                                            \
+                        CI_BLOCK_##block,                                                          \
+                        CI_RECORD_##record,                                                        \
+                        python,                                                                    \
+                        c},
 #include "wrapper/lines.def"
 };
 
@@ -94,4 +100,28 @@ ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer)
 {
     return ci_expr_mul(sym, ci_layout_count(sym, buffer->rank, buffer->sizes),
                        ci_expr_const(sym, ci_dtype_size(buffer->dtype)));
+}
+
+CiSide
+ci_wrapper_side(const CiWrapper *wrapper, const CiBuffer *buffer)
+{
+    return wrapper->side_of[buffer->id];
+}
+
+bool
+ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
+{
+    return !wrapper->options.has_device_memory || ci_wrapper_side(wrapper, buffer) == CI_SIDE_host;
+}
+
+#define POOL_ALIGNMENT 64
+
+const CiExpr *
+ci_pool_room(CiSym *sym, const CiExpr *bytes)
+{
+    const CiExpr *unit = ci_expr_const(sym, POOL_ALIGNMENT);
+    if (ci_sym_known_multiple_of(sym, bytes, unit))
+        return bytes;
+    const CiExpr *more = ci_expr_add(sym, bytes, ci_expr_const(sym, POOL_ALIGNMENT - 1));
+    return ci_expr_mul(sym, unit, ci_expr_floordiv(sym, more, unit));
 }

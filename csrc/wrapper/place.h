@@ -1,17 +1,33 @@
-/* The second half of wrapping: memory for lines that only say what to run. */
+/* The memory plan: memory for lines that only say what to run. One structure, wrapper->lives, says when
+ * each buffer is of use, and every step keeps it true. */
 #ifndef CI_WRAPPER_PLACE_H
 #define CI_WRAPPER_PLACE_H
 
 #include "wrapper/wrapper.h"
 
+/* Bytes held, line by line, whose sizes are known or guessed: a tree of maxima. */
+typedef struct CiHeld {
+    int64_t *most, *more; /* of what is below, and what all below has more */
+    int width;
+} CiHeld;
+
 /* early.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
+/* memory.c: all that follows, in order. */
+void ci_wrapper_plan_memory(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
 void ci_wrapper_place(CiWrapper *wrapper);
 /* Turns frees and allocations into reuse lines (reuse.c), where no more is held at most for it. */
 void ci_wrapper_reuse(CiWrapper *wrapper);
+/* pool.c: allocations become parts of larger ones, where no more is held at most for it. */
+void ci_wrapper_pool(CiWrapper *wrapper);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
+
+/* held.c */
+CiHeld ci_held_new(CiContext *ctx, int nlines);
+void ci_held_add(CiHeld *held, int first, int last, int64_t bytes); /* nothing where last < first */
+int64_t ci_held_most(const CiHeld *held, int first, int last);
 
 #endif

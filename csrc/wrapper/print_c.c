@@ -169,7 +169,8 @@ print_test(Printer *printer, const CiLine *line)
 {
     ci_text_open(printer->out, "if (!*(const uint8_t *)%s) {", line->buffer->name);
     for (int k = 0; k < line->nfrees; k++)
-        ci_text_line(printer->out, "GIVE(%s);", line->frees[k]->name);
+        ci_text_line(printer->out, printer->wrapper->pool_of[line->frees[k]->id] ? "%s = 0;" : "GIVE(%s);",
+                     line->frees[k]->name);
     ci_text_line(printer->out, "break;");
     ci_text_close(printer->out);
 }
@@ -358,7 +359,7 @@ print_done(Printer *printer)
     ci_text_line(out, "return 0;");
     ci_text_add(out, "done:\n");
     for (int i = 0; i < w->nbuffers; i++)
-        if (w->buffers[i]->kind == CI_BUFFER_temp)
+        if (w->buffers[i]->kind == CI_BUFFER_temp && !w->pool_of[i])
             ci_text_line(out, "free(%s);", w->buffers[i]->name);
     ci_text_line(out, "return status;");
 }

@@ -220,7 +220,7 @@ print_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
     if (line->kind == CI_LINE_define)
         print_range(out, line);
     else if (line->value)
-        print_expr_field(out, "extent", line->value);
+        print_expr_field(out, line->kind == CI_LINE_part ? "offset" : "extent", line->value);
     if (line->is_parallel)
         ci_text_add(out, ", \"parallel\": true");
     for (int k = 0; k < line->nfrees; k++) {

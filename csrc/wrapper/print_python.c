@@ -173,6 +173,20 @@ print_alloc(Printer *printer, const CiLine *line)
 }
 
 static void
+print_part(CiText *out, const CiLine *line)
+{
+    const CiBuffer *buffer = line->buffer;
+    ci_text_indent(out);
+    ci_text_add(out, "%s = part(%s, ", buffer->name, line->other->name);
+    ci_expr_print(out, line->value, CI_STYLE_python);
+    ci_text_add(out, ", ");
+    print_tuple(out, buffer->rank, buffer->sizes);
+    ci_text_add(out, ", ");
+    print_tuple(out, buffer->rank, buffer->strides);
+    ci_text_add(out, ", '%s')\n", ci_dtype_name(buffer->dtype));
+}
+
+static void
 print_reuse(Printer *printer, const CiLine *line)
 {
     const CiBuffer *buffer = line->buffer;
@@ -285,6 +299,9 @@ print_other(Printer *printer, const CiLine *line)
     case CI_LINE_alloc:
     case CI_LINE_alloc_result:
         print_alloc(printer, line);
+        break;
+    case CI_LINE_part:
+        print_part(printer->out, line);
         break;
     case CI_LINE_reuse:
         print_reuse(printer, line);

@@ -15,92 +15,35 @@ typedef struct Reuse {
     CiContext *ctx;
     bool *is_taken;         /* by line, of a free: an allocation has its memory */
     const CiBuffer **freed; /* by line, of an allocation: whose memory it has; or NULL */
-    int *block;             /* by line: the line that opened the block it stands in; -1 */
-    int64_t *most, *more; /* of what is held: a tree of maxima, and what all below has more */
-    int width;            /* of the tree */
-    int64_t peak;         /* for certain */
+    CiHeld held;
+    int64_t peak; /* for certain */
 } Reuse;
 
 /* ---- what is held at each line ---- */
-
-static int64_t
-add_range(Reuse *r, int node, int low, int high, int first, int last, int64_t bytes)
-{
-    if (first <= low && high <= last) {
-        r->more[node] += bytes;
-        return r->most[node] += bytes;
-    }
-    int middle = (low + high) / 2;
-    int64_t left = r->most[2 * node], right = r->most[2 * node + 1];
-    if (first <= middle)
-        left = add_range(r, 2 * node, low, middle, first, last, bytes);
-    if (last > middle)
-        right = add_range(r, 2 * node + 1, middle + 1, high, first, last, bytes);
-    return r->most[node] = r->more[node] + (left > right ? left : right);
-}
-
-static int64_t
-most_between(const Reuse *r, int node, int low, int high, int first, int last)
-{
-    if (first <= low && high <= last)
-        return r->most[node];
-    int middle = (low + high) / 2;
-    int64_t most = 0, own;
-    if (first <= middle)
-        most = most_between(r, 2 * node, low, middle, first, last);
-    if (last > middle && (own = most_between(r, 2 * node + 1, middle + 1, high, first, last)) > most)
-        most = own;
-    return most + r->more[node];
-}
-
-static void
-hold(Reuse *r, int first, int last, int64_t bytes)
-{
-    if (first <= last)
-        add_range(r, 1, 0, r->width - 1, first, last, bytes);
-}
 
 /* false: a size is not known. */
 static bool
 find_held(Reuse *r)
 {
     const CiWrapper *w = r->wrapper;
-    for (r->width = 1; r->width < w->nlines;)
-        r->width *= 2;
-    r->most = CI_NEW_ARRAY(r->ctx, int64_t, 2 * r->width);
-    r->more = CI_NEW_ARRAY(r->ctx, int64_t, 2 * r->width);
+    r->held = ci_held_new(r->ctx, w->nlines);
     for (int b = 0; b < w->nbuffers; b++) {
         const CiExpr *bytes = ci_buffer_bytes(w->kernels->loops->sym, w->buffers[b]);
-        if (w->lives[b].first < 0)
+        CiLife life = w->lives->of[b];
+        if (life.block < 0)
             continue;
         if (!ci_expr_is_const(bytes, NULL))
             return false;
-        hold(r, w->lives[b].first, w->lives[b].last, bytes->value);
+        ci_held_add(&r->held, life.first, life.last, bytes->value);
     }
     for (int i = 0; i < w->nlines; i++) {
-        int64_t own = r->block[i] < 0 ? most_between(r, 1, 0, r->width - 1, i, i) : 0;
+        int64_t own = w->lives->block_of[i] ? 0 : ci_held_most(&r->held, i, i);
         r->peak = own > r->peak ? own : r->peak;
     }
     return true;
 }
 
 /* ---- pairs ---- */
-
-static void
-find_blocks(Reuse *r)
-{
-    const CiWrapper *w = r->wrapper;
-    int *outer = CI_NEW_ARRAY(r->ctx, int, w->nlines + 1), open = -1;
-    for (int i = 0; i < w->nlines; i++) {
-        if (ci_line_closes(&w->lines[i]))
-            open = outer[open];
-        r->block[i] = open;
-        if (ci_line_opens(&w->lines[i])) {
-            outer[i] = open;
-            open = i;
-        }
-    }
-}
 
 static bool
 is_memory_line(const CiLine *line)
@@ -114,7 +57,8 @@ fits(const Reuse *r, int free, int alloc)
 {
     const CiWrapper *w = r->wrapper;
     const CiLine *from = &w->lines[free], *to = &w->lines[alloc];
-    return from->kind == CI_LINE_free && !r->is_taken[free] && r->block[free] == r->block[alloc] &&
+    return from->kind == CI_LINE_free && !r->is_taken[free] &&
+           w->lives->block_of[free] == w->lives->block_of[alloc] &&
            from->bytes == to->bytes && from->at == to->at &&
            from->buffer->dtype == to->buffer->dtype &&
            w->pinned[from->buffer->id] == w->pinned[to->buffer->id];
@@ -130,10 +74,9 @@ find_giver(const Reuse *r, int alloc, bool is_known)
         if (fits(r, at, alloc))
             return at;
     int nearest = alloc - FARTHEST;
-    for (; is_known && r->block[alloc] < 0 && at >= 0 && at >= nearest; at--)
-        if (fits(r, at, alloc) && w->lines[alloc].bytes->value +
-                                          most_between(r, 1, 0, r->width - 1, at, alloc - 1) <=
-                                      r->peak)
+    for (; is_known && !w->lives->block_of[alloc] && at >= 0 && at >= nearest; at--)
+        if (fits(r, at, alloc) &&
+            w->lines[alloc].bytes->value + ci_held_most(&r->held, at, alloc - 1) <= r->peak)
             return at;
     return -1;
 }
@@ -158,9 +101,9 @@ find_pairs(Reuse *r, bool is_known)
         const CiBuffer *freed = r->freed[i] = w->lines[giver].buffer;
         r->is_taken[giver] = true;
         if (is_known)
-            hold(r, giver, i - 1, w->lines[i].bytes->value);
+            ci_held_add(&r->held, giver, i - 1, w->lines[i].bytes->value);
         if (has_uses_between(w, giver, i))
-            w->lives[freed->id].last = i - 1;
+            w->lives->of[freed->id].last = i - 1;
     }
 }
 
@@ -176,9 +119,7 @@ rewrite_lines(Reuse *r)
         moved[i] = count;
         count += !r->is_taken[i];
     }
-    for (int b = 0; b < w->nbuffers; b++)
-        if (w->lives[b].first >= 0)
-            w->lives[b] = (CiLife){moved[w->lives[b].first], moved[w->lives[b].last]};
+    ci_lives_move(w->lives, moved, count);
     for (int i = 0; i < w->nlines; i++) {
         if (r->freed[i]) {
             w->lines[i].kind = CI_LINE_reuse;
@@ -197,8 +138,6 @@ ci_wrapper_reuse(CiWrapper *wrapper)
     Reuse r = {.wrapper = wrapper, .ctx = wrapper->ctx};
     r.is_taken = CI_NEW_ARRAY(r.ctx, bool, n);
     r.freed = CI_NEW_ARRAY(r.ctx, const CiBuffer *, n);
-    r.block = CI_NEW_ARRAY(r.ctx, int, n);
-    find_blocks(&r);
     bool is_known = !wrapper->options.has_device_memory && find_held(&r);
     find_pairs(&r, is_known);
     rewrite_lines(&r);

@@ -13,6 +13,7 @@ typedef struct Verify {
     State *states;  /* per buffer */
     bool *is_on_its_way; /* per buffer: a copy to it has begun, and nobody has waited */
     int *block;     /* per buffer: line of the region that allocated it, -1 for none */
+    const CiExpr **offset; /* per buffer: of a part, where it begins */
     CiMap *defined; /* symbols */
     int line, open; /* now; the line that opened the block we are in, -1 for none */
     int *outer;     /* per opening line: what was open there */
@@ -72,6 +73,9 @@ check_birth(Verify *verify, const CiLine *line)
         refuse(verify, "is allocated twice", buffer->name);
     if (buffer->is_result != (line->kind == CI_LINE_alloc_result))
         refuse(verify, "is allocated by the wrong side", buffer->name);
+    if ((line->kind == CI_LINE_part) != (verify->wrapper->pool_of[buffer->id] != NULL) &&
+        line->kind != CI_LINE_reuse)
+        refuse(verify, "is part of a pool or is none", buffer->name);
     if (buffer->is_result && verify->open >= 0)
         refuse(verify, "is a result, but allocated inside a region", buffer->name);
     for (int axis = 0; axis < buffer->rank; axis++)
@@ -80,9 +84,52 @@ check_birth(Verify *verify, const CiLine *line)
     verify->block[buffer->id] = verify->open;
 }
 
+/* It lies in its pool, and apart from all parts that are used at the same time. */
 static void
-check_death(Verify *verify, const CiBuffer *buffer)
+check_part(Verify *verify, const CiLine *line)
 {
+    const CiWrapper *w = verify->wrapper;
+    CiSym *sym = w->kernels->loops->sym;
+    const CiExpr *start = line->value, *end = ci_expr_add(sym, start, line->bytes);
+    const CiExpr *room = ci_expr_add(sym, start, ci_pool_room(sym, line->bytes));
+    const CiExpr *all = ci_buffer_bytes(sym, line->other);
+    if (w->pool_of[line->buffer->id] != line->other || ci_wrapper_side(w, line->buffer) !=
+                                                           ci_wrapper_side(w, line->other))
+        refuse(verify, "is part of another pool", line->buffer->name);
+    if (!ci_sym_known_multiple_of(sym, start, ci_pool_room(sym, ci_expr_const(sym, 1))))
+        refuse(verify, "begins within a line of the cache", line->buffer->name);
+    if (!ci_sym_known_le(sym, end, all) && !ci_sym_known_le(sym, room, all))
+        refuse(verify, "ends behind its pool", line->buffer->name);
+    for (int i = 0; i < w->nbuffers; i++) {
+        if (w->pool_of[i] != line->other || verify->states[i] != STATE_live)
+            continue;
+        const CiExpr *from = verify->offset[i];
+        const CiExpr *to = ci_expr_add(
+            sym, from, ci_pool_room(sym, ci_buffer_bytes(sym, w->buffers[i])));
+        if (!ci_sym_known_le(sym, to, start) && !ci_sym_known_le(sym, room, from))
+            refuse(verify, ci_format(verify->ctx, "lies where %s does", w->buffers[i]->name),
+                   line->buffer->name);
+    }
+    verify->offset[line->buffer->id] = start;
+}
+
+static bool
+has_parts(const Verify *verify, const CiBuffer *pool)
+{
+    for (int i = 0; i < verify->wrapper->nbuffers; i++)
+        if (verify->wrapper->pool_of[i] == pool && verify->states[i] == STATE_live)
+            return true;
+    return false;
+}
+
+static void
+check_death(Verify *verify, const CiBuffer *buffer, CiLineKind kind)
+{
+    bool is_part = verify->wrapper->pool_of[buffer->id] != NULL;
+    if (kind != CI_LINE_reuse && is_part != (kind == CI_LINE_leave))
+        refuse(verify, "is given back, but not as it was taken", buffer->name);
+    if (kind == CI_LINE_free && has_parts(verify, buffer))
+        refuse(verify, "is freed, but parts of it are used", buffer->name);
     if (buffer->kind != CI_BUFFER_temp || buffer->is_result)
         refuse(verify, "is freed, but not the program's own", buffer->name);
     if (verify->states[buffer->id] != STATE_live)
@@ -107,6 +154,9 @@ check_takeover(Verify *verify, const CiLine *line)
         refuse(verify, "takes over memory of another size", buffer->name);
     if (ci_wrapper_side(verify->wrapper, buffer) != ci_wrapper_side(verify->wrapper, other))
         refuse(verify, "takes over memory of another side", buffer->name);
+    if (verify->wrapper->pool_of[buffer->id] != verify->wrapper->pool_of[other->id])
+        refuse(verify, "takes over memory of another pool", buffer->name);
+    verify->offset[buffer->id] = verify->offset[other->id];
     if (verify->wrapper->pinned[buffer->id] != verify->wrapper->pinned[other->id])
         refuse(verify, "takes over memory that others reach by themselves", buffer->name);
 }
@@ -246,6 +296,9 @@ check_kind(Verify *verify, const CiLine *line)
     case CI_LINE_reuse:
         check_takeover(verify, line);
         break;
+    case CI_LINE_part:
+        check_part(verify, line);
+        break;
     case CI_LINE_copy_out_start:
         if (verify->wrapper->pinned[line->buffer->id] !=
             ci_wrapper_side(verify->wrapper, line->other))
@@ -294,9 +347,9 @@ check_line(Verify *verify, const CiLine *line)
     if (line->symbol)
         ci_map_put(verify->defined, CI_KEY(line->symbol), (void *)line->symbol);
     if (row->other == CI_USE_dies)
-        check_death(verify, line->other);
+        check_death(verify, line->other, line->kind);
     if (row->buffer == CI_USE_dies)
-        check_death(verify, line->buffer);
+        check_death(verify, line->buffer, line->kind);
     if (row->buffer == CI_USE_born)
         check_birth(verify, line);
     ci_line_visit(verify->wrapper, line, check_use, verify);
@@ -311,6 +364,7 @@ ci_wrapper_verify(const CiWrapper *wrapper)
     Verify verify = {.wrapper = wrapper, .ctx = ctx, .open = -1};
     verify.states = CI_NEW_ARRAY(ctx, State, wrapper->nbuffers + 1);
     verify.block = CI_NEW_ARRAY(ctx, int, wrapper->nbuffers + 1);
+    verify.offset = CI_NEW_ARRAY(ctx, const CiExpr *, wrapper->nbuffers + 1);
     verify.is_on_its_way = CI_NEW_ARRAY(ctx, bool, wrapper->nbuffers + 1);
     verify.defined = ci_map_new(ctx);
     for (int i = 0; i < wrapper->nbuffers; i++)

@@ -410,8 +410,7 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
     w->pinned = CI_NEW_ARRAY(w->ctx, CiSide, w->nbuffers + 1);
     if (options->starts_copies)
         ci_wrapper_start_early(w);
-    ci_wrapper_place(w);
-    ci_wrapper_match(w);
+    ci_wrapper_plan_memory(w);
     return w;
 }
 

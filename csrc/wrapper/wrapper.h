@@ -18,6 +18,9 @@
  *       del buf0
  *       return (buf2, as_strided(buf1, 3, (5,), (-1,)))
  *
+ * Allocations that share one: `pool0 = empty((4096,), (1,), 'u8')`, in which
+ * `buf0 = part(pool0, 64, (8,), (1,), 'f64')` begins at byte 64.
+ *
  * Intermediates and results are made alike. A kernel takes buffers in its own order, then the
  * scalars it reads; a library call its operands, then its result, and is numbered as the program
  * numbers externs.
@@ -32,10 +35,10 @@
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
 
-#include "ir/kernel.h"
+#include "ir/lives.h"
 
 typedef enum CiLineKind {
-#define LINE(kind, buffer, other, block, python, c) CI_LINE_##kind,
+#define LINE(kind, buffer, other, block, record, python, c) CI_LINE_##kind,
 #include "wrapper/lines.def"
     CI_LINE_COUNT
 } CiLineKind;
@@ -63,10 +66,13 @@ typedef enum CiLineBlock {
     CI_BLOCK_last
 } CiLineBlock;
 
+typedef enum CiLineRecord { CI_RECORD_records, CI_RECORD_passes, CI_RECORD_cuts } CiLineRecord;
+
 typedef struct CiLineRow {
     const char *name;
     CiLineUse buffer, other;
     CiLineBlock block;
+    CiLineRecord record;
     const char *python, *c;
 } CiLineRow;
 
@@ -94,17 +100,12 @@ typedef struct CiWrapOptions {
     bool has_device_memory; /* the device's memory is not the host's */
     bool host_arrays;       /* arguments and results are host memory all the same: copied */
     bool has_no_reuse;      /* each buffer has memory of its own */
+    bool has_pools;         /* or is part of an allocation that several share */
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
     bool starts_copies;    /* copies to the host need not be waited for where they begin */
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
-
-/* Lines between which a buffer of the program's own is of use, a region from its first line to its
- * end; of a result `last` is the return. -1: nobody uses it. */
-typedef struct CiLife {
-    int first, last;
-} CiLife;
 
 typedef struct CiWrapper {
     CiContext *ctx;
@@ -116,10 +117,12 @@ typedef struct CiWrapper {
     const CiBuffer ***sides; /* per side, per buffer of the loops: itself, its copy there, or NULL */
     CiSide *side_of;         /* per buffer, copies included */
     int capsides;            /* of side_of */
+    int first_pool;           /* pools are the buffers from here on */
+    const CiBuffer **pool_of; /* per buffer: whose memory its own is part of; NULL: it has its own */
     CiSide *pinned; /* per buffer: the device that reaches this host memory by itself; 0: none */
     CiLine *lines;
     int nlines, caplines;
-    CiLife *lives; /* per buffer */
+    CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
 } CiWrapper;
 
@@ -154,6 +157,8 @@ void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
 void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *source,
                            const char *flags);
 
+/* Bytes of a part of a pool: whole lines of a cache, so that the next one begins with one. */
+const CiExpr *ci_pool_room(CiSym *sym, const CiExpr *bytes);
 /* Of a dense buffer. */
 const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
 

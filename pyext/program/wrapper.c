@@ -1,5 +1,5 @@
 /* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
- * names it uses: empty, as_strided, assert_size_stride, item, check, the kernels k<n> and the
+ * names it uses: empty, part, as_strided, assert_size_stride, item, check, the kernels k<n> and the
  * library calls. No other source is ever run. */
 #include "base/os.h"
 #include "program/program.h"
@@ -28,6 +28,28 @@ wrapper_empty(PyObject *self, PyObject *args)
     for (int k = 0; k < rank; k++)
         strides[k] *= ci_dtype_size(dtype);
     return cx_array_new(p->state, dtype, rank, sizes, strides);
+}
+
+/* Memory of a pool's, which lives as long as it is used. */
+static PyObject *
+wrapper_part(PyObject *self, PyObject *args)
+{
+    CxProgram *p = program_of(self);
+    PyObject *pool = NULL, *shape = NULL, *steps = NULL;
+    long long offset = 0;
+    const char *name = NULL;
+    int64_t sizes[CI_MAX_RANK], strides[CI_MAX_RANK];
+
+    if (!PyArg_ParseTuple(args, "O!LOOs:part", &PyArray_Type, &pool, &offset, &shape, &steps,
+                          &name))
+        return NULL;
+    CiDtype dtype = ci_dtype_find(name);
+    int rank = cx_sizes_from(shape, sizes, CI_MAX_RANK);
+    if (dtype == CI_DTYPE_none || rank < 0 || cx_sizes_from(steps, strides, CI_MAX_RANK) != rank)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "part: wrong arguments");
+    for (int k = 0; k < rank; k++)
+        strides[k] *= ci_dtype_size(dtype);
+    return cx_array_view(p->state, pool, dtype, rank, sizes, strides, offset, false);
 }
 
 static PyObject *
@@ -235,6 +257,7 @@ wrapper_check(PyObject *self, PyObject *args)
 
 static PyMethodDef helpers[] = {
     {"empty", wrapper_empty, METH_VARARGS, NULL},
+    {"part", wrapper_part, METH_VARARGS, NULL},
     {"as_strided", wrapper_as_strided, METH_VARARGS, NULL},
     {"assert_size_stride", wrapper_assert, METH_VARARGS, NULL},
     {"item", wrapper_item, METH_O, NULL},

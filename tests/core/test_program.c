@@ -725,13 +725,23 @@ TEST(a_library_call_without_a_function_is_refused)
     "  return %6, %3\n"                                                                            \
     "}\n"
 
+#define POOLED                                                                                     \
+    "graph f(in0: f64[8], in1: f64[8]) {\n"                                                        \
+    "  %0: f64[8] = extern ten(in0)\n"                                                             \
+    "  %1: f64[4] = extern ten(%0)\n"                                                              \
+    "  %2: f64[4] = extern ten(%1)\n"                                                              \
+    "  %3: f64[4] = extern ten(%2)\n"                                                              \
+    "  return %3\n"                                                                                \
+    "}\n"
+
 typedef enum Fault { FAULT_none, FAULT_removed, FAULT_later, FAULT_earlier, FAULT_COUNT } Fault;
 
 static bool
 is_memory(const CiStep *step)
 {
     return step->kind == CI_STEP_alloc || step->kind == CI_STEP_alloc_result ||
-           step->kind == CI_STEP_reuse || step->kind == CI_STEP_free;
+           step->kind == CI_STEP_reuse || step->kind == CI_STEP_free ||
+           step->kind == CI_STEP_part || step->kind == CI_STEP_leave;
 }
 
 /* false: it would change nothing. */
@@ -757,14 +767,17 @@ plant(CiStep *steps, int at, Fault fault)
 
 /* What a run says that has a fault planted at a step; false: there is no such step. */
 static bool
-run_planted(CiContext *ctx, int at, Fault fault, char *message, size_t size)
+run_planted(CiContext *ctx, int at, Fault fault, bool has_pools, char *message, size_t size)
 {
     double a[N] = {1}, b[N] = {2};
     CiProgram *program;
     CiOptions options;
     ci_options_default(&options);
     options.track_memory = "assert";
-    CiWrapper *w = ci_wrap(test_kernels(ctx, WATCHED, fake_call));
+    CiWrapOptions pooled = {.has_pools = has_pools};
+    const char *graph = has_pools ? POOLED : WATCHED;
+    CiWrapper *w = ci_wrap_with(test_kernels(ctx, graph, fake_call), &pooled);
+    CHECK_INT(w->nbuffers > w->first_pool, has_pools);
     start();
     fake.kernels = w->kernels;
     CiQueue queue = {.backend = &host_backend, .runtime = &fake.runtime};
@@ -785,15 +798,17 @@ run_planted(CiContext *ctx, int at, Fault fault, char *message, size_t size)
 
 TEST(faults_in_the_memory_plan_are_named)
 {
-    char message[256];
-    int found = 0;
-    CHECK(run_planted(ctx, 0, FAULT_none, message, sizeof message));
-    CHECK_TEXT(message, "");
-    for (Fault fault = FAULT_removed; fault < FAULT_COUNT; fault++) {
-        for (int at = 1; run_planted(ctx, at, fault, message, sizeof message); at++) {
-            found += *message != 0;
-            CHECK(!*message || strstr(message, "buf"));
+    char text[256];
+    for (int pools = 0; pools < 2; pools++) {
+        int found = 0;
+        CHECK(run_planted(ctx, 0, FAULT_none, pools, text, sizeof text));
+        CHECK_TEXT(text, "");
+        for (Fault fault = FAULT_removed; fault < FAULT_COUNT; fault++) {
+            for (int at = 1; run_planted(ctx, at, fault, pools, text, sizeof text); at++) {
+                found += *text != 0;
+                CHECK(!*text || strstr(text, "buf") || strstr(text, "pool"));
+            }
         }
+        CHECK(found >= (pools ? 10 : 20));
     }
-    CHECK(found >= 20);
 }

@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates, batches: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * short_rows, tiles, splits, templates, batches, pools, device_memory: 0 or 1), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -26,7 +26,7 @@
 #include "schedule/schedule.h"
 #endif
 #ifdef GOLDEN_WRAPPER
-#include "wrapper/wrapper.h"
+#include "wrapper/partition.h"
 #endif
 #ifdef GOLDEN_DEVICE
 #include "codegen/codegen.h"
@@ -38,7 +38,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows, tiles, splits, templates, batches;
+    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -276,6 +276,39 @@ show_statements(CiContext *ctx, const Run *run)
 #endif
 }
 
+#ifdef GOLDEN_WRAPPER
+/* What a device with memory of its own calls itself, here. */
+static bool
+takes_products(const CiExternItem *item)
+{
+    return strcmp(item->ext->name, "matmul") == 0;
+}
+
+static CiWrapOptions
+wrap_options(const Run *run)
+{
+    return (CiWrapOptions){.has_pools = run->pools,
+                           .has_device_memory = run->device_memory,
+                           .env = run->graph ? run->graph->env : NULL,
+                           .takes_extern = takes_products};
+}
+#endif
+
+static void
+show_partitions(CiContext *ctx, const Run *run)
+{
+    CiText text = ci_text_new(ctx);
+#ifdef GOLDEN_WRAPPER
+    CiWrapOptions options = wrap_options(run);
+    CiPartitions *partitions = ci_partition(ci_wrap_with(run->kernels, &options));
+    ci_partitions_verify(partitions);
+    ci_partitions_print(&text, partitions);
+#else
+    (void)run;
+#endif
+    show("partitions", text.data);
+}
+
 /* Of kernels that are read back it is the same. */
 static void
 show_wrapper(CiContext *ctx, const Run *run)
@@ -283,12 +316,13 @@ show_wrapper(CiContext *ctx, const Run *run)
     CiText text = ci_text_new(ctx);
 #ifdef GOLDEN_WRAPPER
     CiText once = ci_text_new(ctx), again = ci_text_new(ctx);
-    CiWrapper *wrapper = ci_wrap(run->kernels);
+    CiWrapOptions options = wrap_options(run);
+    CiWrapper *wrapper = ci_wrap_with(run->kernels, &options);
     ci_wrapper_verify(wrapper);
     ci_wrapper_print_python(&text, wrapper);
     ci_kernels_print(&once, run->kernels);
-    ci_wrapper_print_python(&again,
-                            ci_wrap(ci_kernels_parse(ctx, once.data, run->kernels->target)));
+    CiKernels *read = ci_kernels_parse(ctx, once.data, run->kernels->target);
+    ci_wrapper_print_python(&again, ci_wrap_with(read, &options));
     if (strcmp(text.data, again.data) != 0)
         ci_fail(ctx, CI_ERR_INTERNAL, "the wrapper of kernels that are read back is\n%s",
                 again.data);
@@ -326,7 +360,8 @@ run_levels(CiContext *ctx, void *arg)
             show_ranges(ctx, run);
     }
     bool has_source = has_word(run->dump, "source"), has_wrapper = has_word(run->dump, "wrapper");
-    bool has_kernels = has_source || has_wrapper || has_word(run->dump, "kernels") ||
+    bool has_partitions = has_word(run->dump, "partitions");
+    bool has_kernels = has_source || has_wrapper || has_partitions || has_word(run->dump, "kernels") ||
                        has_word(run->dump, "expand") || has_word(run->dump, "procs");
     if (!has_kernels && !has_word(run->dump, "loops"))
         return;
@@ -341,6 +376,8 @@ run_levels(CiContext *ctx, void *arg)
     show_statements(ctx, run);
     if (has_wrapper)
         show_wrapper(ctx, run);
+    if (has_partitions)
+        show_partitions(ctx, run);
     if (has_source)
         show_source(ctx, run);
 }
@@ -365,6 +402,8 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;
     run->templates = strcmp(find_header(ctx, head, "templates", "0"), "0") != 0;
     run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
+    run->device_memory = strcmp(find_header(ctx, head, "device_memory", "0"), "0") != 0;
+    run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
