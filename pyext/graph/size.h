@@ -5,18 +5,10 @@
 #include "graph/storage.h"
 
 /* size.c: expressions and their values. Functions give NULL or -1 with an exception. */
-typedef enum CxSizeOp {
-    CX_SIZE_add,
-    CX_SIZE_sub,
-    CX_SIZE_mul,
-    CX_SIZE_floordiv,
-    CX_SIZE_mod,
-    CX_SIZE_min,
-    CX_SIZE_max
-} CxSizeOp;
 int cx_size_consts(CxTracer *tracer, int count, const int64_t *values, const CiExpr **out);
 const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
-const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+/* op: add, subtract, multiply, floor_divide, remainder, minimum, maximum. */
+const CiExpr *cx_size_make(CxTracer *tracer, CiOp op, const CiExpr *a, const CiExpr *b);
 const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
 bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
 bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
@@ -50,7 +42,7 @@ int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const 
 /* As cx_size_decide, of a relation that usually holds: see ci_shape_usual. */
 int cx_size_usual(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* The smaller or larger of two, by the values of this call where they tell. */
-const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+const CiExpr *cx_size_extremum(CxTracer *tracer, CiOp op, const CiExpr *a, const CiExpr *b);
 /* A check that fails has the whole call answered by the function itself: nothing may have happened
  * yet that it would do again. */
 static inline bool

@@ -239,11 +239,11 @@ static PyMethodDef traced_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define BINARY(slot, inplace, ufunc, python)                                                       \
-    PyObject *cx_##slot(PyObject *, PyObject *);                                                   \
-    PyObject *cx_##inplace(PyObject *, PyObject *);
-#define UNARY(slot, ufunc, python) PyObject *cx_##slot(PyObject *);
-#include "operation/number.def"
+#define BINARY(op, slot, ...)                                                                      \
+    PyObject *cx_nb_##slot(PyObject *, PyObject *);                                                \
+    PyObject *cx_nb_inplace_##slot(PyObject *, PyObject *);
+#define UNARY(op, slot, ...) PyObject *cx_nb_##slot(PyObject *);
+#include "value/number.def"
 
 static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_tp_dealloc, cx_traced_dealloc),
@@ -271,10 +271,10 @@ static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_nb_inplace_power, cx_inplace_power),
     CX_SLOT(Py_nb_divmod, cx_divmod),
     CX_SLOT(Py_bf_getbuffer, cx_getbuffer),
-#define BINARY(slot, inplace, ufunc, python)                                                       \
-    CX_SLOT(Py_##slot, cx_##slot), CX_SLOT(Py_##inplace, cx_##inplace),
-#define UNARY(slot, ufunc, python) CX_SLOT(Py_##slot, cx_##slot),
-#include "operation/number.def"
+#define BINARY(op, slot, ...)                                                                      \
+    CX_SLOT(Py_nb_##slot, cx_nb_##slot), CX_SLOT(Py_nb_inplace_##slot, cx_nb_inplace_##slot),
+#define UNARY(op, slot, ...) CX_SLOT(Py_nb_##slot, cx_nb_##slot),
+#include "value/number.def"
     {Py_tp_doc, "A value being traced."},
     {0, NULL},
 };

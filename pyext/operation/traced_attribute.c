@@ -69,7 +69,7 @@ GETTER(nbytes)
     SELF(t);
     CxTracer *tracer = t->tracer;
     const CiExpr *count = cx_size_count(tracer, cx_rank(t), cx_sizes(t));
-    return cx_size_object(tracer, cx_size_make(tracer, CX_SIZE_mul, count,
+    return cx_size_object(tracer, cx_size_make(tracer, CI_OP_multiply, count,
                                                cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
 }
 
@@ -197,7 +197,7 @@ cx_has_dense_steps(CxTraced *x)
         const CiExpr *size = cx_sizes(x)[k];
         if (size != t->one && cx_strides(x)[k] != dense)
             return 0;
-        dense = cx_size_make(x->tracer, CX_SIZE_mul, dense, size);
+        dense = cx_size_make(x->tracer, CI_OP_multiply, dense, size);
     }
     return dense == NULL ? -1 : 1;
 }
@@ -216,7 +216,7 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
         const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
         if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
             return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
-        dense = status < 0 ? NULL : cx_size_make(t, CX_SIZE_mul, dense, size);
+        dense = status < 0 ? NULL : cx_size_make(t, CI_OP_multiply, dense, size);
         status = dense == NULL ? -1 : 0;
     }
     return status;
@@ -294,7 +294,7 @@ GETTER(is_dense)
         if (axis == rank)
             Py_RETURN_FALSE;
         is_counted[axis] = true;
-        step = cx_size_make(t->tracer, CX_SIZE_mul, step, sizes[axis]);
+        step = cx_size_make(t->tracer, CI_OP_multiply, step, sizes[axis]);
     }
     if (step == NULL)
         return NULL;

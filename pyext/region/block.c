@@ -5,6 +5,7 @@
 #include "region/region.h"
 #include "state/array.h"
 #include "value/index.h"
+#include "value/python_number.h"
 
 typedef struct Build {
     CxBuilding at;
@@ -420,34 +421,14 @@ block_result(PyObject *self, PyObject *args)
 
 /* ---- what a block has ---- */
 
-static bool
-is_pythons_type(CiDtype dtype)
-{
-    return dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
-}
-
 /* A number of Python's that is computed as NumPy's would be. */
 static bool
 is_either_way(const CiNode *node)
 {
-    switch (node->op) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-        return is_pythons_type(node->dtype);
-    case CI_OP_absolute:
-        return node->dtype == CI_DTYPE_f64;
-    case CI_OP_less:
-    case CI_OP_less_equal:
-    case CI_OP_greater:
-    case CI_OP_greater_equal:
-    case CI_OP_equal:
-    case CI_OP_not_equal:
-        return is_pythons_type(node->args[0]->dtype);
-    default:
-        return false;
-    }
+    CxTagged when = cx_tagged_when(node->op);
+    CiDtype of = when == CX_TAGGED_never ? CI_DTYPE_none : node->args[0]->dtype;
+    return (when == CX_TAGGED_alike || when == CX_TAGGED_compared) &&
+           (of == CI_DTYPE_f64 || of == CI_DTYPE_c128);
 }
 
 /* What the block computes, for comparison with another run of the same source. */

@@ -82,7 +82,7 @@ cx_method_at_least(PyObject *self, PyObject *args)
         return NULL;
     return cx_size_object(t, is_less == 1   ? bound
                              : is_more == 1 ? e
-                                            : cx_size_make(t, CX_SIZE_max, e, bound));
+                                            : cx_size_make(t, CI_OP_maximum, e, bound));
 }
 
 /* is_positive(int): True where that is known; where it depends on the arguments, as it usually is.

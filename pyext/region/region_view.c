@@ -143,7 +143,7 @@ cx_method_last_value(PyObject *self, PyObject *args)
         Py_RETURN_NONE;
     CxTraced *x = (CxTraced *)value;
     s.symbol = b->index;
-    if ((s.last = cx_size_make(t, CX_SIZE_sub, b->extent, t->one)) == NULL)
+    if ((s.last = cx_size_make(t, CI_OP_subtract, b->extent, t->one)) == NULL)
         return NULL;
     if (x->view == NULL) {
         if ((s.e = x->storage->expr) == NULL || !is_fixed(s.e, s.symbol))

@@ -90,7 +90,7 @@ cx_method_broadcast(PyObject *self, PyObject *items)
 }
 
 static PyObject *
-size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
+size_extremum(PyObject *self, PyObject *args, CiOp op)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *a = NULL, *b = NULL;
@@ -105,11 +105,11 @@ size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
 PyObject *
 cx_method_size_min(PyObject *self, PyObject *args)
 {
-    return size_extremum(self, args, CX_SIZE_min);
+    return size_extremum(self, args, CI_OP_minimum);
 }
 
 PyObject *
 cx_method_size_max(PyObject *self, PyObject *args)
 {
-    return size_extremum(self, args, CX_SIZE_max);
+    return size_extremum(self, args, CI_OP_maximum);
 }
