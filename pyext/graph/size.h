@@ -62,8 +62,9 @@ int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its
 int cx_symbols_open(CxTracer *tracer);
 /* Behind a run, sizes that nothing may be decided by are what they are in this call. */
 void cx_symbols_reveal(CxTracer *tracer);
-/* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
- */
+/* The expression that a text of a saved call ("s0", "2*s0 - 1", "8") stands for; and its text, or
+ * that of an equation. NULL with an exception. */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+PyObject *cx_symbol_text(CxTracer *tracer, const CiExpr *left, const CiExpr *right);
 
 #endif

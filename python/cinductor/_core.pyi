@@ -178,13 +178,11 @@ class Tracer:
         low: int = 0,
         high: int | None = None,
         is_unbacked: bool = False,
-    ) -> None:
-        """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
+    ) -> Any:
+        """A new size symbol of the call ("s0"), in [low, high], as a Traced int: a later call finds it as the
         extent of that axis of a source's array, as its padding (PADDING_AXIS - axis), or as the value of
         its int (axis -1). hint: its value in this call. is_unbacked: nothing may be decided by
         that."""
-    def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
-        """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
     def close(self) -> None:
         """Nothing is traced any more: its values are real, or none."""
     def detached(self, array: Any) -> Any:
@@ -199,25 +197,30 @@ class Tracer:
         """The most that a size can be, by what was known at the mark; None where there is no bound."""
     def resolve_class(self, value: Any) -> None:
         """Has a number whose class the program decides be of one class from here on."""
-    def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
-        """What was decided of sizes so far: left, "==" "!=" "<=" or "<", right, file, line."""
+    def fixed_sizes(self) -> list[tuple[tuple[str, ...], bool, str, str, int]]:
+        """What was decided to be one number: the names of its symbols, whether it is the symbol itself,
+        the guard's text, file, line.
+        """
+    def size(self, text: str) -> Any:
+        """The size that a text of a saved call stands for: an int or a Traced one."""
+    def size_text(self, size: Any) -> str:
+        """The text of a size."""
     def array(
         self,
         value: np.ndarray,
         source: int = -1,
-        sizes: Sequence[str | int | None] | None = None,
-        paddings: Sequence[str | int | None] | None = None,
+        sizes: Sequence[Any] | None = None,
+        paddings: Sequence[Any] | None = None,
     ) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph.
-        sizes, paddings (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
-        array's own size, and stride; strides of a dense array follow from its sizes."""
+        sizes, paddings (in elements): per axis an int, maybe a Traced one, or None for the array's own size, and stride; strides of a dense array follow from its sizes."""
     def scalar(
-        self, value: float | complex | int | np.generic, source: int, expr: str | None = None
+        self, value: float | complex | int | np.generic, source: int, size: Any = None
     ) -> Traced:
         """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
-        scalar when the value is a NumPy scalar. expr: an int that is this expression of symbols.
+        scalar when the value is a NumPy scalar. size: what an int is, of symbols.
         """
     # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
     # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.

@@ -20,6 +20,7 @@ import importlib
 import os
 import sys
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,10 @@ from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 from .user import PACKAGE
 
 if TYPE_CHECKING:
+    from .capture.stage import Stage
     from .job import Job
+
+Traced = _core.Traced
 
 MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
@@ -104,19 +108,19 @@ def is_there(job: Job) -> bool:
     return key is not None and bool(_core.has_call(key))
 
 
-def save(job: Job, bound: tuple[Any, ...], specialization: Any, sizes: dict[Any, int]) -> None:
-    """Keeps the specialisation of a call, where another process can make it again; sizes: those that the
-    call has shown, by place.
-    """
+def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
+    """Keeps the specialisation that a stage has made, where another process can make it again."""
     key = key_of(job, bound)
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None:
         return
     if specialization.program.backend != backend_of(job):
         return
-    shown = tuple((*place, size) for place, size in sizes.items())
+    shown = () if stage.symbols is None else stage.symbols.record.items()
+    sizes = tuple((*place, size) for place, size in shown)
+    checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in stage.checks]
     try:
-        text = "\n".join(CallWriter(job.fn, bound, (*parts, shown)).lines)
+        text = "\n".join(CallWriter(job.fn, bound, (stage.sources, checks, *parts, sizes)).lines)
         text.encode()
     except (NotSaved, UnicodeEncodeError):
         return
@@ -166,4 +170,17 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
         tracer.symbol(*symbol)
     for call in found.calls:
         _core.add_extern(*call)
-    return tracer.recall(*found.parts, bound)
+    sources, checks, *parts = found.parts
+    checks = [with_sizes(check, tracer.size, str) for check in checks]
+    return tracer.recall(sources, checks, *parts, bound)
+
+
+def with_sizes(check: tuple[Any, ...], of: Callable[[Any], Any], kind: type) -> tuple[Any, ...]:
+    """A check whose sizes of that kind, traced or texts, are the others."""
+    word = check[1] if type(check[0]) is int else None  # behind a source
+    if word == "size":
+        return (*check[:2], of(check[2]))
+    if word != "array":
+        return check
+    shape, strides = (tuple(of(e) if type(e) is kind else e for e in one) for one in check[3:5])
+    return (*check[:3], shape, strides, *check[5:])

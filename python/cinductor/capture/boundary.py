@@ -239,9 +239,9 @@ class Arrays:
         traced = tracer.array(value, source, sizes, paddings)
         if source >= 0:
             is_symbolic = sizes is not None or paddings is not None
-            layout = tracer.layout(traced) if is_symbolic else (value.shape, value.strides)
+            shown = traced if is_symbolic else value
             flags = value.flags
-            stage.check(source, "array", value.dtype, *layout, flags.writeable, flags.aligned)
+            stage.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
         self.add(value, source, traced)
         if self.overlap and self.written:
             tracer.note_break("an array that overlaps one written to is read")

@@ -268,10 +268,10 @@ class Stage:
             self.check(source, cls.__name__)
             return self.tracer.scalar(value, source)
         if cls is int and self.symbols is not None:
-            text = self.symbols.of_int(value, source, self.place(source))
-            if text is not None:
-                self.check(source, "size", text)
-                return self.tracer.scalar(value, source, text)
+            size = self.symbols.of_int(value, source, self.place(source))
+            if size is not None:
+                self.check(source, "size", size)
+                return self.tracer.scalar(value, source, size)
             if self.is_given(source) and self.symbols.is_uint64(value, self.place(source)):
                 self.check(source, "word")
                 return self.tracer.scalar(value, source)
