@@ -222,7 +222,17 @@ traced_format(PyObject *self, PyObject *spec)
     return result;
 }
 
+/* Gives it a node of the open block. */
+static PyObject *
+traced_prepare(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    CX_ENTRY();
+    return cx_traced_prepare((CxTraced *)self) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef traced_methods[] = {
+    {"prepare", traced_prepare, METH_NOARGS, NULL},
     {"materialise", traced_materialise, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},

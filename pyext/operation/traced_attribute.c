@@ -6,6 +6,8 @@
 #include "value/index.h"
 #include "value/tagged.h"
 
+#include "ir/layout.h"
+
 PyTypeObject *
 cx_traced_class(const CxTraced *t)
 {
@@ -125,6 +127,31 @@ GETTER(is_whole)
 {
     SELF(t);
     return PyBool_FromLong(t->view == NULL);
+}
+/* Where a view begins, in bytes from the beginning of its memory. */
+GETTER(offset)
+{
+    SELF(t);
+    return t->view ? cx_size_object(t->tracer, t->view->offset) : PyLong_FromLong(0);
+}
+/* Whether it is an int that is the same all through the call. */
+GETTER(is_fixed)
+{
+    SELF(t);
+    const CiExpr *e = cx_is_size(t) ? t->storage->expr : NULL;
+    bool result = e != NULL;
+    for (int k = 0; result && k < e->nsymbols; k++)
+        result = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
+                 e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
+    return PyBool_FromLong(result);
+}
+/* Whether the last axis is the innermost, as far as that makes a difference. */
+GETTER(is_c_order)
+{
+    SELF(t);
+    if (cx_traced_prepare(t) < 0)
+        return NULL;
+    return PyBool_FromLong(ci_layout_is_c_order(cx_rank(t), cx_node(t)->order));
 }
 
 GETTER(transposed)
@@ -379,6 +406,9 @@ PyGetSetDef cx_traced_getset[] = {
     {"is_view_of_part", get_is_view_of_part, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
+    {"offset", get_offset, NULL, NULL, NULL},
+    {"is_fixed", get_is_fixed, NULL, NULL, NULL},
+    {"is_c_order", get_is_c_order, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},
     {"strong", get_strong, NULL, NULL, NULL},
     {"is_expression", get_is_expression, NULL, NULL, NULL},

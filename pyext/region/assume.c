@@ -4,18 +4,6 @@
 #include "value/index.h"
 #include "value/python_number.h"
 
-/* forget_guards(mark): what was decided since by the sizes of this call is open again. */
-PyObject *
-cx_method_forget_guards(PyObject *self, PyObject *mark)
-{
-    CxTracer *t = (CxTracer *)self;
-
-    CX_ENTRY();
-    if (cx_mark_forget_guards(t, mark) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
 /* 1: a relation of sizes; 0: another condition, of which nothing can be said. */
 static int
 condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiExpr **a,

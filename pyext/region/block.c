@@ -77,15 +77,6 @@ cx_method_block(PyObject *self, PyObject *unused)
     return (PyObject *)b;
 }
 
-bool
-cx_block_is_usable(CxBlock *b)
-{
-    if (b->epoch == b->tracer->epoch && b->tracer->graph != NULL)
-        return true;
-    PyErr_SetString(PyExc_ValueError, "the graph of this block is gone");
-    return false;
-}
-
 static int
 keep_stretches(CxBlock *b)
 {
@@ -197,23 +188,6 @@ block_hold(PyObject *self, PyObject *value)
     }
     b->held[b->nheld] = cx_node((CxTraced *)value);
     return PyLong_FromLong(b->nheld++);
-}
-
-CiNode *
-cx_region_node(CxTracer *t, PyObject *value)
-{
-    if (cx_is_traced(value))
-        return cx_traced_prepare((CxTraced *)value) < 0 ? NULL : cx_node((CxTraced *)value);
-    if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2 &&
-        Py_IS_TYPE(PyTuple_GET_ITEM(value, 0), (PyTypeObject *)t->state->block_type)) {
-        CxBlock *b = (CxBlock *)PyTuple_GET_ITEM(value, 0);
-        long k = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
-        if (b->tracer == t && k >= 0 && k < b->nheld && cx_block_is_usable(b))
-            return b->held[k];
-    }
-    if (!PyErr_Occurred())
-        cx_misuse(t->state, "a Traced value or (block, number) is expected");
-    return NULL;
 }
 
 /* value(k): the held value, for use in the block it was spliced into. */
@@ -522,6 +496,8 @@ static PyMethodDef block_methods[] = {
     {"value", block_value, METH_O, NULL},
     {"index", block_index, METH_O, NULL},
     {"undefined", block_undefined, METH_O, NULL},
+    {"last_value", cx_block_last_value, METH_O, NULL},
+    {"truths", cx_block_truths, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -249,6 +249,8 @@ static PyGetSetDef tracer_getset[] = {
 static PyMemberDef tracer_members[] = {
     {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
+    {"specialized", T_OBJECT, offsetof(CxTracer, specialized), READONLY,
+     "(source, value) of numbers of Python's that were demanded."},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
      "Of the graphs run so far, those until the last that had more than little work."},

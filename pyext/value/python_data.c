@@ -366,32 +366,23 @@ cx_python_data_either(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     return number_data(t, &n, a, b, NULL);
 }
 
-static PyObject *
-as_int(PyObject *self, PyObject *value, CiDtype want)
+/* as_int(int, dtype): the same int as i64 or u64, which the running program checks; None where it may
+ * not. */
+PyObject *
+cx_method_as_int(PyObject *self, PyObject *args)
 {
-    CxNumber n = {.ufunc = CI_OP_positive, .cast = want};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL;
+    const char *dtype = NULL;
 
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Os:as_int", &value, &dtype))
+        return NULL;
+    CxNumber n = {.ufunc = CI_OP_positive, .cast = ci_dtype_find(dtype)};
     if (!cx_is_python_kind(value) || !cx_is_int_dtype(cx_dtype((CxTraced *)value)))
-        return cx_misuse(((CxTracer *)self)->state, "a Traced int of Python's is expected");
-    PyObject *made = number_data((CxTracer *)self, &n, value, NULL, cx_python_value(value));
+        return cx_misuse(t->state, "a Traced int of Python's is expected");
+    PyObject *made = number_data(t, &n, value, NULL, cx_python_value(value));
     if (made == Py_NotImplemented)
         Py_SETREF(made, Py_NewRef(Py_None));
     return made;
-}
-
-/* as_unsigned(int): the same int as u64, which the running program checks; None where it may not.
- */
-PyObject *
-cx_method_as_unsigned(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    return as_int(self, value, CI_DTYPE_u64);
-}
-
-/* as_signed(int): as i64. */
-PyObject *
-cx_method_as_signed(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    return as_int(self, value, CI_DTYPE_i64);
 }

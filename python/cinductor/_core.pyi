@@ -70,6 +70,11 @@ class Traced:
         """
     def known(self) -> Any:
         """The real value to look at, without running what is pending; None where there is none."""
+    def prepare(self) -> None:
+        """Gives it a node of the open block."""
+    offset: Any  # where a view begins, in bytes from the beginning of its memory
+    is_fixed: bool  # an int expression of the arguments' sizes and ints alone
+    is_c_order: bool  # the last axis is the innermost, as far as that makes a difference
     # of arrays, as NumPy's
     size: Any
     strides: tuple[Any, ...]
@@ -114,6 +119,17 @@ class RegionBreak(BaseException):
 @final
 class Mark:
     is_valid: bool  # one can go back: nothing has been run since, and the block is open
+    work: int  # nodes of the open block since then that compute arrays or NumPy's numbers
+    def restore(self) -> None:
+        """Goes back: nodes and versions of memory are as they were."""
+    def forget_guards(self) -> None:
+        """What was decided since by the sizes of this call is open again."""
+    def written(self) -> list[Traced]:
+        """The memory of before that has been written to since, as whole arrays."""
+    def had(self, value: Traced) -> bool:
+        """Whether the value's memory was there."""
+    def most(self, size: Any) -> Any:
+        """The most that a size can be, by what was known then; None where there is no bound."""
 
 @final
 class Block:
@@ -124,6 +140,10 @@ class Block:
     has_effects: bool  # it checks something, or calls a library
     def index(self, extent: int | Traced) -> Traced:
         """The loop variable of a `for` over [0, extent): the first parameter."""
+    def last_value(self, value: Traced) -> Any:
+        """What an int expression of the index, or a view, is in the last trip; None where that is none."""
+    def truths(self, condition: Traced, count: int) -> list[bool] | None:
+        """The condition's truth in each trip, where the trip's number alone decides."""
     def param(self, like: Any, kind: str = ...) -> Traced:
         """A parameter of the type of a Traced value, or of a dtype and kind."""
     def bind(self, array: Traced) -> None:
@@ -191,10 +211,10 @@ class Tracer:
         """An array of like's dtype whose elements are anything."""
     def tagged(self, *parts: Any) -> Any:
         """One number of several kinds: which one, and its parts."""
-    def varying(self, *args: Any) -> Any:
-        """A size of which only a bound is known."""
-    def most(self, size: Any, mark: Mark) -> Any:
-        """The most that a size can be, by what was known at the mark; None where there is no bound."""
+    def varying(self, a: Any, b: Any) -> list[int] | None:
+        """Axes along which Traced values or (block, number) of one dtype and order differ in size: none
+        where they are of one type. None: they differ in more.
+        """
     def resolve_class(self, value: Any) -> None:
         """Has a number whose class the program decides be of one class from here on."""
     def fixed_sizes(self) -> list[tuple[tuple[str, ...], bool, str, str, int]]:
@@ -230,14 +250,6 @@ class Tracer:
     forbids_breaks: bool  # may be set: a break raises RegionBreak, too
     def mark(self) -> Mark:
         """A place in the open block that one can go back to."""
-    def restore(self, mark: Mark) -> None:
-        """Goes back: nodes and versions of memory are as they were."""
-    def written(self, mark: Mark) -> list[Traced]:
-        """The memory of before the mark that has been written to since, as whole arrays."""
-    def is_before(self, value: Traced, mark: Mark) -> bool:
-        """Whether the value's memory was there at the mark."""
-    def work_since(self, mark: Mark) -> int:
-        """Nodes of the open block since then that compute arrays or NumPy's numbers."""
     def block(self) -> Block:
         """Opens a block in the open one."""
     def region(
@@ -256,35 +268,23 @@ class Tracer:
         """Where the bool is false when the program runs, CheckFailed is raised."""
     def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:
         """An int that data decide as an expression; checked to be in [low, limit)."""
-    def same_type(self, a: Any, b: Any) -> int:
-        """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
     def fitted(self, array: Traced, like: Traced) -> Traced | None:
         """The array with its sizes written as like's are; None unless they are known to be equal."""
     def as_line(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
         """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
-    def prepare(self, value: Traced) -> None:
-        """Gives the value a node of the open block."""
+    specialized: list[tuple[Any, ...]]
+    """(source, value) of Python scalars whose value was demanded; (source, values, "differs") of exponents
+    for which NumPy has no way of its own, as it has for the values."""
+    def as_int(self, value: Traced, dtype: str) -> Traced | None:
+        """The same int of Python's as i64 or u64, which the running program checks; None where it may not."""
     def as_data(self, value: Traced) -> Traced:
         """An int that only the running program knows, as what the program computes."""
-    def offset(self, value: Traced) -> int | Traced:
-        """Where a view begins, in bytes from the beginning of its memory."""
     def as_python(self, value: Traced) -> Traced:
         """A bool as Python's own."""
-    def is_fixed(self, value: Any) -> bool:
-        """Whether it is an int expression of the arguments' sizes and ints alone."""
     def count(self, shape: Any) -> int | Traced:
         """How many elements an array of that shape has."""
-    def is_c_order(self, value: Traced) -> bool:
-        """Whether the last axis is the innermost, as far as that makes a difference."""
-    def at_least(self, value: int | Traced, low: int) -> int | Traced:
-        """The larger of the two."""
-    def forget_guards(self, mark: Mark) -> None: ...
-    def usually_positive(self, value: int | Traced) -> bool | Traced: ...
-    def is_positive(self, value: int | Traced) -> bool:
-        """Whether that is known; guarded where it depends on the arguments."""
-    def truths(self, condition: Traced, block: Block, count: int) -> list[bool] | None: ...
-    def last_value(self, value: Traced, block: Block) -> int | Traced | None:
-        """What an int expression of a loop's index is in the last trip."""
+    def is_positive(self, value: int | Traced) -> bool | None:
+        """Whether it is known to be, or not; guarded where it depends on the arguments, None where on data."""
     def assume(self, condition: Any, holds: bool = True) -> int:
         """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
         (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
@@ -297,9 +297,6 @@ class Tracer:
     def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
     def size_max(self, a: Any, b: Any) -> Any: ...
     def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
-    def specialized(self) -> list[tuple[Any, ...]]:
-        """(source, value) of Python scalars whose value was demanded; (source, values, "differs")
-        of exponents for which NumPy has no way of its own, as it has for the values."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
         """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values
         pass through).
@@ -331,7 +328,6 @@ class Tracer:
     def apply(self, op: str, *args: Any) -> Traced: ...
     def cast(self, x: Any, dtype: Any) -> Traced: ...
     # exactly `ufunc(*args, **kwargs)`, promotion included
-    def ufunc(self, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
     # folded axes go; result kind array
     def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...
     def scan(self, op: str, x: Any, axis: int) -> Traced: ...
@@ -409,8 +405,6 @@ class Tracer:
         too late for a check."""
     # a 0-d result NumPy returns as a scalar
     def as_scalar(self, x: Traced) -> Traced: ...
-    def as_signed(self, x: Traced) -> Traced | None: ...
-    def as_unsigned(self, x: Traced) -> Traced | None: ...
     def recall(
         self,
         sources: list[Any],

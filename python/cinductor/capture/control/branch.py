@@ -61,7 +61,7 @@ class Level:
         region = self.region
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.look_at_contents(appended)}
-        end = End(region.state, block, names, region.tracer.written(self.attempt.mark))
+        end = End(region.state, block, names, self.attempt.mark.written())
         for grown, items in appended:
             end.append(block, grown, items)
         self.attempt.undo()

@@ -64,7 +64,7 @@ class Condition(Region):
     def end_arm(self, block: Any, value: Any) -> End:
         """The operand's value, and everything as before it."""
         self.check_names()
-        if self.tracer.written(self.level.attempt.mark):
+        if self.level.attempt.mark.written():
             self.fail("an operand of a condition writes to an array")
         return self.level.close_arm(block, {VALUE: value})
 
@@ -120,7 +120,7 @@ class Choice(Condition):
         """b is evaluated next."""
         level = self.level
         self.check_names()
-        if self.tracer.written(level.attempt.mark):
+        if level.attempt.mark.written():
             self.fail("an operand of a condition writes to an array")
         self.state.close(level.then_block)
         self.state.forget(level.attempt.nfacts)  # that a is evaluated
@@ -131,7 +131,7 @@ class Choice(Condition):
         """The value, given both."""
         level = self.level
         self.check_names()
-        written = self.tracer.written(level.attempt.mark)
+        written = level.attempt.mark.written()
         second = End(self.state, level.else_block, {VALUE: b}, written)
         if second.written or self.changes(level.attempt):
             self.fail("an operand of a condition changes something")

@@ -242,7 +242,7 @@ class Types:
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
         fitted = self.tracer.fitted(after, before)
-        return fitted is not None and self.tracer.same_type(before, fitted) == 1
+        return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
         """Whether an array is of the type, or of one with sizes that vary."""
@@ -280,7 +280,7 @@ class Types:
         if not loop.may_peel or self.carried.flag:
             return False
         mark = loop.attempt.mark  # type: ignore[union-attr]
-        known = [k for k in axes if is_same(tracer.most(after.shape[k], mark), after.shape[k])]
+        known = [k for k in axes if is_same(mark.most(after.shape[k]), after.shape[k])]
         if kind.lengths:
             is_news = any(axis not in kind.lengths for axis in known)
             return is_news or (self.guessed and len(known) == len(axes))

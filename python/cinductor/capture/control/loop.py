@@ -291,7 +291,7 @@ class Loop(Region):
             self.phase = PLAIN
             self.restores = False
             return
-        work = self.tracer.work_since(self.base.mark)
+        work = self.base.mark.work
         self.worked_trips += work > self.worked
         self.worked = work
         if self.worked_trips >= PATIENCE:

@@ -198,7 +198,7 @@ class Merge:
         if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
         mark = self.level.attempt.mark
-        return part.value if self.tracer.is_before(part.value, mark) else part
+        return part.value if mark.had(part.value) else part
 
     def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
         """Numbers that a path does not bind, with the bool that says whether they have a value."""
@@ -254,7 +254,7 @@ class Merge:
         lengths: dict[int, varying.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
-            most = self.tracer.most(size, self.level.attempt.mark)
+            most = self.level.attempt.mark.most(size)
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
@@ -275,7 +275,7 @@ class Merge:
             return unheld(a)  # it was there before the arms
         values = unheld(a), unheld(b)
         if all(map(is_array, values)) and kind_of(values[0]) == kind_of(values[1]):
-            is_alike = self.tracer.same_type(a.node, b.node) == 1
+            is_alike = self.tracer.varying(a.node, b.node) == []
             return self.pairs.want(a, b) if is_alike else self.join_sizes(name, a, b)
         joined = join(self.tracer, *values, False, self.region.stage.may_check())
         if type(joined) is str:
@@ -326,7 +326,7 @@ class Merge:
                 if held is None:
                     continue
                 for source in sources_in(end.records, held.value):
-                    if not self.tracer.is_before(source.array.whole, mark):
+                    if not mark.had(source.array.whole):
                         made[which].setdefault(source.storage, []).append(value)
                         continue
                     is_alone = number not in self.listed and self.is_alone(source.array, end)

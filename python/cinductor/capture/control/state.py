@@ -321,7 +321,7 @@ class Attempt:
         call is open again.
         """
         self.undo()
-        self.state.tracer.forget_guards(self.mark)
+        self.mark.forget_guards()
 
     def undo(self) -> None:
         """Back to where it was made; it may be undone again."""
@@ -339,7 +339,7 @@ class Attempt:
     def rewind(self) -> None:
         """The graph and what is known are as they were, whatever names and containers have now."""
         self.state.put(**self.tables)
-        self.state.tracer.restore(self.mark)
+        self.mark.restore()
 
     def end(self) -> None:
         """It is over; what was done stays, and is the outer attempts' to undo."""
