@@ -7,12 +7,15 @@ that never had to flush before it returned, and had no outside effect, becomes a
 guards, one program, and the shape of its result, replayed without Python.
 """
 
+import ast
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
+
+Node = TypeVar("Node", bound=ast.AST)
 
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
@@ -115,6 +118,14 @@ class Break:
 
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
+
+@final
+class Hook:
+    """A method of a `stage`: the first function, or behind an effect, or where the call has fallen back, the
+    second.
+    """
+
+    def __init__(self, method: Callable[..., Any], late: Callable[..., Any]) -> None: ...
 
 @final
 class Mark:
@@ -607,6 +618,14 @@ def own_functions() -> list[tuple[str, str]]: ...
 def cache_info() -> Any: ...
 def cache_clear() -> int: ...
 def ufuncs() -> list[np.ufunc]: ...  # those that are ops
+def is_a(value: Any, classes: Any) -> bool:
+    """isinstance by the object's own class: its `__class__`, which may be code of the user's, is not asked
+    for; a traced value has that of what it stands for.
+    """
+def children(node: ast.AST) -> list[ast.AST]: ...  # in its fields, in order
+def walk(node: ast.AST) -> list[ast.AST]: ...  # it and all below it, those nearer to it first
+def placed(new: Node, old: ast.AST) -> Node: ...  # the new node, at the old one's place
+def place_of(node: ast.AST) -> dict[str, Any]: ...  # where it stands, as keywords
 def sha256(data: bytes) -> str: ...  # in hexadecimal
 def graph_inputs(text: str) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:
     """Kind ("array", "scalar", "python"), dtype, shape and strides in elements of each input of a graph's

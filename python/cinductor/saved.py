@@ -79,9 +79,10 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
         return None
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
-    if backend_of(job) not in OWN_BACKENDS:
+    backend = backend_of(job)
+    if backend not in OWN_BACKENDS:
         return None
-    how = (backend_of(job), settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
+    how = (backend, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
@@ -110,15 +111,16 @@ def is_there(job: Job) -> bool:
 
 def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
     """Keeps the specialisation that a stage has made, where another process can make it again."""
-    key = key_of(job, bound)
+    key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None:
         return
     if specialization.program.backend != backend_of(job):
         return
-    shown = () if stage.symbols is None else stage.symbols.record.items()
-    sizes = tuple((*place, size) for place, size in shown)
-    checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in stage.checks]
+    symbols, checks = stage.symbols, stage.checks
+    sizes = () if symbols is None else tuple((*p, size) for p, size in symbols.record.items())
+    if symbols is not None and symbols.made:
+        checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
         text = "\n".join(CallWriter(job.fn, bound, (stage.sources, checks, *parts, sizes)).lines)
         text.encode()
@@ -136,10 +138,12 @@ def calls_under(key: str) -> list[str]:
     return [] if text is None else text.split(BETWEEN)
 
 
-def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
-    """Whether a saved call is like this one: then the function has its specialisation."""
-    key = key_of(job, bound)
-    for text in () if key is None else calls_under(key):
+def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
+    """Whether a saved call is like this one: then the function has its specialisation. is_first: none is
+    looked for behind the first capture; what that one gives is kept under the same key.
+    """
+    key = job.saved_under = key_of(job, bound)
+    for text in () if key is None or not is_first else calls_under(key):
         if text in job.recalled:  # its guards held, and then did not: whoever asks again is captured
             continue
         try:

@@ -86,8 +86,7 @@ def module_at(name: Any) -> Any:
     """A module that is there, or one of NumPy's own, which it loads when they are first asked for."""
     if type(name) is not str:
         return None
-    is_public = not any(part.startswith("_") for part in name.split("."))
-    if name.startswith("numpy.") and is_public and name not in sys.modules:
+    if name.startswith("numpy.") and name not in sys.modules and "._" not in name:
         try:
             importlib.import_module(name)
         except ImportError:
@@ -308,9 +307,9 @@ class CallWriter(LineWriter):
     def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
         super().__init__(fn)
         self.sources, checks = parts[:2]
-        if not all(source[0] in KEPT_SOURCES for source in self.sources):
-            raise NotSaved
         for source in self.sources:
+            if source[0] not in KEPT_SOURCES:
+                raise NotSaved
             self.values.append(value_of(source, self.values, bound))
         self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in ("body", "function")}
         self.put(len(self.sources))

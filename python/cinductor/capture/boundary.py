@@ -304,7 +304,7 @@ class Arrays:
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
-        return any(traced.shares_storage(written) for written in self.written)
+        return any(map(traced.shares_storage, self.written))
 
     def check_disjoint(self) -> None:
         """Guards that written arguments overlap no other, as they did not in this call."""

@@ -35,7 +35,7 @@ from ..syntax.source import (
     factory,
     find_function,
     imports_of,
-    named,
+    renamed,
 )
 from .hoist import FOLLOW
 from .split import CELL, UNBOUND, Marks, Piece, Split
@@ -223,7 +223,7 @@ class SplitPlan:
         if new is None:
             return None
         made_as = f"{FACTORY}.<locals>.{FUNCTION}"
-        new = named(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
+        new = renamed(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
         own = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
         closure = tuple(own.get(n) or types.CellType(cells[n]) for n in new.co_freevars)
         made = types.FunctionType(new, fn.__globals__, fn.__name__, fn.__defaults__, closure)

@@ -8,34 +8,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-Node = TypeVar("Node", bound=ast.AST)
+from ... import _core
+
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes in a node's fields, in order."""
-    return walk(node, is_deep=False)[1:]
-
-
-def walk(root: ast.AST, is_deep: bool = True) -> list[ast.AST]:
-    """The node and all below it, those nearer to it first; or only those that are its parts."""
-    found = [root]
-    for node in found:
-        if type(node) not in LEAVES:
-            values = node.__dict__
-            for field in node._fields:
-                value = values.get(field)
-                if type(value) is list:
-                    for part in value:
-                        if isinstance(part, ast.AST):
-                            found.append(part)
-                elif isinstance(value, ast.AST) and value._fields:
-                    found.append(value)
-        if not is_deep:
-            break
-    return found
+# The nodes in a node's fields, in order; it and all below it, those nearer to it first; the new node, at
+# the old one's place; where a node stands, for what makes another there. Asked thousands of times, in C.
+children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
 
 
 def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
@@ -66,7 +48,7 @@ class Visitor:
 
     def generic_visit(self, node: ast.AST) -> Any:
         """Visits the parts of a node."""
-        for child in walk(node, is_deep=False)[1:]:
+        for child in children(node):
             if type(child) not in self._quiet:
                 self.visit(child)
 
@@ -94,26 +76,3 @@ class Transformer(Visitor):
             elif new is not None or node is None:
                 out.append(new)
         return out
-
-
-def place_of(node: ast.AST) -> dict[str, Any]:
-    """Where a node stands, for what makes another there."""
-    own = node.__dict__
-    if "end_col_offset" not in own:
-        return {name: own[name] for name in node._attributes if name in own}
-    return {
-        "lineno": own["lineno"],
-        "col_offset": own["col_offset"],
-        "end_lineno": own["end_lineno"],
-        "end_col_offset": own["end_col_offset"],
-    }
-
-
-def placed(new: Node, old: ast.AST) -> Node:
-    """The new node, at the old one's place."""
-    to, place = new.__dict__, old.__dict__
-    if "end_col_offset" not in place:
-        return ast.copy_location(new, old)
-    to["lineno"], to["col_offset"] = place["lineno"], place["col_offset"]
-    to["end_lineno"], to["end_col_offset"] = place["end_lineno"], place["end_col_offset"]
-    return new

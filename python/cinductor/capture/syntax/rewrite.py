@@ -39,7 +39,6 @@ from .source import (
     compile_function,
     factory,
     find_function,
-    named,
     renamed,
 )
 
@@ -162,7 +161,7 @@ class Rewritten:
         """
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cells[STAGE] = cell
-        closure = tuple(cells[name] for name in self.code.co_freevars)
+        closure = tuple(map(cells.__getitem__, self.code.co_freevars))
         new = types.FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         new.__kwdefaults__ = fn.__kwdefaults__
         new.__qualname__ = fn.__qualname__
@@ -213,7 +212,7 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
     if code.co_name == "__annotate__":
         raise NotRewritable("it evaluates annotations, and the compiler made it")
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-    if any(name.startswith(OURS) for name in names):
+    if " " + OURS in " " + " ".join(names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
     try:
         return _rewrite_source(code, qualname, given, True) or _rewrite_source(
@@ -246,8 +245,8 @@ def _rewrite_source(
     if new is None:
         raise NotRewritable("its rewriting does not compile")
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
-    new = named(new, f"{FACTORY}.<locals>.{inner}", qualname).replace(co_name=code.co_name)
-    new = renamed(new, COMPREHENSION)
+    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, COMPREHENSION)
+    new = new.replace(co_name=code.co_name)
     return Rewritten(new, code, tree, tuple(rewriter.sites))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import linecache
 import types
 import warnings
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .bytecode import function_of, modules_in
-from .nodes import Transformer, children, walk
+from .nodes import Transformer, children, place_of, walk
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -96,32 +97,26 @@ def imports_of(code: types.CodeType) -> list[str]:
     return _imports_of_lines(linecache.getlines(code.co_filename))
 
 
-def named(code: types.CodeType, old: str, new: str) -> types.CodeType:
-    """The code with another beginning of the qualified names in it."""
-
-    def of(value: Any) -> Any:
-        if isinstance(value, types.CodeType):
-            return named(value, old, new)
-        is_name = isinstance(value, str) and value.startswith(old)
-        return new + value[len(old) :] if is_name else value
-
-    changes: dict[str, Any] = {"co_consts": tuple(map(of, code.co_consts))}
-    if hasattr(code, "co_qualname"):
-        changes["co_qualname"] = of(code.co_qualname)
-    return code.replace(**changes)
-
-
-def renamed(code: types.CodeType, beginning: str) -> types.CodeType:
-    """The code with the names that tracebacks give to the functions of comprehensions in it:
-    <listcomp> for that beginning with listcomp and a number.
+def renamed(
+    code: types.CodeType, old: str, new: str, loops: str | None = None
+) -> types.CodeType:
+    """The code with another beginning of the qualified names in it, and with the names that tracebacks
+    give to the functions of comprehensions: <listcomp> for `loops` with listcomp and a number.
     """
-    consts = tuple(
-        renamed(c, beginning) if isinstance(c, types.CodeType) else c for c in code.co_consts
-    )
-    name = code.co_name
-    if name.startswith(beginning):
-        name = f"<{name.removeprefix(beginning).rstrip('0123456789')}>"
-    return code.replace(co_consts=consts, co_name=name)
+    consts: list[Any] = []
+    for value in code.co_consts:
+        if isinstance(value, types.CodeType):
+            value = renamed(value, old, new, loops)
+        elif isinstance(value, str) and value.startswith(old):
+            value = new + value[len(old) :]
+        consts.append(value)
+    changes: dict[str, Any] = {"co_consts": tuple(consts)}
+    if loops and code.co_name.startswith(loops):
+        changes["co_name"] = f"<{code.co_name.removeprefix(loops).rstrip('0123456789')}>"
+    qualname = getattr(code, "co_qualname", "")
+    if qualname.startswith(old):
+        changes["co_qualname"] = new + qualname[len(old) :]
+    return code.replace(**changes)
 
 
 def _imports_of_lines(lines: list[str]) -> list[str]:
@@ -194,7 +189,7 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     It is only compiled, never run: decorators and the values of defaults are left out, and type
     parameters, which are cells to the body. `imports`: names that the module imports.
     """
-    here = {f: getattr(node, f) for f in node._attributes}
+    here = place_of(node)
     arguments = ast.arguments(
         posonlyargs=[],
         args=[ast.arg(n, **here) for n in cells],
@@ -207,10 +202,11 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(value=node, **here)]
     else:
-        fields = {f: getattr(node, f, None) for f in node._fields}
-        fields |= {"name": FUNCTION, "decorator_list": [], "returns": None, "type_params": []}
-        fields = {f: fields[f] for f in node._fields}
-        body = [ast.FunctionDef(**fields, **here)]
+        inner = copy.copy(node)
+        inner.name, inner.decorator_list, inner.returns = FUNCTION, [], None
+        if "type_params" in ast.FunctionDef._fields:
+            inner.type_params = []
+        body = [inner]
     maker = ast.FunctionDef(
         name=FACTORY, args=arguments, body=body, decorator_list=[], returns=None, **here
     )
