@@ -7,7 +7,6 @@ tests/core/test_expr_random.c asks far more expressions at a few points; here fe
 import random
 import time
 
-import numpy as np
 import pytest
 
 from cinductor import _core

@@ -96,7 +96,6 @@ hook_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static PyMemberDef hook_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Hook, call), READONLY, NULL},
-    {"__wrapped__", T_OBJECT, offsetof(Hook, method), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-Node = TypeVar("Node", bound=ast.AST)
+_Node = TypeVar("_Node", bound=ast.AST)
 
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
@@ -125,7 +125,8 @@ class Hook:
     second.
     """
 
-    def __init__(self, method: Callable[..., Any], late: Callable[..., Any]) -> None: ...
+    def __new__(cls, method: Callable[..., Any], late: Callable[..., Any]) -> Hook: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
 class Mark:
@@ -624,7 +625,7 @@ def is_a(value: Any, classes: Any) -> bool:
     """
 def children(node: ast.AST) -> list[ast.AST]: ...  # in its fields, in order
 def walk(node: ast.AST) -> list[ast.AST]: ...  # it and all below it, those nearer to it first
-def placed(new: Node, old: ast.AST) -> Node: ...  # the new node, at the old one's place
+def placed(new: _Node, old: ast.AST) -> _Node: ...  # the new node, at the old one's place
 def place_of(node: ast.AST) -> dict[str, Any]: ...  # where it stands, as keywords
 def sha256(data: bytes) -> str: ...  # in hexadecimal
 def graph_inputs(text: str) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:

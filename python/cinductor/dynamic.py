@@ -32,6 +32,7 @@ Place = tuple[str, int | None]
 Size = Any  # an int, or a traced one that is an expression of symbols
 LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
+NUMBERS = {type(None)}  # where no size is a symbol
 VERSION = 1
 SUFFIX = ".shapes"
 
@@ -270,7 +271,7 @@ class Symbols:
             self.of_axis((f"{words}:{value.ndim}", axis), source, size, marks.get(axis), words)
             for axis, size in enumerate(value.shape)
         )
-        return None if all(s is None for s in sizes) else sizes
+        return None if NUMBERS.issuperset(map(type, sizes)) else sizes
 
     def of_axis(
         self, place: Place, source: int, size: int, mark: Mark | None, words: str
@@ -307,7 +308,7 @@ class Symbols:
             self.of_padding(value, axis, padding, source, words, sizes)
             for axis, padding in enumerate(_core.paddings(value))
         )
-        return None if all(p is None for p in paddings) else paddings
+        return None if NUMBERS.issuperset(map(type, paddings)) else paddings
 
     def of_padding(
         self,

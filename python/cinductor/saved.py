@@ -174,9 +174,9 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
         tracer.symbol(*symbol)
     for call in found.calls:
         _core.add_extern(*call)
-    sources, checks, *parts = found.parts
+    sources, checks, inputs, pieces, graph, relations = found.parts
     checks = [with_sizes(check, tracer.size, str) for check in checks]
-    return tracer.recall(sources, checks, *parts, bound)
+    return tracer.recall(sources, checks, inputs, pieces, graph, relations, bound)
 
 
 def with_sizes(check: tuple[Any, ...], of: Callable[[Any], Any], kind: type) -> tuple[Any, ...]:

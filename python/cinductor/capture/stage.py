@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 import sys
 import time
@@ -181,7 +182,7 @@ class Stage:
     def check_all(self) -> None:
         """Adds the guards of all names, and that objects are as many, where that may be seen."""
         for space, found in self.namespaces.values():
-            self.checks.append(("names", space, tuple(v for pair in found.items() for v in pair)))
+            self.checks.append(("names", space, tuple(itertools.chain(*found.items()))))
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 

@@ -10,7 +10,16 @@ import numpy as np
 
 from .index import INT64, coordinates, flat, gathered, places, scattered, truth
 from .order import argsorted, sorted_values
-from .surface import array, function, method, normal_axis, operand, refuse, require, usually_positive
+from .surface import (
+    array,
+    function,
+    method,
+    normal_axis,
+    operand,
+    refuse,
+    require,
+    usually_positive,
+)
 
 COUNT_IS_PYTHONS = type(np.count_nonzero(np.ones(1))) is int
 

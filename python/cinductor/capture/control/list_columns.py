@@ -369,7 +369,7 @@ class ListColumns:
 
     def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
         """The name that has the array behind the trip, with the leaf's number; None: there is none."""
-        carried, tracer = self.carried, self.tracer
+        carried = self.carried
         holders = [
             (name, place)
             for name, value in names.items()

@@ -25,32 +25,38 @@ def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
     return not set(map(type, walk(root))).isdisjoint(classes)
 
 
+class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
+    """By classes of nodes, what visits one: looked for when one is met first."""
+
+    def __init__(self, visitor: type[Visitor]) -> None:
+        self.visitor = visitor
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any], Any]:
+        cls = self.visitor
+        found: Callable[[Any, Any], Any] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
+        self[kind] = found
+        return found
+
+
 class Visitor:
     """`visit_Name` and its like are called for nodes of that class, for others `generic_visit`."""
 
-    _methods: ClassVar[dict[type[ast.AST], Callable[[Any, Any], Any]]]
+    _methods: ClassVar[Methods]
     _quiet: ClassVar[frozenset[type[ast.AST]]]  # leaves of which there is nothing to say
 
     def __init_subclass__(cls) -> None:
-        cls._methods = {}
+        cls._methods = Methods(cls)
         cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
 
     def visit(self, node: Any) -> Any:
         """What the method for the node's class gives."""
-        if type(node) in self._quiet:
-            return node
-        method = self._methods.get(type(node))
-        if method is None:
-            name = f"visit_{type(node).__name__}"
-            method = getattr(type(self), name, type(self).generic_visit)
-            self._methods[type(node)] = method
-        return method(self, node)
+        return node if type(node) in self._quiet else self._methods[type(node)](self, node)
 
     def generic_visit(self, node: ast.AST) -> Any:
         """Visits the parts of a node."""
         for child in children(node):
             if type(child) not in self._quiet:
-                self.visit(child)
+                self._methods[type(child)](self, child)
 
 
 class Transformer(Visitor):
@@ -64,7 +70,7 @@ class Transformer(Visitor):
             if type(value) is list:
                 values[field] = self._list(value) if value else value
             elif isinstance(value, ast.AST) and value._fields and type(value) not in self._quiet:
-                values[field] = self.visit(value)
+                values[field] = self._methods[type(value)](self, value)
         return node
 
     def _list(self, nodes: list[Any]) -> list[Any]:

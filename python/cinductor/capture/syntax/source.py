@@ -119,8 +119,22 @@ def renamed(
     return code.replace(**changes)
 
 
+_imports_known: dict[int, tuple[list[str], list[str]]] = {}  # by the list of a file's lines
+
+
 def _imports_of_lines(lines: list[str]) -> list[str]:
-    """The names that import statements in the first column bind: they change how calls compile."""
+    """The names that import statements in the first column bind: they change how calls compile. Looked
+    for once in the lines of a file, which linecache keeps until it has changed.
+    """
+    known = _imports_known.get(id(lines))
+    if known is None or known[0] is not lines:
+        if len(_imports_known) > 256:
+            _imports_known.clear()
+        known = _imports_known[id(lines)] = lines, _look_for_imports(lines)
+    return known[1]
+
+
+def _look_for_imports(lines: list[str]) -> list[str]:
     found: list[str] = []
     for i, line in enumerate(lines):
         if not line.startswith(("import ", "from ")):
