@@ -4,8 +4,6 @@
 
 /* ---- syntax ---- */
 
-static const char *const places[] = {"lineno", "col_offset", "end_lineno", "end_col_offset"};
-
 /* The attributes of a node; borrowed from it. */
 static PyObject *
 attributes_of(PyObject *node)
@@ -16,11 +14,13 @@ attributes_of(PyObject *node)
 }
 
 static int
-copy_place(PyObject *to, PyObject *from)
+copy_place(const CxState *state, PyObject *to, PyObject *from)
 {
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-        PyObject *value = PyDict_GetItemString(from, places[k]);
-        if (value != NULL && PyDict_SetItemString(to, places[k], value) < 0)
+    PyObject *const names[] = {state->str_lineno, state->str_col_offset, state->str_end_lineno,
+                               state->str_end_col_offset};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        PyObject *value = PyDict_GetItemWithError(from, names[k]);
+        if (value != NULL ? PyDict_SetItem(to, names[k], value) < 0 : PyErr_Occurred() != NULL)
             return -1;
     }
     return 0;
@@ -31,8 +31,7 @@ static PyObject *
 place_of(PyObject *module, PyObject *node)
 {
     PyObject *own = attributes_of(node), *place = own ? PyDict_New() : NULL;
-    (void)module;
-    if (place != NULL && copy_place(place, own) < 0)
+    if (place != NULL && copy_place(PyModule_GetState(module), place, own) < 0)
         Py_CLEAR(place);
     return place;
 }
@@ -42,72 +41,94 @@ static PyObject *
 placed(PyObject *module, PyObject *args)
 {
     PyObject *node = NULL, *old = NULL;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OO:placed", &node, &old))
+    if (!PyArg_UnpackTuple(args, "placed", 2, 2, &node, &old))
         return NULL;
     PyObject *to = attributes_of(node), *from = to ? attributes_of(old) : NULL;
-    return from == NULL || copy_place(to, from) < 0 ? NULL : Py_NewRef(node);
+    bool failed = from == NULL || copy_place(PyModule_GetState(module), to, from) < 0;
+    return failed ? NULL : Py_NewRef(node);
 }
 
-/* Appends the nodes in a node's fields; operators and contexts have no fields, and are left out. */
-static int
-append_parts(PyObject *found, PyObject *node, PyTypeObject *syntax)
+/* The names of what a node has, a new reference; NULL with an exception. */
+static PyObject *
+fields_of(const CxState *state, PyObject *node)
 {
-    PyObject *fields = PyObject_GetAttrString((PyObject *)Py_TYPE(node), "_fields");
-    PyObject *own = fields ? attributes_of(node) : NULL;
-    int status = own != NULL && PyTuple_Check(fields) ? 0 : -1;
+    PyObject *fields = PyObject_GetAttr((PyObject *)Py_TYPE(node), state->str__fields);
+    if (fields != NULL && !PyTuple_Check(fields)) {
+        PyErr_SetString(PyExc_TypeError, "a node of syntax is expected");
+        Py_CLEAR(fields);
+    }
+    return fields;
+}
+
+/* One part of a node; operators and contexts have no fields, and are left out. */
+static int
+append_part(const CxState *state, PyObject *found, PyObject *value)
+{
+    PyObject *inner = fields_of(state, value);
+    int status = inner == NULL ? -1 : 0;
+    if (status == 0 && PyTuple_GET_SIZE(inner) != 0)
+        status = PyList_Append(found, value);
+    Py_XDECREF(inner);
+    return status;
+}
+
+static int
+append_parts(const CxState *state, PyObject *found, PyObject *node)
+{
+    PyTypeObject *syntax = (PyTypeObject *)state->syntax_type;
+    PyObject *fields = fields_of(state, node), *own = fields ? attributes_of(node) : NULL;
+    int status = own == NULL ? -1 : 0;
 
     for (Py_ssize_t k = 0; status == 0 && k < PyTuple_GET_SIZE(fields); k++) {
         PyObject *value = PyDict_GetItemWithError(own, PyTuple_GET_ITEM(fields, k));
-        bool is_list = value != NULL && PyList_CheckExact(value);
-        for (Py_ssize_t i = 0; is_list && status == 0 && i < PyList_GET_SIZE(value); i++)
-            if (PyObject_TypeCheck(PyList_GET_ITEM(value, i), syntax))
-                status = PyList_Append(found, PyList_GET_ITEM(value, i));
-        if (value == NULL || is_list || !PyObject_TypeCheck(value, syntax))
-            continue;
-        PyObject *inner = PyObject_GetAttrString((PyObject *)Py_TYPE(value), "_fields");
-        if (inner == NULL || (PyTuple_Check(inner) && PyTuple_GET_SIZE(inner) != 0))
-            status = inner == NULL ? -1 : PyList_Append(found, value);
-        Py_XDECREF(inner);
+        if (value != NULL && PyList_CheckExact(value)) {
+            for (Py_ssize_t i = 0; status == 0 && i < PyList_GET_SIZE(value); i++)
+                if (PyObject_TypeCheck(PyList_GET_ITEM(value, i), syntax))
+                    status = PyList_Append(found, PyList_GET_ITEM(value, i));
+        } else if (value != NULL && PyObject_TypeCheck(value, syntax)) {
+            status = append_part(state, found, value);
+        }
     }
     Py_XDECREF(fields);
     return status;
 }
 
-static PyObject *
-walked(PyObject *root, bool is_deep)
+static int
+find_syntax(CxState *state)
 {
-    PyObject *module = PyImport_ImportModule("_ast"), *found = PyList_New(0);
-    PyObject *syntax = module ? PyObject_GetAttrString(module, "AST") : NULL;
-    int status = syntax != NULL && found != NULL ? 0 : -1;
-
-    if (status == 0 && is_deep)
-        status = PyList_Append(found, root);
-    if (status == 0 && !is_deep)
-        status = append_parts(found, root, (PyTypeObject *)syntax);
-    for (Py_ssize_t k = 0; is_deep && status == 0 && k < PyList_GET_SIZE(found); k++)
-        status = append_parts(found, PyList_GET_ITEM(found, k), (PyTypeObject *)syntax);
-    if (status < 0)
-        Py_CLEAR(found);
+    if (state->syntax_type != NULL)
+        return 0;
+    PyObject *module = PyImport_ImportModule("_ast");
+    state->syntax_type = module ? PyObject_GetAttrString(module, "AST") : NULL;
     Py_XDECREF(module);
-    Py_XDECREF(syntax);
-    return found;
+    return state->syntax_type == NULL ? -1 : 0;
 }
 
 /* walk(node): it and all nodes below it, those nearer to it first. */
 static PyObject *
 walk(PyObject *module, PyObject *node)
 {
-    (void)module;
-    return walked(node, true);
+    CxState *state = PyModule_GetState(module);
+    PyObject *found = PyList_New(0);
+    int status = found == NULL || find_syntax(state) < 0 ? -1 : PyList_Append(found, node);
+
+    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(found); k++)
+        status = append_parts(state, found, PyList_GET_ITEM(found, k));
+    if (status < 0)
+        Py_CLEAR(found);
+    return found;
 }
 
 /* children(node): the nodes in its fields, in order. */
 static PyObject *
 children(PyObject *module, PyObject *node)
 {
-    (void)module;
-    return walked(node, false);
+    CxState *state = PyModule_GetState(module);
+    PyObject *found = PyList_New(0);
+
+    if (found == NULL || find_syntax(state) < 0 || append_parts(state, found, node) < 0)
+        Py_CLEAR(found);
+    return found;
 }
 
 /* ---- classes ---- */
@@ -120,7 +141,7 @@ is_a(PyObject *module, PyObject *args)
     const CxState *state = PyModule_GetState(module);
     PyObject *value = NULL, *classes = NULL;
 
-    if (!PyArg_ParseTuple(args, "OO:is_a", &value, &classes))
+    if (!PyArg_UnpackTuple(args, "is_a", 2, 2, &value, &classes))
         return NULL;
     bool is_traced = Py_IS_TYPE(value, (PyTypeObject *)state->traced_type);
     int answer = is_traced ? PyObject_IsInstance(value, classes)
