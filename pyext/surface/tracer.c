@@ -267,6 +267,8 @@ static PyMemberDef tracer_members[] = {
      "The function's own code object: breaks tell its line."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
+    {"has_effects", T_BOOL, offsetof(CxTracer, has_effects), 0,
+     "Whether something has been done that the function itself would do again."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},

@@ -364,7 +364,7 @@ class Stage:
 
     def may_check(self) -> bool:
         """Whether the function itself can still answer the call when a check fails."""
-        return self.effects == 0 and self.tracer.flushes == 0
+        return self.tracer.may_check()
 
     def effect(self, reason: str) -> None:
         """Python must run on every call: noted before it happens."""
@@ -372,6 +372,7 @@ class Stage:
         self.tracer.note_effect(reason)
         self.look_at_flags()
         self.effects += 1
+        self.tracer.has_effects = True
         self.stores.flush()
 
     def begin_effects(self, reason: str) -> None:
@@ -390,6 +391,7 @@ class Stage:
         self.tracer.note_break(reason)
         self.look_at_flags()
         self.effects += 1
+        self.tracer.has_effects = True
         self.stores.flush()
 
     def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:
