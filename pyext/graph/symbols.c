@@ -140,10 +140,10 @@ fixed_row(CxTracer *t, const CiShapeGuard *guard, const CiExpr *e)
         text = cx_symbol_text(t, guard->left, guard->right);
     if (text == NULL)
         Py_CLEAR(names);
-    return names == NULL ? NULL
-                         : Py_BuildValue("(NNNsi)", names, PyBool_FromLong(e->kind == CI_EXPR_symbol),
-                                         text, guard->loc.file ? guard->loc.file : "",
-                                         guard->loc.line);
+    if (names == NULL)
+        return NULL;
+    return Py_BuildValue("(NNNsi)", names, PyBool_FromLong(e->kind == CI_EXPR_symbol), text,
+                         guard->loc.file ? guard->loc.file : "", guard->loc.line);
 }
 
 /* fixed_sizes(): what guards say is one number: names of its symbols, whether it is the symbol

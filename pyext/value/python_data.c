@@ -366,8 +366,8 @@ cx_python_data_either(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     return number_data(t, &n, a, b, NULL);
 }
 
-/* as_int(int, dtype): the same int as i64 or u64, which the running program checks; None where it may
- * not. */
+/* as_int(int, dtype): the same int as i64 or u64, which the running program checks; None where it
+ * may not. */
 PyObject *
 cx_method_as_int(PyObject *self, PyObject *args)
 {
