@@ -66,9 +66,9 @@ def sets() -> None:
 @bug
 def cells() -> None:
     """Cells change unseen."""
-    from cinductor.capture.control.state import Changes, State
+    from cinductor.capture.control.state import Snapshot, State
 
-    Changes.begin = lambda self, cells: (self.before.clear(), self.born.clear())
+    Snapshot.begin = lambda self: (self.before.clear(), self.born.clear())
     not_noted(types.CellType)
     State.share = lambda self, cells: None
 
@@ -84,10 +84,10 @@ def others() -> None:
 @bug
 def steps() -> None:
     """An iterator's step passes no door."""
-    from cinductor.capture.hooks import iteration
+    from cinductor.capture.hooks import subscripts as iteration
 
     def step(self: Any, value: Any) -> Any:
-        value = self.stage.handed.now(value)
+        value = self.stage.escapes.now(value)
         method = self.stage.class_attr(type(value), "__next__")
         if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
             return self.call(method, value)
@@ -99,9 +99,9 @@ def steps() -> None:
 @bug
 def nothing_back() -> None:
     """Nothing is put back."""
-    from cinductor.capture.control.state import Changes
+    from cinductor.capture.control.state import Snapshot
 
-    Changes.swap = lambda self: []
+    Snapshot.swap = lambda self: []
 
 
 @bug
@@ -110,7 +110,7 @@ def born_too_early() -> None:
     from cinductor.capture.control.state import State
 
     def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:
-        if not any(id(value) in mark.born for mark in self.marks):
+        if not any(id(value) in mark.born for mark in self.snapshots):
             real(self, value)
 
     State.before_change = before_change
@@ -119,7 +119,7 @@ def born_too_early() -> None:
 @bug
 def items_stay() -> None:
     """An iterator that another one has moved along is where it was."""
-    from cinductor.capture.value.items import Items
+    from cinductor.capture.iterators import Items
 
     Items.move = lambda self, position: setattr(self, "position", position)
     Items.is_in_step = True
@@ -169,7 +169,7 @@ def hooks() -> None:
 def hints() -> None:
     """Nobody is asked how long an iterable is."""
     from cinductor.capture.calls import calls, iterables
-    from cinductor.capture.hooks import iteration
+    from cinductor.capture.hooks import subscripts as iteration
 
     for module in (iteration, iterables, calls):
         module.asks_length = lambda value: False
@@ -194,20 +194,20 @@ def kinds() -> None:
 @bug
 def looked_at() -> None:
     """A list that was looked at grows again."""
-    from cinductor.capture.control.state import Attempt
+    from cinductor.capture.control.state import Snapshot
 
-    def end(self: Any, real: Any = Attempt.end) -> None:
-        growing = {**self.tables["growing"], **self.state.list_buffers}
+    def end(self: Any, real: Any = Snapshot.end) -> None:
+        lists = {**self.tables["lists"], **self.state.list_buffers}
         real(self)
-        self.state.put(growing=growing)
+        self.state.put(lists=lists)
 
-    Attempt.end = end
+    Snapshot.end = end
 
 
 @bug
 def stores() -> None:
     """What waits to be stored is stored too late."""
-    from cinductor.capture.stores import Stores
+    from cinductor.capture.boundary import Stores
 
     Stores.flush = lambda self: None
 

@@ -2,9 +2,9 @@
 
 import types
 
-from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.hooks.scope import PlainScope
+from cinductor.capture.objects import UNBOUND
 from cinductor.capture.syntax.rewrite import rewrite
-from cinductor.capture.value.objects import UNBOUND
 
 
 def plain(fn, cls=PlainScope):

@@ -13,9 +13,10 @@ import pytest
 import cinductor
 from cinductor import _core
 from cinductor.capture import boundary, session, stage
-from cinductor.capture.calls import follow
+from cinductor.capture import boundary as whole
+from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
-from cinductor.capture.hooks import attributes, scope, subscripts, whole
+from cinductor.capture.hooks import attributes, scope, subscripts
 
 seen = []
 

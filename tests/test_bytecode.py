@@ -11,7 +11,7 @@ from test_regions import outcome, same
 
 import cinductor
 from cinductor.capture.syntax import bytecode
-from cinductor.capture.syntax.source import is_source_of
+from cinductor.capture.syntax.rewrite import is_source_of
 
 pytestmark = pytest.mark.filterwarnings("error:cinductor")
 PROGRAMS = sorted((ROOT / "tests" / "programs").glob("*.py"))

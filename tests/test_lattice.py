@@ -1,4 +1,4 @@
-"""The join of two numbers: its table, and that what it refuses keeps its class."""
+"""The join of two values: its table, and that what it refuses keeps its class."""
 
 import numpy as np
 import pytest
@@ -49,6 +49,17 @@ def test_what_is_not_known_is_checked_or_refused():
     number = tracer.lift(5)
     assert join(tracer, number, BIG, False, True) == Joined("python", U8)
     assert join(tracer, number, BIG, False, False) is OTHER
+
+
+def test_what_two_arrays_become():
+    """One of their dtype; sizes are their user's to compare. A number is no array."""
+    tracer = _core.Tracer("f", options={}, backend="interp")
+    a, b, c = (tracer.array(v) for v in (np.zeros(3), np.zeros(5), np.zeros(3, "f4")))
+    for at_head in (True, False):
+        assert join(tracer, a, b, at_head, True) == Joined("array", F8)
+        assert join(tracer, a, c, at_head, True) is OTHER
+        assert join(tracer, a, 1.0, at_head, True) is OTHER
+        assert join(tracer, np.float64(1), a, at_head, True) is OTHER
 
 
 def choice(x, c, d):

@@ -5,7 +5,7 @@ import pytest
 from numpy.polynomial import hermite, legendre
 
 import cinductor
-from cinductor.capture.calls import unknown as opaque
+from cinductor.capture.calls import functions as opaque
 from cinductor.testing import assert_same
 
 X, C = np.linspace(-1.0, 1.0, 7), np.array([1.0, -2.0, 0.5])

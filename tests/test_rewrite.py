@@ -18,17 +18,17 @@ from rewriting import ForgetfulScope, plain
 
 import cinductor
 from cinductor import _core
-from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.syntax.rewrite import (
     BREAK,
     CAPTURED,
     KEPT,
     SYNTAX,
     NotRewritable,
+    find_function,
     print_rewritten,
     rewrite,
 )
-from cinductor.capture.syntax.source import find_function
 from cinductor.testing import check
 
 GLOBAL = 3

@@ -12,7 +12,7 @@ import types
 import pytest
 from rewriting import ForgetfulScope, plain
 
-from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.syntax.rewrite import NotRewritable
 
 ACCELERATORS = ("_heapq", "_bisect", "_json", "_decimal", "_datetime", "_statistics", "_operator")

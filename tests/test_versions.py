@@ -14,7 +14,7 @@ import pytest
 from rewriting import ForgetfulScope, plain
 
 import cinductor
-from cinductor.capture.hooks.plain import PlainScope
+from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.syntax.rewrite import NotRewritable, rewrite
 
 # (oldest version, name, module); f(x) of each gives a value of arrays, numbers, texts and containers.

@@ -1,11 +1,14 @@
 /* Trips that need nothing of each other: of what several of them touch each stores elements of its
- * own, and reads no other's. Loops of a stage store an element once, unless a store says that it is
+ * own, and reads no other's; two accesses of one body that lie farther apart than all its trips reach
+ * touch no element both. Loops of a stage store an element once, unless a store says that it is
  * in order; loops of a tree's regions say nothing of the kind, and count as ordered. */
 #include "codegen/apart.h"
 
+#define MOST_STEP ((int64_t)1 << 30)
+
 typedef struct Apart {
-    CiContext *ctx;
-    const CiStmts *body;
+    CiSym *sym;
+    const CiStmt *loop;
     CiMap *owned; /* memory that each trip has for itself */
     const CiStmt *store;
     bool are_points; /* of a kernel: none touches what another stores */
@@ -25,11 +28,52 @@ is_owned(const Apart *a, const CiMemory *memory)
     return ci_map_find(a->owned, CI_KEY(memory)) != NULL;
 }
 
+/* Elements between the first and the last one of an access in all trips, with what is inside of
+ * them; INT64_MAX: nobody knows. */
+typedef struct Reach {
+    CiSym *sym;
+    const CiExpr *index;
+    int64_t count;
+} Reach;
+
+static void
+add_reach(void *arg, const CiStmt *stmt)
+{
+    Reach *r = arg;
+    const CiExpr *coef, *rest;
+    int64_t step;
+    if (stmt->op == CI_OP_bind && ci_expr_depends_on(r->index, stmt->expr))
+        r->count = INT64_MAX;
+    for (int k = 0; k < stmt->nvars; k++) {
+        if (!ci_expr_depends_on(r->index, stmt->vars[k]))
+            continue;
+        bool is_known = ci_expr_split_linear(r->sym, r->index, stmt->vars[k], &coef, &rest) &&
+                        ci_expr_is_const(coef, &step) && step > -MOST_STEP && step < MOST_STEP &&
+                        stmt->extents[k]->high < MOST_STEP && r->count < INT64_MAX / 2;
+        step = step < 0 ? -step : step;
+        r->count = is_known ? r->count + step * (stmt->extents[k]->high - 1) : INT64_MAX;
+    }
+}
+
+static bool
+is_far(const Apart *a, const CiExpr *one, const CiExpr *other)
+{
+    int64_t distance;
+    if (!ci_expr_is_const(ci_expr_sub(a->sym, one, other), &distance))
+        return false;
+    Reach reach = {a->sym, one, 0};
+    add_reach(&reach, a->loop);
+    ci_stmts_visit(&a->loop->body, add_reach, &reach);
+    return distance > reach.count || distance < -reach.count;
+}
+
 static void
 meet(void *arg, const CiStmt *stmt)
 {
     Apart *a = arg;
-    a->is_bound |= stmt->at.memory == a->store->at.memory && stmt->at.index != a->store->at.index;
+    a->is_bound |= stmt->at.memory == a->store->at.memory &&
+                   stmt->at.index != a->store->at.index &&
+                   !is_far(a, stmt->at.index, a->store->at.index);
 }
 
 static void
@@ -51,7 +95,7 @@ look(void *arg, const CiStmt *stmt)
                        stmt->at.memory->space == CI_SPACE_register;
         a->store = stmt;
         if (!a->are_points)
-            ci_stmts_visit(a->body, meet, a);
+            ci_stmts_visit(&a->loop->body, meet, a);
         break;
     case CI_STMT_alloc:
     case CI_STMT_for:
@@ -64,24 +108,25 @@ look(void *arg, const CiStmt *stmt)
 }
 
 static bool
-are_apart(CiContext *ctx, const CiStmts *body, bool are_points)
+are_apart(const CiBuild *b, const CiStmt *loop, bool are_points)
 {
-    Apart a = {.ctx = ctx, .body = body, .owned = ci_map_new(ctx), .are_points = are_points};
-    ci_stmts_visit(body, note_owned, a.owned);
-    ci_stmts_visit(body, look, &a);
+    Apart a = {
+        .sym = b->sym, .loop = loop, .owned = ci_map_new(b->ctx), .are_points = are_points};
+    ci_stmts_visit(&loop->body, note_owned, a.owned);
+    ci_stmts_visit(&loop->body, look, &a);
     return !a.is_bound;
 }
 
 bool
-ci_trips_are_apart(CiContext *ctx, const CiStmts *body)
+ci_trips_are_apart(const CiBuild *b, const CiStmt *loop)
 {
-    return are_apart(ctx, body, false);
+    return are_apart(b, loop, false);
 }
 
 bool
-ci_points_are_apart(CiContext *ctx, const CiStmts *body)
+ci_points_are_apart(const CiBuild *b, const CiStmt *loop)
 {
-    return are_apart(ctx, body, true);
+    return are_apart(b, loop, true);
 }
 
 static void

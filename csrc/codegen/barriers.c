@@ -1,32 +1,62 @@
 /* What threads of a block have stored, others see behind a barrier: one stands in front of each
  * statement of a block that touches what another has stored since the last one, or stores what
- * another may still read. Of each statement it counts what memory it touches, not which element. */
+ * another may still read. Of each statement it counts what memory it touches, not which element;
+ * but stores of memory that nobody reads meet only where they may be of one element. */
 #include "codegen/codegen.h"
 
 #include <string.h>
 
+/* A memory, or so many elements of it from one on. */
+typedef struct Place {
+    const CiMemory *memory;
+    const CiExpr *index; /* NULL: any */
+    int lanes;
+} Place;
+
 typedef struct Touched {
-    const CiMemory **loaded, **stored;
+    const CiMemory **loaded;
+    Place *stored;
     int nloaded, caploaded, nstored, capstored;
 } Touched;
 
 typedef struct Barriers {
     CiBuild b;
-    Touched since; /* the last barrier */
+    const CiStmt *blocks; /* the loop over them */
+    Touched since;        /* the last barrier */
 } Barriers;
 
 typedef struct Look {
-    CiContext *ctx;
+    const CiBuild *b;
     Touched *touched;
 } Look;
 
 static bool
-holds(const CiMemory *const *list, int count, const CiMemory *memory)
+is_loaded(const Touched *t, const CiMemory *memory)
 {
-    for (int k = 0; k < count; k++)
-        if (list[k] == memory)
+    for (int k = 0; k < t->nloaded; k++)
+        if (t->loaded[k] == memory)
             return true;
     return false;
+}
+
+static bool
+is_stored(const Touched *t, const CiMemory *memory)
+{
+    for (int k = 0; k < t->nstored; k++)
+        if (t->stored[k].memory == memory)
+            return true;
+    return false;
+}
+
+static void
+note_stored(Look *look, Place place)
+{
+    Touched *t = look->touched;
+    for (int k = 0; k < t->nstored; k++)
+        if (t->stored[k].memory == place.memory && t->stored[k].index == place.index &&
+            t->stored[k].lanes == place.lanes)
+            return;
+    CI_PUSH(look->b->ctx, t->stored, t->nstored, t->capstored, place);
 }
 
 static void
@@ -35,10 +65,10 @@ note_memory(Look *look, const CiMemory *memory, bool is_store, bool reads)
     Touched *t = look->touched;
     if (!memory || (memory->space != CI_SPACE_global && memory->space != CI_SPACE_shared))
         return;
-    if (is_store && !holds(t->stored, t->nstored, memory))
-        CI_PUSH(look->ctx, t->stored, t->nstored, t->capstored, memory);
-    if (reads && !holds(t->loaded, t->nloaded, memory))
-        CI_PUSH(look->ctx, t->loaded, t->nloaded, t->caploaded, memory);
+    if (is_store)
+        note_stored(look, (Place){memory, NULL, 0});
+    if (reads && !is_loaded(t, memory))
+        CI_PUSH(look->b->ctx, t->loaded, t->nloaded, t->caploaded, memory);
 }
 
 /* Where memories change places, each counts as the other. */
@@ -47,7 +77,13 @@ note(void *arg, const CiStmt *stmt)
 {
     Look *look = arg;
     bool is_store = stmt->kind != CI_STMT_let, is_swap = stmt->kind == CI_STMT_swap;
-    note_memory(look, stmt->at.memory, is_store, !is_store || stmt->op != CI_OP_none);
+    bool is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->at.stride &&
+                    stmt->at.memory->space == CI_SPACE_global;
+    if (is_plain)
+        note_stored(look, (Place){stmt->at.memory, stmt->at.index,
+                                  look->b->proc->types[stmt->args[0]].lanes});
+    else
+        note_memory(look, stmt->at.memory, is_store, !is_store || stmt->op != CI_OP_none);
     note_memory(look, stmt->cell, true, true);
     for (int k = 0; k < stmt->ninto; k++)
         note_memory(look, stmt->into[k], true, false);
@@ -60,18 +96,41 @@ note_all(Barriers *s, const CiStmt *stmt, Touched *touched)
 {
     CiStmt alone = *stmt;
     CiStmts one = {&alone, &alone};
-    Look look = {s->b.ctx, touched};
+    Look look = {&s->b, touched};
     alone.next = NULL;
     ci_stmts_visit(&one, note, &look);
 }
 
+/* They are of different elements whichever threads and trips of a block they are of: what varies in
+ * both is the block alone. */
 static bool
-meet(const CiMemory *const *list, int count, const Touched *other)
+are_apart(const Barriers *s, const Place *a, const Place *b)
 {
-    for (int k = 0; k < count; k++)
-        if (holds(other->stored, other->nstored, list[k]) ||
-            holds(other->loaded, other->nloaded, list[k]))
+    if (!a->index || !b->index)
+        return false;
+    for (int k = 0; k < a->index->nsymbols; k++) {
+        const CiExpr *symbol = a->index->symbols[k];
+        bool is_of_block = symbol == s->blocks->vars[0] || symbol->symbol_kind != CI_SYMBOL_index;
+        if (!is_of_block && ci_expr_depends_on(b->index, symbol))
+            return false;
+    }
+    const CiExpr *distance = ci_expr_sub(s->b.sym, a->index, b->index);
+    return distance->low >= b->lanes || distance->high <= -a->lanes;
+}
+
+static bool
+meet(const Barriers *s, const Touched *a, const Touched *b)
+{
+    for (int k = 0; k < a->nstored; k++) {
+        const CiMemory *memory = a->stored[k].memory;
+        if (is_loaded(b, memory))
             return true;
+        bool is_read = is_loaded(a, memory);
+        for (int n = 0; n < b->nstored; n++)
+            if (b->stored[n].memory == memory &&
+                (is_read || !are_apart(s, &a->stored[k], &b->stored[n])))
+                return true;
+    }
     return false;
 }
 
@@ -99,13 +158,11 @@ static void
 place_swap(Barriers *s, CiStmt *stmt)
 {
     Touched *t = &s->since;
-    bool is_stored = holds(t->stored, t->nstored, stmt->memory) ||
-                     holds(t->stored, t->nstored, stmt->partner),
-         is_loaded = holds(t->loaded, t->nloaded, stmt->memory) ||
-                     holds(t->loaded, t->nloaded, stmt->partner);
-    Look look = {s->b.ctx, t};
-    note_memory(&look, stmt->memory, is_stored, is_loaded);
-    note_memory(&look, stmt->partner, is_stored, is_loaded);
+    bool stores = is_stored(t, stmt->memory) || is_stored(t, stmt->partner),
+         loads = is_loaded(t, stmt->memory) || is_loaded(t, stmt->partner);
+    Look look = {&s->b, t};
+    note_memory(&look, stmt->memory, stores, loads);
+    note_memory(&look, stmt->partner, stores, loads);
     ci_build_move(&s->b, stmt);
 }
 
@@ -125,8 +182,7 @@ place(void *arg, CiStmt *stmt)
         place_inside(s, stmt);
         return;
     }
-    if (meet(s->since.stored, s->since.nstored, &here) ||
-        meet(here.stored, here.nstored, &s->since)) {
+    if (meet(s, &s->since, &here) || meet(s, &here, &s->since)) {
         ci_build_add(&s->b, CI_STMT_barrier);
         s->since = (Touched){0};
     }
@@ -138,8 +194,8 @@ void
 ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     (void)family;
-    Barriers s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}};
     CiStmt *blocks = proc->body.first;
+    Barriers s = {.b = {procs->ctx, procs->sym, proc, NULL, {0}}, .blocks = blocks};
     if (blocks && blocks->run == CI_RUN_grid)
         ci_build_rewrite(&s.b, &blocks->body, place, &s);
 }

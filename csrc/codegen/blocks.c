@@ -53,7 +53,7 @@ static bool
 is_shared_loop(const Blocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
-           ci_trips_are_apart(s->r.b.ctx, &stmt->body);
+           ci_trips_are_apart(&s->r.b, stmt);
 }
 
 static bool
@@ -67,7 +67,7 @@ static bool
 is_shared(const Blocks *s, const CiStmt *stmt)
 {
     return is_shared_loop(s, stmt) || is_scan(s, stmt) ||
-           (stmt->kind == CI_STMT_fold && ci_trips_are_apart(s->r.b.ctx, &stmt->body));
+           (stmt->kind == CI_STMT_fold && ci_trips_are_apart(&s->r.b, stmt));
 }
 
 static CiDomain

@@ -71,7 +71,7 @@ static void
 look(Survey *s, const CiStmt *stmt)
 {
     bool is_shared =
-        is_loop(stmt) && stmt->kind != CI_STMT_loop && ci_trips_are_apart(s->b->ctx, &stmt->body);
+        is_loop(stmt) && stmt->kind != CI_STMT_loop && ci_trips_are_apart(s->b, stmt);
     s->is_other |= is_loop(stmt) && !is_shared;
     s->is_other |= ci_stmts_have(&stmt->other, is_loop) ||
                    (!is_loop(stmt) && ci_stmts_have(&stmt->body, is_loop));

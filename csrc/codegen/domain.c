@@ -4,6 +4,7 @@
 #include "codegen/at.h"
 
 #define MOST_ROUNDS 8
+#define MOST_LANES 16 /* of bytes: an access has as many */
 #define STORE 4 /* loads that a store costs which does not fill what it touches */
 
 /* ---- neighbours of one thread ---- */
@@ -19,12 +20,17 @@ typedef struct Neighbours {
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
+/* Neighbours that are done at once meet no access so far away. */
 static void
 look_for_store(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
-    if (stmt->at.memory == n->stored->memory && stmt->at.index != n->stored->index)
-        n->is_apart = true;
+    int64_t distance;
+    if (stmt->at.memory != n->stored->memory || stmt->at.index == n->stored->index)
+        return;
+    bool is_known =
+        ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->stored->index), &distance);
+    n->is_apart |= !is_known || (distance < MOST_LANES && distance > -MOST_LANES);
 }
 
 static void

@@ -50,8 +50,8 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
                     (is_outer(b->proc, loop) || is_all);
     if (!is_point || loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel))
         return is_point ? loop : NULL;
-    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_apart(b->ctx, &loop->body)
-                                            : ci_trips_are_apart(b->ctx, &loop->body);
+    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_apart(b, loop)
+                                            : ci_trips_are_apart(b, loop);
     return is_apart ? loop : NULL;
 }
 

@@ -116,8 +116,9 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
         if (is_let)
             runs[stmt->value] = depends;
     }
-    CiStmts rest = without_running(b, &loop->body);
-    return ncells > 0 && ci_trips_are_apart(b->ctx, &rest);
+    CiStmt rest = *loop;
+    rest.body = without_running(b, &loop->body);
+    return ncells > 0 && ci_trips_are_apart(b, &rest);
 }
 
 /* ---- what elements add ---- */

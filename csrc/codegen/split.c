@@ -331,7 +331,7 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     }
     find_loops(&s);
     CiStmt *fold = only_fold(s.inside);
-    if (!fold || !ci_trips_are_apart(procs->ctx, &fold->body) ||
+    if (!fold || !ci_trips_are_apart(&s.b, fold) ||
         length_of(&s, fold)->high < LONG_FOLD)
         return;
     int64_t parts = points->high == CI_INFINITY ? UNKNOWN_PARTS : count_parts(&s, points->high),

@@ -1,4 +1,4 @@
-/* Walking and placing Python's syntax (capture/syntax/nodes.py), and of which class an object is: what
+/* Walking and placing Python's syntax (capture/syntax/names.py), and of which class an object is: what
  * a capture asks of every node and of every value. */
 #include "state/array.h"
 

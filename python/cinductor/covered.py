@@ -15,7 +15,7 @@ import numpy as np
 from . import _core
 from .capture import session as session  # fills the tables
 from .capture.calls.calls import PURE_CLASSES, TABLE
-from .capture.calls.follow import FOLLOWED
+from .capture.calls.functions import FOLLOWED
 from .dtypes import DTYPES
 from .numpy import surface
 from .numpy.random import DRAWS, LEGACY

@@ -168,7 +168,7 @@ class Job:
             return calls.call(self, compiled, args, kwargs or {})
         self.misses += 1
         if is_compiling():  # asked by what is called in a capture, perhaps
-            from .capture.value.objects import holds_traced
+            from .capture.objects import holds_traced
 
             if holds_traced(bound):
                 return self.run_eager(args, kwargs)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core
-from .capture.calls import follow
+from .capture.calls import functions
 from .compile import reset
 from .graphs import Graph, Node, on_text
 from .kernels import UserKernel
@@ -47,7 +47,7 @@ class Registration:
             raise ValueError(f"{behind[0]!r} runs behind {self.name!r}")
         del TABLE[self.name]
         if self.kind == "lowering":
-            del follow.ROWS[id(self.parts[0])]
+            del functions.ROWS[id(self.parts[0])]
         put_in_force()
 
 
@@ -164,10 +164,10 @@ def register_lowering(
         raise TypeError("register_lowering() takes two functions: what is called, and what is compiled instead")
     if not isinstance(fn, types.FunctionType):
         raise TypeError(wrong("register_lowering", "fn", fn, "a function written in Python"))
-    if id(function) in follow.ROWS:
-        raise ValueError(f"{function!r} has a lowering already: {follow.ROWS[id(function)][2].name!r}")
+    if id(function) in functions.ROWS:
+        raise ValueError(f"{function!r} has a lowering already: {functions.ROWS[id(function)][2].name!r}")
     called = name or f"lowering.{getattr(function, '__name__', type(function).__name__)}"
     row = Registration("lowering", called, version_of(fn, version), "", (function, fn))
     enter(row)
-    follow.ROWS[id(function)] = (function, fn, row)
+    functions.ROWS[id(function)] = (function, fn, row)
     return row

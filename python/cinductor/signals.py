@@ -1,4 +1,15 @@
-"""The root of what capture tells itself by raising."""
+"""What capture tells itself by raising: a capture is given up for another, a call has no result of its own.
+
+What these exceptions carry goes through the user's frames, so they are BaseExceptions: no `except
+Exception` of the function's own sees them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .instance import is_a
+from .user import PACKAGE
 
 
 class Signal(BaseException):
@@ -13,3 +24,60 @@ class Replan(Signal):
     def __init__(self, assumption: str, why: str, place: tuple[str, int] | None = None) -> None:
         super().__init__(why)
         self.assumption, self.place = assumption, place
+
+
+# What stands for the function in a call, and for an array or its method in it.
+OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
+NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
+
+
+class Abandon(Signal):
+    """The call cannot be captured and nothing has happened yet: the function itself shall run."""
+
+
+class Raised(Signal):
+    """An exception left the function, or was caught by it that NumPy would have worded in another
+    way, before anything happened that cannot be undone.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Suspect(Abandon):
+    """A run has raised floating-point flags before anything happened: the function itself answers this
+    call, for NumPy's own warnings in their places.
+    """
+
+
+class OverBudget(Abandon):
+    """There is too little work in the call: the function itself shall run, now and for its like."""
+
+
+# What only arranges the capture, and runs no operation for the user.
+MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syntax/", "iterators", "kinds", "objects"))
+
+
+def comes_from_within(error: BaseException) -> bool:
+    """Whether code has raised it that does nothing in the user's stead: most likely a mistake of ours,
+    which no handler of the user's waits for.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_code.co_filename.startswith(MACHINERY)
+
+
+def names_traced(error: BaseException | None) -> bool:
+    """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
+    if type(error) not in (TypeError, AttributeError):
+        return False
+    return OURS.search(str(error)) is not None
+
+
+def reword(error: BaseException) -> None:
+    """Where the function cannot be run again for NumPy's own message: nearly all are arrays."""
+    error.args = tuple(
+        OURS.sub(lambda ours: NAMES[ours[2]], a) if is_a(a, str) else a for a in error.args
+    )

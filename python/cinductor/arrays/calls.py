@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, saved
+from .. import _core, saved, signals
 from ..instance import is_a
 from ..job import Job
 from ..machine import text
@@ -57,15 +57,15 @@ class DeviceJob(Job):
     def miss(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         if not compiled.specializations and saved.recall(self, compiled, bound):
             return _core.MISSING  # the call looks again
-        from ..capture import failure, session
+        from ..capture import session
 
         if len(compiled.specializations) >= self.options()["recompile_limit"]:
             compiled.clear()
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
-        except failure.Abandon as reason:
+        except signals.Abandon as reason:
             raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
-        except (session.Retry, failure.Raised) as instead:
+        except (session.Retry, signals.Raised) as instead:
             raise instead.error from None
 
 

@@ -4,42 +4,63 @@ What was made in the call (containers, objects, functions) stays the object it i
 in it; what cannot be changed (a tuple, a partial) is made again where something in it was traced.
 What outlives the call holds nothing traced and is left alone.
 
-Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from the first write on: while none of
-them overlap, a traced write is seen by all that it concerns; later calls are guarded to be so too.
+Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from
+the first write on: while none of them overlap, a traced write is seen by all that it concerns; later
+calls are guarded to be so too.
+
+An operator, a hash, a format or a pure function is given a value as it is, and reads it all (`use`).
+What of it came from outside the call is guarded to the last item, also inside of containers that the
+call has made.
+
+An attribute of an object that outlives the call, or what is in a list or under a key of a dict, is set
+there only when the call returns, and when a later call does that replays it; until then captured code
+reads what is to be stored (`Stores`). Whatever is not captured may look at the object: before it runs
+all is set. Invariant: an object has the attributes and a container the places that it had before.
 """
 
 from __future__ import annotations
 
 import collections
 import functools
+import operator
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..instance import is_a
-from .syntax.asking import OURS, STAGE
-from .value.handed import is_iterator
-from .value.items import Flat, Octets
-from .value.objects import (
+from .iterators import Flat, Octets, is_iterator
+from .objects import (
     BOUND,
     FLAGS,
     FREE_TYPES,
+    HOLDERS,
+    NUMBER_TYPES,
     OPAQUE,
     Traced,
     attributes_of,
     bounds_of,
+    find_in_class,
+    has_hooks,
+    holds_items,
+    hooked_in,
     is_record,
+    is_standard,
+    is_unguarded,
+    put,
+    reads_plainly,
     remade,
     why_not_array,
 )
+from .syntax.asking import OURS, STAGE
 
 if TYPE_CHECKING:
     from .stage import Stage
 
 
-HOLDERS = (types.FunctionType, slice)  # among what an operator may be given unseen
+OPENED = (types.FunctionType, slice)  # among what an operator may be given unseen
 
 
 class Materialiser:
@@ -58,7 +79,7 @@ class Materialiser:
             return value.value
         if cls is Traced:
             return self.stage.arrays.real(value)
-        if (cls in FREE_TYPES and cls not in HOLDERS) or is_a(value, type):
+        if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
             return value
         if id(value) not in self.made:
             self.made[id(value)] = (value, value)  # what holds itself finds itself
@@ -91,7 +112,7 @@ class Materialiser:
         elif cls is frozenset:
             _core.exchange_items(value, [self.of(v) for v in value])
         elif is_iterator(cls) or cls is types.GeneratorType:
-            return self.stage.handed.hand(self, value)
+            return self.stage.escapes.escape(self, value)
         else:
             self.fill(value)
         return value
@@ -313,3 +334,233 @@ class Arrays:
         others = tuple(s for s in sources if self.stage.sources[s][0] != "const")
         if written and len(others) > 1:
             self.stage.check("disjoint", written, others)
+
+
+# --- values that Python looks into by itself ---
+
+
+def use(stage: Stage, value: Any) -> Any:
+    """What Python is going to look into by itself."""
+    if type(value) is np.ndarray:
+        return stage.arrays.lift_guarded(value, OPAQUE)
+    hooked = hook_of(stage, value)
+    if hooked is not None:
+        stage.stop(f"an operator of class {hooked.__name__}", value)
+        return stage.materialise(value)
+    return value
+
+
+def operand(stage: Stage, value: Any) -> Any:
+    """One of two operands that Python is going to look into: the user's operator is given real values,
+    whatever the other is.
+    """
+    if type(value) is np.ndarray:
+        return stage.arrays.lift_guarded(value, OPAQUE)
+    hooked = hook_of(stage, value)
+    return value if hooked is None else Hooked(stage, value, hooked)
+
+
+def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
+    """What a comparison in which code of the user's takes part gives; NotImplemented where none does."""
+    hooks = [hook_of(stage, v) for v in values if type(v) not in FREE_TYPES]
+    hooked = next((cls for cls in hooks if cls is not None), None)
+    if hooked is None:
+        return NotImplemented
+    stage.stop(f"an operator of class {hooked.__name__}", *values)
+    return stage.lift(relation(*map(stage.materialise, values)))
+
+
+class Hooked:
+    """An operand whose class has operators of the user's: they see nothing that is traced."""
+
+    __slots__ = ("stage", "value", "cls")
+    __array_ufunc__ = None  # arrays leave the operator to it
+
+    def __init__(self, stage: Stage, value: Any, cls: type) -> None:
+        self.stage, self.value, self.cls = stage, value, cls
+
+    def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
+        """op(*values), real ones."""
+        self.stage.stop(f"an operator of class {self.cls.__name__}")
+        real = [self.stage.materialise(v.value if type(v) is Hooked else v) for v in values]
+        return self.stage.lift(op(*real))
+
+
+def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
+    """An operator of two operands, from both sides."""
+    setattr(Hooked, f"__{name}__", lambda self, other: self.apply(op, self, other))
+    setattr(Hooked, f"__r{name}__", lambda self, other: self.apply(op, other, self))
+
+
+for name in "add sub mul truediv floordiv mod pow matmul lshift rshift and or xor".split():
+    add_operator(name, getattr(operator, f"__{name}__"))
+
+
+def hook_of(stage: Stage, value: Any) -> type | None:
+    """The class whose code of the user's runs when Python looks into a value, or None: then what of it
+    came from outside is guarded.
+    """
+    cls = type(value)
+    stage.sees_objects = True  # Python asks first whether two are one
+    hooked = None
+    if is_a(value, HOLDERS) and not has_hooks(cls):
+        hooked = guard_inside(stage, value, set())
+        if hooked is None and (cls is not dict or value):
+            hooked = hooked_in((value,))
+    elif is_a(value, type):
+        hooked = cls if has_hooks(cls) and not is_standard(cls) else None
+    elif stage.has_hooks(cls) or has_unguarded(stage, value):
+        hooked = cls
+    return hooked
+
+
+def has_unguarded(stage: Stage, value: Any) -> bool:
+    """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
+    hold, which may be set.
+    """
+    is_set = is_a(value, BaseException) and stage.source_of(value) is not None
+    return is_set or is_unguarded(type(value))
+
+
+def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
+    """Guards what a container holds that came from outside, and gives lists that grow their items. The
+    first class of an item of which that cannot be done, or None.
+    """
+    source = stage.source_of(value)
+    if source is not None:
+        if source >= 0:
+            guard_all(stage, value, source)
+        return None
+    if id(value) in seen:
+        return None
+    seen.add(id(value))
+    found = None
+    items = [*value, *value.values()] if is_a(value, dict) else value
+    for item in items:
+        if type(item) in FREE_TYPES:
+            continue
+        if is_a(item, HOLDERS) and not has_hooks(type(item)):
+            found = guard_inside(stage, item, seen) or found
+        elif has_unguarded(stage, item):
+            found = found or type(item)
+    return found
+
+
+def guard_all(stage: Stage, value: Any, source: int) -> None:
+    """Guards everything in a container that Python itself is going to read."""
+    if is_a(value, set | frozenset):
+        stage.check(source, "equals", type(value)(value))
+        return
+    if stage.stores.of(value):
+        stage.stop(f"a {type(value).__name__} is used as a whole whose items are set")
+    stage.guard_length(value, source)
+    pairs = value.items() if is_a(value, dict) else enumerate(value)
+    for key, item in list(pairs):
+        inner = stage.source("item", source, key)
+        if type(item) is np.ndarray:
+            stage.stop("a container of arrays is used as a whole")
+        elif type(item) in NUMBER_TYPES or is_a(item, int | np.generic):
+            stage.check(inner, "equals", item)
+        else:
+            stage.lift_guarded(item, inner)
+            if has_unguarded(stage, item):
+                stage.stop(f"a container of a {type(item).__name__} is used as a whole")
+            if not is_a(item, HOLDERS):
+                continue
+            if not has_hooks(type(item)):
+                guard_all(stage, item, inner)
+            else:
+                stage.stop(f"an operator of class {type(item).__name__}")
+
+
+# --- attributes and items that wait for the end of the call ---
+
+
+KEYS = (str, int, bool, bytes, type(None))  # what is hashed and compared without the user's code
+NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, too
+
+
+class Stores:
+    """Those of one call: by the id of an object, the object and its attributes or items."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.has_given = False  # something was set, or will be with the result
+        self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
+
+    def may_wait(self, value: Any, name: str) -> bool:
+        """Whether an attribute of an object that outlives the call can wait for the end of it: only
+        captured code could see the difference, and that is told.
+        """
+        cls, source = type(value), self.stage.source_of(value)
+        if source is None or source < 0 or not self.stage.may_check():
+            return False
+        if type(attributes_of(value)) is not dict or not reads_plainly(cls):
+            return False
+        is_plain = cls.__setattr__ is object.__setattr__
+        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
+
+    def may_wait_at(self, value: Any, key: Any) -> bool:
+        """The same of an item; a place that a dict has not is an effect."""
+        source = self.stage.source_of(value)
+        if source is None or source < 0 or not self.stage.may_check():
+            return False
+        if type(value) is list:
+            return type(key) is int and -len(value) <= key < len(value)
+        kind, *parts = self.stage.sources[source]
+        if type(value) is not dict or (kind == "attr" and parts[1] in NAMESPACES):
+            return False
+        parts = list(key) if type(key) is tuple else [key]
+        return all(type(part) in KEYS for part in parts) and key in value
+
+    def of(self, value: Any) -> dict[Any, Any]:
+        """What waits of an object; of a list by places from its start."""
+        found = self.objects.get(id(value))
+        return {} if found is None else found[1]
+
+    def add(self, value: Any, place: Any, item: Any) -> None:
+        """Sets an attribute or item at the end of the call, and of later ones. A loop carries what
+        it was before, so that is read when nothing has been stored yet.
+        """
+        stage = self.stage
+        stage.sees_objects = True  # what is read of another would have changed, too
+        if type(value) is list:
+            stage.guard_length(value, stage.source_of(value))  # type: ignore[arg-type]
+            place = place % len(value)
+        waiting = self.objects.setdefault(id(value), (value, {}))[1]
+        now = value if holds_items(value) else attributes_of(value)
+        if stage.state.snapshots and place not in waiting and (type(now) is list or place in now):
+            kind = "item" if holds_items(value) else "attr"
+            source = stage.source(kind, stage.source_of(value), place)
+            waiting[place] = stage.lift_guarded(now[place], source)
+            stage.state.amend(waiting, place)
+        stage.state.before_change(waiting)
+        waiting[place] = item
+
+    def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:
+        """The objects of which something waits for the end of the call, with what changes."""
+        pairs = []
+        for value, places in self.objects.values():
+            kind = "item" if holds_items(value) else "attr"
+            changed = {}
+            for place, item in places.items():
+                key = (place,) if kind == "attr" else (type(place), place)
+                entered = self.stage.entered_by(kind, self.stage.source_of(value), *key)
+                if entered is None or entered[1] is not item:
+                    changed[place] = item
+            if changed:
+                pairs.append((value, changed))
+        return pairs
+
+    def flush(self) -> None:
+        """Sets what waits: code that is not captured may look at it."""
+        for value, places in self.take():
+            for place, item in places.items():
+                put(value, place, self.stage.materialise(item))
+
+    def take(self) -> list[tuple[Any, dict[Any, Any]]]:
+        """The objects with what waits, which is the caller's now."""
+        pairs = self.waiting()
+        self.objects = {}
+        self.has_given |= bool(pairs)
+        return pairs

@@ -19,18 +19,15 @@ from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..signals import Replan, Signal
+from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
-from .entry import arguments_of, call
-from .failure import Abandon, OverBudget, Raised, Suspect, names_traced, reword
+from .entry import arguments_of, call, finish, place_of_function
 from .hooks.fallback import is_of_ours
-from .hooks.plain import PlainScope
-from .hooks.scope import Scope
+from .hooks.scope import PlainScope, Scope
+from .objects import why_not_argument
 from .pieces.driver import plan_of
-from .result import finish, place_of_function
 from .stage import Stage
-from .value.objects import why_not_argument
 
 MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of what a compiler says
@@ -220,7 +217,7 @@ def why_no_compiler() -> str | None:
 
 
 def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
-    """The call by one backend, captured anew with one assumption less each time one did not hold."""
+    """The call by one backend, captured again with one assumption less each time one did not hold."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)
@@ -414,7 +411,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """
     waiting, stage.has_ended = stage.stores.objects, True
     try:
-        stage.handed.end()
+        stage.escapes.end()
         return finish(job, stage, result)
     except Exception as error:
         if not stage.effects or not is_of_ours(error):

@@ -26,19 +26,17 @@ from ..dynamic import Symbols, place_of
 from ..instance import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
-from .boundary import Arrays, Materialiser
+from ..signals import Abandon, Suspect
+from .boundary import Arrays, Materialiser, Stores
 from .control.region import Regions
 from .control.state import State
-from .failure import Abandon, Suspect
-from .stores import Stores
-from .value.handed import Handed
-from .value.items import Items
-from .value.objects import (
+from .iterators import Escapes, Items
+from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
     FREE_TYPES,
-    GROWING,
     IDENTITY_TYPES,
+    IN_COLUMNS,
     MISSING,
     NUMBER_TYPES,
     OPAQUE,
@@ -94,7 +92,7 @@ class Stage:
         self.sees_objects = False  # whether it may matter that no two of them are one
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.scopes: list[Any] = []
-        self.anew: set[int] = set()  # sources of functions of which another call may have its own
+        self.renewed: set[int] = set()  # sources of functions of which another call may have its own
         self.arrays = Arrays(self)
         self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags -> what makes the real one
         self.effects = 0
@@ -119,7 +117,7 @@ class Stage:
         self.state = State(self)
         self.regions = Regions(self)
         self.lowering: set[int] = set()  # functions that others are called for just now
-        self.handed = Handed(self)
+        self.escapes = Escapes(self)
         self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
         self.plain_hooks: Any = None
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
@@ -146,7 +144,7 @@ class Stage:
         return found
 
     def is_given(self, source: int) -> bool:
-        """Whether the source is an argument, or part of one that is made anew as easily: what is
+        """Whether the source is an argument, or part of one that is made again as easily: what is
         there in the next call may be another object that is the same to the program.
         """
         kind, *parts = self.sources[source] if source >= 0 else ("const",)
@@ -158,7 +156,7 @@ class Stage:
         """The source of a name of a function around fn."""
         number = fn.__code__.co_freevars.index(name)
         source = self.source_of(fn)
-        if source in self.anew:
+        if source in self.renewed:
             return self.source("closure", source, number, name)
         return self.source("cell", fn.__closure__[number], name)  # type: ignore[index]
 
@@ -241,8 +239,8 @@ class Stage:
         found = self.known.get(id(value))
         if found is None:
             return None
-        if found[1] == GROWING:
-            self.state.growing[id(value)].look()
+        if found[1] == IN_COLUMNS:
+            self.state.lists[id(value)].materialise()
             return self.source_of(value)
         return found[1]
 
@@ -290,14 +288,14 @@ class Stage:
         if cls is types.FunctionType and is_made_anew(value) and self.is_given(source):
             has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
             self.check(source, "function", value.__code__, value.__globals__, has)
-            self.anew.add(source)
+            self.renewed.add(source)
         elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             self.check(source, "is", value)
         elif is_a(value, np.generic):
             return self._enter_numpy_scalar(value, source)
         elif cls is functools.partial and self.is_given(source):
             self.check(source, "type", cls)
-            self.anew.add(source)
+            self.renewed.add(source)
         elif cls is functools.partial or cls is functools._lru_cache_wrapper:
             self.check(source, "is", value)
         elif cls is frozenset:
@@ -376,13 +374,14 @@ class Stage:
         self.stores.flush()
 
     def begin_effects(self, reason: str) -> None:
-        """What could still be looked at behind an effect, when the call cannot be begun anew."""
-        for sized in [*self.state.sized_lists.values()]:
-            sized.look(self, reason)
+        """What could still be looked at behind an effect, when the call cannot be begun again."""
+        for grown in [*self.state.lists.values()]:
+            if grown.is_sized:
+                grown.materialise(reason)
 
     def stop(self, reason: str, *given: Any) -> None:
         """A break: what is pending is run first. given: what others are to get; an iterator among it
-        stands where somebody knows, or the call begins anew while it can.
+        stands where somebody knows, or the call begins again while it can.
         """
         for value in given:
             if type(value) is Items:
@@ -552,8 +551,8 @@ class Stage:
         if cls is np.ndarray:
             return self.arrays.lift_guarded(value, OPAQUE)
         if cls in CONTAINER_TYPES or is_tuple(cls):
-            if id(value) in self.state.growing:
-                return self.state.growing[id(value)].array
+            if id(value) in self.state.lists:
+                return self.state.lists[id(value)].array
             inside = self.lift_items(value)
             if is_a(inside, dict):
                 return {k: self.lift_nested(v) for k, v in inside.items()}

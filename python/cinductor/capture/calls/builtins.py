@@ -1,4 +1,12 @@
-"""The builtins that capture understands, by identity: one handler each, or one for several."""
+"""The builtins that capture understands, by identity; membership; and what patterns ask.
+
+Python asks a list or tuple item by item whether it is a value, or equals it; the running program
+does the same with comparisons, joined by `or`. An object that is itself twice is found even if it is
+NaN, which no comparison tells: where both may be NaN the program checks that they are not.
+
+A pattern asks whether a value is such a sequence, mapping or instance, and for its parts: those are
+read like the ones that the user reads, with the guards of such reads.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +22,7 @@ import sys
 import traceback
 import types
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,28 +33,26 @@ from ...job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
 from ...user import PACKAGE
-from ..control.region import Raising
-from ..value.handed import STAND_INS
-from ..value.items import (
-    Flat,
-    Octets,
-    Range,
-)
-from ..value.kinds import is_int
-from ..value.objects import (
+from ..control.region import Raising, is_condition, truth
+from ..iterators import STAND_INS, Flat, Octets, Range
+from ..kinds import is_int, kind_of
+from ..objects import (
     HOLDERS,
+    MISSING,
     PURE_TYPES,
     Traced,
     asks_length,
     attributes_of,
     foreign_in,
     holds_traced,
+    hooked_in,
     is_native,
     is_numpys,
     is_standard,
+    is_tuple,
 )
-from . import arithmetic as arithmetic  # fills its part of the table, as mathematics does
-from . import iterables as iterables  # and this its own
+from . import iterables as iterables  # fills its part of the table
+from . import numbers as numbers  # and this its own
 from .calls import (
     dispatch,
     enter_families,
@@ -54,12 +61,11 @@ from .calls import (
     understands_family,
     understands_late,
 )
-from .follow import FOLLOWED
+from .functions import FOLLOWED, call_pure, call_unknown, call_with_foreign, name_of
 from .numpys import call_surface
-from .unknown import call_pure, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 
 # What only looks at the values it is given: each is a row, by its name.
@@ -130,8 +136,8 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return value.array.size
         is_deque = type(value) is collections.deque and stage.source_of(value) is None
         if is_deque or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
-            if id(value) in stage.state.growing:
-                return stage.state.growing[id(value)].length
+            if id(value) in stage.state.lists:
+                return stage.state.lists[id(value)].length
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -148,7 +154,7 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(type)
 def _type(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    scope.stage.regions.look_at_class(args)
+    scope.stage.regions.note_class(args)
     if len(args) == 1 and not kwargs:
         if type(args[0]) in (*STAND_INS, map):  # a door of ours may be what it calls
             return type(scope.stage.materialise(args[0]))
@@ -310,7 +316,7 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(isinstance, issubclass, callable)
 def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage = scope.stage
-    stage.regions.look_at_class(args)
+    stage.regions.note_class(args)
     if args and type(args[0]) in (*STAND_INS, map):
         args = (stage.materialise(args[0]), *args[1:])
     if not all(map(is_standard_class, args[1:])) or (args and not stage.tells_class(args[0])):
@@ -371,3 +377,224 @@ def install_surface() -> None:
 
 
 install_surface()
+
+
+# --- `value in members` where something of it is traced ---
+
+
+MOST_MEMBERS = 64
+EXACT = 1 << 53  # ints up to here are floats, too
+UNEQUAL = frozenset({str, bytes, type(None), type(Ellipsis)})  # types that equal no number
+
+
+def contains(scope: Hooks, value: Any, members: Any) -> Any:
+    """value in members: a bool, traced where only the running program knows it."""
+    cls = type(members)
+    value = scope.use(value)
+    if cls is Traced and members.ndim and is_number(value):
+        return in_array(scope, value, members)
+    if type(value) is not Traced and not (cls in (list, tuple) and holds_traced(members)):
+        return is_in(scope, value, members)
+    if is_number(value):
+        found = None
+        if cls is list or cls is tuple:
+            found = among(scope, value, scope.stage.lift_items(members))
+        elif cls is set or cls is frozenset:
+            items = list(scope.use(members))
+            if all(hashes_alike(value, item) for item in items):
+                found = among(scope, value, items)
+        elif cls is range and is_int(value):
+            found = in_range(scope, value, members)
+        if found is not None:
+            return found
+    return is_in(scope, value, members)
+
+
+def is_in(scope: Hooks, value: Any, members: Any) -> bool:
+    """As Python finds it; code of the user's that takes part is given real values."""
+    members = scope.members(members)
+    if hooked_in((value, members)) is not None:
+        value, members = scope.stage.materialise(value), scope.stage.materialise(members)
+    return value in members
+
+
+def is_number(value: Any) -> bool:
+    """A number of Python's or NumPy's, traced or not."""
+    kind = kind_of(value)
+    return kind is not None and kind[0] != "array"
+
+
+def among(scope: Hooks, value: Any, items: Any) -> Any:
+    """value in items, one after the other; None where Python has to compare them."""
+    if len(items) > MOST_MEMBERS:
+        return None
+    stage = scope.stage
+    found: Any = False
+    unordered: list[Any] = []
+    for item in items:
+        if item is value:
+            return True
+        if type(item) in UNEQUAL:
+            continue
+        if not is_number(item):
+            return None
+        if may_be_nan(value) and may_be_nan(item):
+            unordered.append(item)
+        is_equal = value == item
+        if not is_condition(is_equal):
+            if is_equal:
+                return True
+            continue
+        is_equal = truth(stage, is_equal)
+        found = is_equal if found is False else either(stage, found, is_equal)
+    for item in unordered:
+        if not stage.may_check():
+            return None
+        is_same = either(stage, truth(stage, value == value), truth(stage, item == item))  # noqa: PLR0124
+        if type(is_same) is Traced:
+            stage.tracer.check(is_same, "membership of NaN")
+        elif not is_same:
+            return None
+    return found if found is False else stage.tracer.as_python(found)
+
+
+def either(stage: Any, a: Any, b: Any) -> Any:
+    """a or b of truths."""
+    if type(a) is not Traced or type(b) is not Traced:
+        return a if a is True or b is False else b
+    return stage.tracer.apply("logical_or", a, b)
+
+
+def may_be_nan(value: Any) -> bool:
+    """Whether a number can be NaN."""
+    if type(value) is Traced:
+        return value.dtype.kind in "fc"
+    return bool(value != value)  # noqa: PLR0124
+
+
+def hashes_alike(value: Any, item: Any) -> bool:
+    """Whether a set finds the item exactly where it equals the value."""
+    kind, dtype = kind_of(value)  # type: ignore[misc]
+    if type(item) in UNEQUAL:
+        return True
+    if type(item) not in (bool, int, float):
+        return False
+    if dtype.kind in "biu":
+        return type(item) is not float or kind == "python"
+    return dtype.char == "d" and (type(item) is float or abs(item) <= EXACT)
+
+
+def in_range(scope: Hooks, value: Any, members: range) -> Any:
+    """An int in a range."""
+    stage = scope.stage
+    if not members:
+        return False
+    low, high = sorted((members[0], members[-1]))
+    tests = [value >= low, value <= high]
+    if abs(members.step) != 1:
+        tests.append((value - low) % abs(members.step) == 0)
+    found: Any = True
+    for test in tests:
+        if not is_condition(test):
+            if not test:
+                return False
+            continue
+        test = truth(stage, test)
+        found = test if found is True else stage.tracer.apply("logical_and", found, test)
+    return found if found is True else stage.tracer.as_python(found)
+
+
+def in_array(scope: Hooks, value: Any, members: Any) -> Any:
+    """value in an array: whether any element equals it, as NumPy has it."""
+    found = (members == value).any()
+    return scope.stage.tracer.as_python(found) if type(found) is Traced else bool(found)
+
+
+# --- what patterns ask ---
+
+
+IS_SEQUENCE, IS_MAPPING, IS_ITSELF = 1 << 5, 1 << 6, 1 << 22  # bits of CPython's tp_flags
+
+
+def sequence(
+    scope: Hooks, value: Any, before: int, behind: int, has_star: bool | None
+) -> tuple[Any, ...] | None:
+    """The first and the last items; between them a list of the others, if has_star. None: there
+    are no others.
+    """
+    if type(value) is Traced or not type(value).__flags__ & IS_SEQUENCE:
+        return None
+    count = int(scope.call(len, value))
+    if count < before + behind or (has_star is None and count > before):
+        return None
+    if type(value) not in (list, tuple) and not is_tuple(type(value)) and has_star is not False:
+        items = list(scope.iter(value))
+        count = len(items)
+    else:
+        wanted = range(count) if has_star else (*range(before), *range(count - behind, count))
+        items = [scope.item(value, k) for k in wanted]
+    if not has_star:
+        return tuple(items)
+    return (*items[:before], items[before : count - behind], *items[count - behind :])
+
+
+def mapping(
+    scope: Hooks, value: Any, keys: tuple[Any, ...], has_rest: bool
+) -> tuple[Any, ...] | None:
+    """The values of keys; behind them, if has_rest, a dict of the others."""
+    if type(value) is Traced or not type(value).__flags__ & IS_MAPPING:
+        return None
+    if len(set(keys)) < len(keys):
+        twice = next(k for k in keys if keys.count(k) > 1)
+        raise ValueError(f"mapping pattern checks duplicate key ({twice!r})")
+    get = scope.attr(value, "get") if keys else None
+    found = []
+    for key in keys:
+        found.append(scope.call(get, key, MISSING))
+        if found[-1] is MISSING:
+            return None
+    if not has_rest:
+        return tuple(found)
+    rest = scope.call(dict, value)
+    return (*found, {k: v for k, v in rest.items() if k not in keys})
+
+
+def instance(
+    scope: Hooks, value: Any, cls: Any, count: int, names: tuple[str, ...]
+) -> tuple[Any, ...] | None:
+    """The attributes that the class counts, and those of names."""
+    if not is_a(cls, type):
+        raise TypeError("called match pattern must be a class")
+    if not scope.call(isinstance, value, cls):
+        return None
+    own: Any = getattr(cls, "__match_args__", MISSING)
+    is_itself = own is MISSING and bool(cls.__flags__ & IS_ITSELF)
+    own = () if own is MISSING else own
+    if type(own) is not tuple:
+        kind = type(own).__name__
+        raise TypeError(f"{cls.__name__}.__match_args__ must be a tuple (got {kind})")
+    allowed = 1 if is_itself else len(own)
+    if count > allowed:
+        plural = "" if allowed == 1 else "s"
+        text = f"{cls.__name__}() accepts {allowed} positional sub-pattern{plural} ({count} given)"
+        raise TypeError(text)
+    wanted = (*(() if is_itself else own[:count]), *names)
+    for k, name in enumerate(wanted):
+        if not is_a(name, str):
+            text = f"__match_args__ elements must be strings (got {type(name).__name__})"
+            raise TypeError(text)
+        if name in wanted[:k]:
+            text = f"{cls.__name__}() got multiple sub-patterns for attribute {name!r}"
+            raise TypeError(text)
+    try:
+        found = [scope.attr(value, name) for name in wanted]
+    except AttributeError:
+        return None
+    return (value, *found) if is_itself and count else tuple(found)
+
+
+PATTERNS: dict[str, Callable[..., tuple[Any, ...] | None]] = {
+    "sequence": sequence,
+    "mapping": mapping,
+    "instance": instance,
+}

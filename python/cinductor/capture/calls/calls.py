@@ -1,8 +1,8 @@
 """What a call means, by the identity of what is called.
 
 `TABLE` has what `builtins` understands. NumPy's functions come from the surface (`numpys`). Python
-functions with source are followed (`follow`); constructors that only fill attributes are run;
-everything else is `unknown`: a break, and the call is made with concrete values.
+functions with source are followed (`functions`); constructors that only fill attributes are run;
+everything else is unknown: a break, and the call is made with concrete values.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ...custom_ops import CustomOp
 from ...instance import is_a
 from ...kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
-from ..value.handed import Called
-from ..value.objects import (
+from ..iterators import Called
+from ..objects import (
     MISSING,
     PURE_TYPES,
     Traced,
@@ -36,8 +36,8 @@ from ..value.objects import (
     is_standard,
     is_tuple,
 )
-from . import follow
-from .follow import call_function, enter_items
+from . import functions
+from .functions import BOUND_KINDS, call_function, call_owned, call_pure, call_unknown, enter_items
 from .numpys import (
     call_array_method,
     call_draw,
@@ -47,11 +47,9 @@ from .numpys import (
     call_vectorized,
     ufunc,
 )
-from .owned import call_owned
-from .unknown import BOUND_KINDS, call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 Handler = Callable[["Hooks", Any, tuple[Any, ...], dict[str, Any]], Any]
 TABLE: dict[int, tuple[Any, Handler]] = {}  # id of what is called -> it, its handler
@@ -118,8 +116,8 @@ def enter_families() -> None:
 def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f(*args, **kwargs) in a captured call."""
     cls = type(f)
-    if follow.ROWS and (other := follow.instead_of(scope, f)) is not None:
-        return follow.call_lowered(scope, f, other, args, kwargs)
+    if functions.ROWS and (other := functions.instead_of(scope, f)) is not None:
+        return functions.call_lowered(scope, f, other, args, kwargs)
     if cls is ufunc:
         return call_ufunc(scope, f, args, kwargs)
     if LATE:
@@ -265,10 +263,10 @@ def call_container(
 ) -> Any:
     """A method of a list, tuple, dict, set or deque."""
     stage, name = scope.stage, f.__name__
-    if id(owner) in stage.state.sized_lists:
-        stage.state.sized_lists[id(owner)].look(stage, "a list grows behind a loop")
-    grown = stage.state.growing.get(id(owner))
-    if grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
+    grown = stage.state.lists.get(id(owner))
+    if grown is not None and grown.is_sized:
+        grown.materialise("a list grows behind a loop")
+    elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
     source = stage.source_of(owner)

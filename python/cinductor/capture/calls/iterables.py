@@ -13,12 +13,12 @@ import numpy as np
 
 from ... import _core
 from ...instance import is_a, offered
-from ..control.condition import select
+from ..control.branch import select
 from ..control.region import is_condition
-from ..value.handed import Asked
-from ..value.items import (
+from ..iterators import (
     END,
     ENDLESS,
+    Asked,
     Items,
     Range,
     backwards,
@@ -27,21 +27,13 @@ from ..value.items import (
     part_of,
     zipped,
 )
-from ..value.kinds import is_int, is_one
-from ..value.objects import (
-    MISSING,
-    OPAQUE,
-    VIEWS_OF_DICTS,
-    Traced,
-    asks_length,
-    has_hooks,
-    is_ours,
-)
+from ..kinds import is_int, is_one
+from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, has_hooks, is_ours
 from .calls import called_by, dispatch, understands
-from .unknown import call_pure, call_unknown
+from .functions import call_pure, call_unknown
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 RegionBreak = _core.RegionBreak
 
@@ -69,7 +61,7 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
 
 def length_of(stage: Any, value: Any) -> int:
     """That of a list that is gone over."""
-    if id(value) in stage.state.growing:
+    if id(value) in stage.state.lists:
         raise RegionBreak("a list grows that an iterator goes over", "", 0)
     return len(value)
 
@@ -331,7 +323,7 @@ def _any(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(next)
 def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    args = (*map(scope.stage.handed.now, args[:1]), *args[1:])
+    args = (*map(scope.stage.escapes.now, args[:1]), *args[1:])
     if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):

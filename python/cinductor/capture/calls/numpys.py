@@ -12,14 +12,13 @@ from ...instance import is_a
 from ...numpy import surface, written
 from ...numpy.index import ufunc_at
 from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
-from ..control.list_columns import JOINS
-from ..value.items import Flat
-from ..value.objects import FREE_TYPES, Traced, foreign_in, holds_traced
-from .follow import call_function
-from .unknown import call_unknown, call_with_foreign, name_of
+from ..control.list_buffer import JOINS, array_of
+from ..iterators import Flat
+from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
+from .functions import call_function, call_unknown, call_with_foreign, name_of
 
 if TYPE_CHECKING:
-    from ..value.hooks import Hooks
+    from ..kinds import Hooks
 
 NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
 ufunc = np.ufunc
@@ -90,11 +89,8 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """A function of NumPy's that the surface has."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if id(args[0]) in stage.state.growing:
-            return stage.state.growing[id(args[0])].array
-        rows = stage.regions.backing_of(args[0])
-        if rows is not None:
-            return stage.tracer.copy(rows, "K")
+        if (made := array_of(stage, args[0])) is not None:
+            return made
     if any(type(a) is Flat for a in args):
         if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
             if len(args) > 1 or kwargs.keys() - {"dtype"}:
@@ -109,7 +105,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     row = surface.functions_by_id[id(f)]
     if type(out := row.out_of(args, kwargs)) is Traced and stage.arrays.before_write(out):
         return eager(scope, f, args, kwargs, out)
-    stage.regions.look_at_class(args)
+    stage.regions.note_class(args)
     if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):

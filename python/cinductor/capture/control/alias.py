@@ -24,19 +24,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _core
-from ..value.kinds import identity, is_array, is_same, leaves
-from ..value.objects import Traced
+from ..kinds import identity, is_array, is_same, leaves
+from ..objects import Traced
 from .state import references
 
 if TYPE_CHECKING:
     from .carry import Carried
     from .phi import Value
     from .region import Region
-    from .state import Contents
+    from .state import Snapshot
 
 RegionBreak = _core.RegionBreak
 Path = tuple[tuple[int, int], ...]  # the tests that were decided, the last first, and which way
-MOST_PATHS = 8  # to one array, told apart
+MOST_PATHS = 8  # to one array that are distinguished
 
 
 class Source(NamedTuple):
@@ -98,7 +98,7 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """Whether memory made in this call has the value with gaps or backwards, where one handed on by
+    """Whether memory made in this call has the value with padding or backwards, where one handed on by
     value has it densely. What Python's caller has is a source anyway.
     """
     if any(source.loose for source in sources_in(records, value)):
@@ -232,11 +232,11 @@ class Peel(Exception):
 class CarriedArray:
     """One array carried by value; ends: what it may be at the end of a trip."""
 
-    __slots__ = ("phi", "ends", "kept", "passed", "before", "vague", "is_made", "is_loose")
+    __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "is_loose")
 
     def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
         self.phi, self.ends = phi, ends
-        self.kept: list[Any] = []  # of these, memory of before the loop,
+        self.older: list[Any] = []  # of these, memory of before the loop,
         self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
         self.vague: set[int] = set()  # that of which it may be one of several views
@@ -262,7 +262,7 @@ class Flow:
         self.carried, self.loop = carried, carried.loop
         self.aliases, records = carried.regions.aliases, carried.state.records
         self.arrays: list[CarriedArray] = []
-        held = [carried.entry[name] for name in carried.contents.containers]
+        held = [carried.entry[name] for name in carried.snapshot.containers]
         self.roots = [*self.loop.entry.values(), *held]
         for phi, leaf in zip(carried.values, carried.leaves_of(names), strict=True):
             if phi.type.kind == "array":
@@ -280,21 +280,21 @@ class Flow:
 
     def is_before(self, source: Source) -> bool:
         """Whether it is memory of before the loop."""
-        return self.loop.attempt.mark.had(source.array.whole)
+        return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
         """What each may be of before, after any number of trips."""
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
-            array.kept = [end.array for end in array.ends if self.is_before(end)]
+            array.older = [end.array for end in array.ends if self.is_before(end)]
             entry = [source.array for source in self.aliases.sources(array.phi.entry)]
-            for value in (*entry, *array.kept):
+            for value in (*entry, *array.older):
                 known = array.before.setdefault(value.storage, value)
                 is_part = not value.is_whole and not is_same(value, array.phi.entry)
                 if is_part or not is_same(value, known):
                     array.vague.add(value.storage)
-            array.is_made = len(array.ends) > len(array.kept) + len(array.passed)
+            array.is_made = len(array.ends) > len(array.older) + len(array.passed)
         grows = True
         while grows:
             grows = False
@@ -339,7 +339,7 @@ class Flow:
         bound = self.carried.bound
         written = {h.storage for h in self.carried.written if h.version != bound[h.storage]}
         for number, array in enumerate(self.arrays):
-            if any(value.storage in written for value in array.kept):
+            if any(value.storage in written for value in array.older):
                 self.loop.fail(f"{array.phi.name} shares memory that is written to")
             if written & array.before.keys():
                 raise Peel(f"{array.phi.name} shares memory that is written to")
@@ -372,7 +372,7 @@ class Flow:
         """It was made in the call, and has one name, at the entry and behind every trip."""
         if array.is_loose:
             self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
-        if array.kept or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
+        if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
             self.loop.fail(f"{array.phi.name} shares memory that is written to")
         for value in array.before.values():
             if not value.is_fresh:
@@ -414,7 +414,7 @@ class Flow:
         for trip in range(1, 2 * count + 1):
             known = [
                 any(known[number] for number in array.passed)
-                or not all(map(self.is_alone, array.kept))
+                or not all(map(self.is_alone, array.older))
                 for array in self.arrays
             ]
             for number, is_known in enumerate(known):
@@ -453,11 +453,11 @@ Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on th
 class Objects:
     """What all places have, on two ways; others: what both have, or one alone."""
 
-    def __init__(self, region: Region, contents: Contents) -> None:
+    def __init__(self, region: Region, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []
         self.others: list[Any] = []
         self.region = region
-        self.containers = contents.containers  # what they hold is added
+        self.containers = snapshot.containers  # what they hold is added
 
     def add(self, name: str, a: Any, b: Any) -> None:
         """A name, or the items of a container."""

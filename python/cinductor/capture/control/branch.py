@@ -3,21 +3,27 @@ merged (`merge`).
 
 An `if` with elif is a branch whose else-arm is the rest. An arm that raises is a check that it is
 not taken; the other arm then runs in the open.
+
+So are lazy operands: `and`, `or`, conditional expressions, min and max of numbers. An operand that
+Python evaluates only sometimes is run in a block of its own. When it only computes numbers it is
+computed always, and the value is selected; otherwise it becomes an arm of an `if`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ... import _core
 from ...interrupt import is_interrupt
-from ...signals import Signal
-from ..value.kinds import UNBOUND
-from ..value.objects import Traced
+from ...signals import Replan, Signal
+from ..kinds import UNBOUND, lifted, strength
+from ..objects import Traced, holds_traced
+from ..syntax.asking import Site
+from ..syntax.desugar import PREFIX
 from . import list_buffer
-from .arms import End
+from .alias import Records
+from .lattice import join
 from .list_columns import owner_of
-from .merge import OURS, Merge
+from .merge import OURS, End, Merge
 from .region import (
     Raising,
     Region,
@@ -25,9 +31,11 @@ from .region import (
     Rerun,
     between_runs,
     is_condition,
+    reason_of,
     truth,
+    users_frame,
 )
-from .state import Attempt, Contents, value_of
+from .state import Snapshot, value_of
 
 
 class Level:
@@ -37,11 +45,10 @@ class Level:
         self.region, self.condition = region, condition
         self.arm, self.head = arm, head
         self.number = region.regions.count_test()
-        self.attempt = Attempt(region.state)
+        self.snapshot = Snapshot(region.state)
         self.then_block: Any = None
         self.else_block: Any = None
         self.then_end: End | None = None
-        self.contents = Contents()
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
@@ -50,7 +57,7 @@ class Level:
         tracer = self.region.tracer
         sample = tracer.sample_truth(self.condition)
         is_contrary = sample is not None and sample is not is_then
-        tracer.is_infeasible = self.attempt.is_infeasible or is_contrary
+        tracer.is_infeasible = self.snapshot.is_infeasible or is_contrary
         if is_then:
             self.then_block = block
         else:
@@ -60,17 +67,17 @@ class Level:
         """What the arm ended with; everything is as before it again."""
         region = self.region
         appended: list[tuple[Any, list[Any]]] = []
-        names = {**names, **self.look_at_contents(appended)}
-        end = End(region.state, block, names, self.attempt.mark.written())
+        names = {**names, **self.diff_containers(appended)}
+        end = End(region.state, block, names, self.snapshot.graph.written())
         for grown, items in appended:
             end.append(block, grown, items)
-        self.attempt.undo()
+        self.snapshot.undo()
         return end
 
-    def look_at_contents(self, appended: list[Any]) -> dict[str, Any]:
+    def diff_containers(self, appended: list[Any]) -> dict[str, Any]:
         """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
-        for change in self.region.changes(self.attempt):
+        for change in self.region.diff(self.snapshot):
             if change.is_nothing:
                 continue
             if items := change.appended:
@@ -78,7 +85,7 @@ class Level:
                 continue
             if not change.keeps_places:
                 self.region.fail("a branch adds to a container or takes from it")
-            names[self.contents.name_of(change.container)] = value_of(change.container)
+            names[self.snapshot.name_of(change.container)] = value_of(change.container)
         return names
 
 
@@ -96,8 +103,6 @@ class Branch(Region):
         self.levels: list[Level] = []  # tests whose rest is being run
         self.is_plain = self.is_over = False
         self.heads: dict[str, Any] | None = None
-        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
-        self.growing = self.state.growing
 
     def begin(self, names: dict[str, Any]) -> None:
         """The names of the frame before the branch."""
@@ -107,14 +112,14 @@ class Branch(Region):
     def open(self) -> None:
         """Nothing of it has been run."""
         self.now = self.entry
-        self.base = Attempt(self.state)
+        self.base = Snapshot(self.state)
         self.state.active.append(self)
         self.pending: Any = truth(self.stage, self.condition)
         self.next_step = self.first + 1
 
     @property
     def mark(self) -> Any:
-        return self.base.mark
+        return self.base.graph
 
     # --- the protocol of rewritten code ---
 
@@ -184,10 +189,8 @@ class Branch(Region):
             self.open()
             return True
         try:
-            if issubclass(kind, RegionBreak):
-                return self.fall_back(error.args[0])
-            if issubclass(kind, _core.CinductorError):
-                return self.fall_back(str(error))
+            if (reason := reason_of(error)) is not None:
+                return self.fall_back(reason)
             if issubclass(kind, Raising):
                 return self.give_way(error.args[0])
             if not issubclass(kind, Signal) and not is_interrupt(error):
@@ -210,7 +213,7 @@ class Branch(Region):
             end = level.close_arm(level.else_block, names)
             assert level.then_end is not None
             names = Merge(self, level, level.then_end, end).names(self.wanted)
-            level.attempt.end()
+            level.snapshot.end()
         self.heads = names
         self.base.end()
         self.is_over = True
@@ -223,8 +226,8 @@ class Branch(Region):
             self.base.end()
             return False
         level = self.levels.pop()
-        level.attempt.undo()
-        level.attempt.end()
+        level.snapshot.undo()
+        level.snapshot.end()
         condition = level.condition
         if self.tracer.sample_truth(condition) is not None:
             self.fail(f"sizes decide whether {name} is raised")
@@ -249,7 +252,7 @@ class Branch(Region):
     def fall_back(self, reason: str) -> bool:
         """Python decides."""
         self.drop()
-        self.state.put(growing=self.state.still_growing(self.growing))
+        self.forget_buffers()
         self.is_plain = True
         self.step = self.first
         self.now = self.entry
@@ -295,3 +298,145 @@ class LateBranch(Branch):
             self.open()
         else:
             super().leave(names)
+
+
+# --- lazy operands on traced conditions ---
+
+
+VALUE = "operand"
+
+
+class Condition(Region):
+    """A place in an expression where a traced condition chooses."""
+
+    def __init__(self, scope: Any, line: int, value: Any) -> None:
+        super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
+        self.entry, self.frame = {}, users_frame()
+        self.others = {} if self.frame is None else dict(self.frame.f_locals)
+        self.condition = truth(self.stage, value)
+        self.level = Level(self, self.condition, 0, {})
+
+    def fail(self, reason: str) -> Any:
+        """Gives this attempt up: in no construct that could do without a region, all of the call."""
+        place = (self.scope.file, self.site.line)
+        is_known = place in self.regions.decided
+        if self.state.active or is_known or not self.stage.may_check():
+            super().fail(reason)
+        raise Replan("decided", reason, place)
+
+    def elsewhere(self) -> list[Any] | None:
+        """Not known here."""
+        return None
+
+    def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
+        """What else refers to memory is not known here."""
+        return False
+
+    def check_names(self) -> None:
+        """An operand that binds a name is Python's: where it is not evaluated the name is not
+        bound.
+        """
+        now = {} if self.frame is None else self.frame.f_locals
+        for name, value in now.items():
+            if value is self.others.get(name, UNBOUND) or name.startswith("__ci_"):
+                continue
+            if name.startswith(PREFIX) and not holds_traced(value or ()):
+                continue  # parts for a pattern: nothing else reads them
+            self.fail(f"an operand of a condition binds {name}")
+
+    def end_arm(self, block: Any, value: Any) -> End:
+        """The operand's value, and everything as before it."""
+        self.check_names()
+        if self.level.snapshot.graph.written():
+            self.fail("an operand of a condition writes to an array")
+        return self.level.close_arm(block, {VALUE: value})
+
+    def merge(self, first: End, second: End) -> Any:
+        """The value of the expression."""
+        value = Merge(self, self.level, first, second).names((VALUE,))[VALUE]
+        self.level.snapshot.end()
+        return value
+
+
+class Operand(Condition):
+    """`a and b`, `a or b` between the evaluation of a and that of b."""
+
+    def __init__(self, scope: Any, line: int, value: Any, is_and: bool) -> None:
+        super().__init__(scope, line, value)
+        self.value, self.is_and = value, is_and
+        self.level.open_arm(is_and)
+
+    def __bool__(self) -> bool:
+        return self.is_and
+
+    def join(self, other: Any) -> Any:
+        """The value, given b's."""
+        level = self.level
+        mine = self.value
+        evaluated = level.then_block if self.is_and else level.else_block
+        ends = [self.end_arm(evaluated, other)]
+        level.open_arm(not self.is_and)
+        ends.append(self.end_arm(level.else_block if self.is_and else level.then_block, mine))
+        if not self.is_and:
+            ends.reverse()
+        return self.known(self.merge(*ends), other)
+
+    def known(self, value: Any, other: Any) -> Any:
+        """The value with its truth in this call, where sizes alone tell."""
+        mine = self.tracer.sample_truth(self.value)
+        if mine is not None and type(value) is Traced:
+            self.tracer.note_sample(value, self.value, other if mine is self.is_and else mine)
+        return value
+
+
+class Choice(Condition):
+    """`a if c else b`: asked which operand is next, it opens the operand's block."""
+
+    @property
+    def first(self) -> bool:
+        """a is evaluated next."""
+        self.level.open_arm(True)
+        return True
+
+    @property
+    def second(self) -> bool:
+        """b is evaluated next."""
+        level = self.level
+        self.check_names()
+        if level.snapshot.graph.written():
+            self.fail("an operand of a condition writes to an array")
+        self.state.close(level.then_block)
+        level.snapshot.forget()  # that a is evaluated
+        level.open_arm(False)
+        return True
+
+    def join(self, a: Any, b: Any) -> Any:
+        """The value, given both."""
+        level = self.level
+        self.check_names()
+        written = level.snapshot.graph.written()
+        second = End(self.state, level.else_block, {VALUE: b}, written)
+        if second.written or self.diff(level.snapshot):
+            self.fail("an operand of a condition changes something")
+        self.state.close(level.else_block)  # the first operand sees nothing of the second's
+        self.state.reopen(level.then_block)
+        self.tracer.is_infeasible = level.snapshot.is_infeasible
+        first = End(self.state, level.then_block, {VALUE: a}, [])
+        self.state.close(level.then_block)
+        level.snapshot.undo()
+        return self.merge(first, second)
+
+
+def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
+    """a where the traced condition holds, else b; None where they are not of one type."""
+    tracer = stage.tracer
+    joined = join(tracer, a, b, False, stage.may_check())
+    if type(joined) is str or joined.kind == "array":
+        return None
+    parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
+    condition = truth(stage, condition)
+    value = tracer.select(condition, *parts, joined.kind)
+    if not joined.tagged:
+        return value
+    bools = [s if type(s) is Traced else tracer.lift(s) for s in map(strength, (a, b))]
+    return tracer.tagged(value, tracer.select(condition, *bools, "python"))

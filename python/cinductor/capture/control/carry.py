@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ...signals import Replan
-from ..value.kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
-from ..value.objects import MaybeUnbound, Traced
-from . import list_buffer, varying
+from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves, rebuilt
+from ..objects import MaybeUnbound, Traced
+from . import lattice, list_buffer
 from .alias import Flow, Objects
-from .last import Last, Trips
 from .lattice import Type, Types, at_entry
 from .list_columns import ListColumns
-from .phi import Memory, Number, Phi, Value, make_region
+from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
 from .region import Peel, truth
-from .state import Change, Contents, value_of
+from .state import Change, value_of
 
 if TYPE_CHECKING:
     from .loop import Learnt, Loop
@@ -49,7 +47,7 @@ class Carried:
     """The state of one loop being captured."""
 
     def __init__(self, loop: Loop) -> None:
-        self.loop = loop
+        self.loop, self.snapshot = loop, loop.snapshot
         self.regions, self.tracer = loop.regions, loop.tracer
         self.state = loop.state
         self.regions.made.append(self)
@@ -69,7 +67,6 @@ class Carried:
         self.flag = loop.ended is not False  # whether the loop's flag ends it
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
-        self.contents = Contents()
         self.grown_lists: dict[int, ListColumns] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
@@ -112,7 +109,7 @@ class Carried:
 
     def is_live_behind(self, name: str) -> bool:
         """Whether somebody looks at it behind the loop."""
-        return name in self.loop.site.live_out or name in self.contents.containers
+        return name in self.loop.site.live_out or name in self.snapshot.containers
 
     @property
     def index(self) -> Any:
@@ -156,22 +153,24 @@ class Carried:
             self.trip = self.tracer.define(self.counter.head, 0, None)
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
-        self.contents.refill(self.state, head)
+        self.snapshot.refill(head)
         for grown in self.grown_lists.values():
             grown.open()
         self.head = head
         return head
 
     def make_head(self, block: Any) -> dict[str, Any]:
-        carried = frozenset((*self.names, *self.contents.containers))
+        carried = frozenset((*self.names, *self.snapshot.containers))
         head = {n: v if n in carried else UNBOUND for n, v in self.entry.items()}
         self.lengths = [self.vary(block, length) for length in self.types.lengths]
         self.values = [
-            Value(self.tracer, block, (name, place), leaf, kind)
+            Value((name, place), leaf, kind)
             for name in self.types.of
             for place, (leaf, kind) in enumerate(self.kinds(name))
             if kind is not None
         ]
+        for value in self.values:
+            value.open(self.tracer, block)
         head.update(self.names_of(value.head for value in self.values))
         if sum(len(value.params) for value in self.values) > MOST_CARRIED:
             self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
@@ -204,14 +203,14 @@ class Carried:
 
         return Number(param, entry, end)
 
-    def vary(self, block: Any, length: varying.Length) -> Number:
+    def vary(self, block: Any, length: lattice.Length) -> Number:
         """A size that changes."""
         tracer, head = self.tracer, block.param("i8", "python")
         length.define(tracer, head)
         return Number(
             head,
-            lambda: varying.number_of(tracer, length.entry),
-            lambda: varying.number_of(tracer, length.end),
+            lambda: lattice.number_of(tracer, length.entry),
+            lambda: lattice.number_of(tracer, length.end),
         )
 
     def names_of(self, parts: Iterable[Any]) -> dict[str, Any]:
@@ -243,7 +242,7 @@ class Carried:
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
-        if any(self.is_new(h) for h in self.loop.attempt.mark.written()):
+        if any(self.is_new(h) for h in self.snapshot.graph.written()):
             self.loop.fail("the condition writes to an array")
         if test is not None:
             self.check_condition()
@@ -258,8 +257,8 @@ class Carried:
 
     def note_distinct(self, a: Any, b: Any) -> None:
         """Two arrays are not one in this trip: where one is carried that has to be so in each."""
-        told = {(x.storage, y.storage) for x, y in self.distinct}
-        if (a.storage, b.storage) in told:
+        known = {(x.storage, y.storage) for x, y in self.distinct}
+        if (a.storage, b.storage) in known:
             return
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
@@ -269,7 +268,7 @@ class Carried:
 
     def close(self) -> None:
         """The run is over; its blocks are dropped."""
-        self.state.unwind(self.loop.attempt.nblocks)
+        self.snapshot.unwind()
 
     def next_turn(self) -> bool:
         """Whether the body is to run again in this trip."""
@@ -285,7 +284,7 @@ class Carried:
         """Compares the state at the end of a trip with that at its head; False: run it again."""
         loop = self.loop
         loop.check_others(names)
-        names = self.ends_of_names = {**names, **self.look_at_contents()}
+        names = self.ends_of_names = {**names, **self.diff_containers()}
         if self.body is None:
             loop.fail("the loop makes no trip")
         if self.is_weak:
@@ -295,13 +294,13 @@ class Carried:
             return False
         changed = {
             name: names.get(name, UNBOUND)
-            for name in (*self.names, *self.contents.containers)
+            for name in (*self.names, *self.snapshot.containers)
             if name not in self.types.of
             and name not in self.steps
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = loop.attempt.mark.written()
+        written = loop.snapshot.graph.written()
         news = [handle for handle in written if self.is_new(handle)]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
@@ -326,7 +325,7 @@ class Carried:
             self.first_trace, self.first_ends = trace, names
         if is_wider:
             return False
-        places = Objects(loop, self.contents)
+        places = Objects(loop, self.snapshot)
         if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         is_alike = trace == self.first_trace and self.trips.are_known()
@@ -340,7 +339,7 @@ class Carried:
             raise Peel("values are of another type at the loop's entry")
         self.flow = Flow(self, names)
         self.last = Last(self)
-        name = self.last.look(names)
+        name = self.last.sort_names(names)
         return True if name is None else self.leave_last_trip(name)
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
@@ -352,14 +351,14 @@ class Carried:
         """What a run did that may depend on whose its numbers are, Python's or NumPy's: what it
         computed, which classes it asked for, what it appended.
         """
-        seen = self.loop.attempt.since("classes")  # type: ignore[union-attr]
+        seen = self.snapshot.since("classes")  # type: ignore[union-attr]
         return self.body.trace, seen, [grown.kinds_now() for grown in self.grown_lists.values()]
 
-    def look_at_contents(self) -> dict[str, Any]:
+    def diff_containers(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
         loop = self.loop
         self.grows = False
-        for change in loop.changes(loop.attempt):
+        for change in loop.diff(loop.snapshot):
             container = change.container
             if id(container) in self.grown_lists:
                 self.grown_lists[id(container)].learn()
@@ -367,25 +366,24 @@ class Carried:
             if change.appended:
                 self.grow(change)
                 continue
-            if self.contents.has(container) or change.is_nothing:
+            if self.snapshot.has(container) or change.is_nothing:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
                 raise Peel("the body adds to a container or takes from it")
-            name = self.contents.name_of(container)
+            name = self.snapshot.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)
-        for name, container in self.contents.containers.items():
+        for name, container in self.snapshot.containers.items():
             if len(leaves(value_of(container))) != len(leaves(self.entry[name])):
                 loop.fail("the body adds to a container or takes from it")
-        return self.contents.names()
+        return self.snapshot.names()
 
     def check_condition(self) -> None:
         """Raises where a while's condition, which runs once more than the body, changed anything."""
-        contents = self.contents
-        for change in self.loop.changes(self.loop.attempt):
+        for change in self.loop.diff(self.snapshot):
             is_nothing, container = change.is_nothing, change.container
-            if contents.has(container):
-                is_nothing = is_one(self.head[contents.name_of(container)], value_of(container))
+            if self.snapshot.has(container):
+                is_nothing = is_one(self.head[self.snapshot.name_of(container)], value_of(container))
             if not is_nothing:
                 self.loop.fail("the condition changes a container, or a name of a function around")
 
@@ -393,15 +391,11 @@ class Carried:
         """Notes that trips append to a list."""
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
-            list_buffer.ask(loop, container, change.appended[0])
+            list_buffer.want_buffer(loop, container, change.appended[0])
         grown = ListColumns(self, *change)
         is_of_size = type(self.extent) is not int and not grown.may_open
         if is_of_size and len(self.state.active) > 1:
-            list_buffer.ask(loop, container, change.appended[0])
-        if id(container) in self.state.sized_lists:
-            if self.tracer.flushes:
-                loop.fail("a list grows behind a loop")
-            raise Replan("sized_lists", "a list is appended to by more than one loop")
+            list_buffer.want_buffer(loop, container, change.appended[0])
         if is_of_size:
             grown.close()
         self.grown_lists[id(container)], self.grows = grown, True
@@ -480,7 +474,7 @@ class Carried:
             if type(step) is int or (type(step) is Traced and step.is_fixed):
                 self.steps[name] = step
                 return
-        self.types.add(name, head, value)
+        self.types.widen(name, head, value)
 
     # --- names that only trips make ---
 
@@ -516,22 +510,22 @@ class Carried:
         for grown in self.grown_lists.values():
             grown.finish(body)
         self.close()
-        loop.attempt.rewind()
+        loop.snapshot.rewind()
         for promise in self.promises:
             promise()
         self.trips.ask()
         exits = self.make_region()
-        self.contents.refill(self.state, exits)
+        self.snapshot.refill(exits)
         return exits
 
     def make_region(self) -> dict[str, Any]:
         tracer, site = self.tracer, self.loop.site
         needs_trips = int(self.last.needs_trip())
-        phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.held]
+        phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.phis]
         phis += [item for grown in self.grown_lists.values() for item in grown.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         make_region(tracer, "while" if self.is_while else "for", blocks, phis)
-        kept = {*self.names, *self.contents.containers}
+        kept = {*self.names, *self.snapshot.containers}
         exits = {n: self.entry[n] if n in kept else UNBOUND for n in {*site.state, *kept}}
         trips = self.extent if not self.is_while else None
         counter = self.counter.made[0] if self.counter is not None else None

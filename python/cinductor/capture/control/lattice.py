@@ -1,4 +1,4 @@
-"""What two numbers become where they meet, the one join of them; and the types of what loops carry.
+"""What two values become where they meet, the one join of them: numbers, and arrays whose sizes differ.
 
 At a loop's head what its first trip begins with meets what a trip ends with; behind a branch the two
 arms meet; in an expression, two operands. Python's numbers are weak and NumPy's strong, which can be
@@ -6,9 +6,23 @@ seen: nothing is promoted. A weak one that equals a strong one of its class exac
 tagged number, whose bool says which it is; at a loop's head as a strong one, which is right behind a
 trip, so that there has to be one.
 
-What a loop's trips hand to each other by value has a type for each leaf of a name's value. It is that of the value at the head of a trip and at its end; both must be it exactly, or be it
-once a join is made (Python's number as NumPy's, an array in a buffer with room for more). Where they
-cannot, a trip is peeled. A type once known only becomes wider, so that learning ends.
+Arrays whose sizes change from trip to trip, or are others in each branch, lie in the first elements
+of a buffer, whose size is the most that the array can have in terms of what there is outside. How
+many they are is a number carried beside the buffer, and inside a symbol. Arrays whose sizes begin and
+end alike share the number, and so the symbol: `z` and `c` behind `z, c = z[stay], c[stay]` fit each
+other in the next trip, too. The buffer has the array's axes, each as long as it becomes; or it is a
+row in which the array lies densely, where one axis may grow as another shrinks and only their product
+has a bound: `(a // 2) * (2 * b) <= a * b`.
+
+What no trip makes larger has room as it began. A size that is u at the head of a trip and a*u + b at
+its end is a**n*e + b*(a**n - 1)/(a - 1) behind n trips that began with e. So much room their buffers
+get; it is computed before the loop. Every trip checks that it is enough, so a rule that only looks
+like one costs no more than room.
+
+What a loop's trips hand to each other by value has a type for each leaf of a name's value (`Types`):
+that of the value at the head of a trip and at its end, which must be it exactly, or be it once a join
+is made. Where they cannot, a trip is peeled. A type once known only becomes wider, so that learning
+ends.
 """
 
 from __future__ import annotations
@@ -17,12 +31,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..value.kinds import (
+from ..kinds import (
     UINT64,
     UNBOUND,
     are_ints,
     have_same_structure,
-    is_array,
     is_number,
     is_of_class,
     is_same,
@@ -32,12 +45,12 @@ from ..value.kinds import (
     rebuilt,
     strength,
 )
-from ..value.objects import Traced
-from . import varying
-from .region import Peel
+from ..objects import Traced
+from .region import Peel, Rerun
 
 if TYPE_CHECKING:
     from .carry import Carried
+    from .loop import Loop
 
 
 OTHER = "is of another type"
@@ -46,7 +59,7 @@ TAGGED = "fdDlq?"  # dtypes whose numbers Python has as well
 
 
 class Joined(NamedTuple):
-    """The type in which two numbers meet."""
+    """The kind and dtype in which two values meet."""
 
     kind: str
     dtype: Any
@@ -58,12 +71,14 @@ def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined 
     trip ends with. may_check: whether the program may find out what is not known.
     """
     kinds = kind_of(a), kind_of(b)
-    if kinds[0] is None or kinds[1] is None or "array" in (kinds[0][0], kinds[1][0]):
+    if kinds[0] is None or kinds[1] is None:
         return OTHER
     is_tagged = any(type(strength(v)) is Traced for v in (a, b))
     if kinds[0] == kinds[1] and not is_tagged:
         is_known = all(type(v) is Traced or is_number(v) for v in (a, b))
         return Joined(*kinds[0]) if is_known else LARGE
+    if "array" in (kinds[0][0], kinds[1][0]):
+        return OTHER
     if are_ints(*kinds):
         return Joined("python", UINT64) if are_unsigned((a, b), may_check) else OTHER
     dtypes = {kind[1] for kind in kinds if kind[0] == "scalar"}
@@ -101,6 +116,210 @@ def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
     return all(may_check if type(v) is Traced else v >= 0 for v in values)
 
 
+# --- arrays whose sizes differ ---
+
+
+class Length:
+    """A size that varies: at the entry and at the end of a trip (or at the ends of two arms); its
+    capacity is None where only that of a product is known.
+    """
+
+    __slots__ = ("entry", "end", "capacity", "old", "param", "now")
+
+    def __init__(self, entry: Any, end: Any, capacity: Any, old: Length | None = None) -> None:
+        self.entry, self.end, self.capacity, self.old = entry, end, capacity, old
+        self.param: Any = None  # the number
+        self.now: Any = None  # the symbol that is its value
+
+    def define(self, tracer: Any, number: Any) -> Any:
+        """The number as a size, from here on."""
+        self.now = tracer.define(number, 0, None if self.capacity is None else self.capacity + 1)
+        return self.now
+
+
+def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
+    """A size of before the mark that is at least both, None where there is none."""
+    most = mark.most(end)
+    if most is None or (entry := mark.most(entry)) is None:
+        return None
+    return tracer.size_max(entry, most)
+
+
+def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
+    """Whether a size is known not to be larger than another."""
+    return is_same(tracer.size_max(size, other), other)
+
+
+def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
+    """Axes along which two arrays are not known to be equally long; None: they differ in more."""
+    axes = tracer.varying(a, b)
+    if axes is None:
+        return None
+    return [k for k in axes if (a.shape[k] == b.shape[k]) is not True]
+
+
+def find(lengths: list[Length], entry: Any, end: Any, old: Length | None = None) -> Length | None:
+    """The length that begins and ends so."""
+    for length in lengths:
+        if length.old is old and is_same(length.entry, entry) and is_same(length.end, end):
+            return length
+    return None
+
+
+def grouped(kinds: list[tuple[Any, Any]], now: list[Length]) -> list[Length] | None:
+    """The lengths of arrays, given as their types and their shapes at the entry, that change alike,
+    set in the types; None where they are what they were.
+    """
+    groups: list[Length] = []
+    found: list[tuple[Any, dict[int, Length]]] = []
+    for kind, shape in kinds:
+        mine = {}
+        for axis, (end, most) in kind.ends.items():
+            old, entry = kind.lengths.get(axis), shape[axis]
+            length = find(groups, entry, end, old)
+            if length is None:
+                length = Length(entry, end, most, old)
+                groups.append(length)
+            elif length.capacity is None:
+                length.capacity = most
+            mine[axis] = length
+        found.append((kind, mine))
+    olds = [group.old for group in groups]
+    if len(groups) == len(now) and all(
+        old is not None and is_same(group.capacity, old.capacity)
+        for group, old in zip(groups, olds, strict=True)
+    ):
+        for group in groups:
+            group.old.end = group.end  # type: ignore[union-attr]
+        return None
+    for kind, mine in found:
+        kind.lengths = mine
+    for group in groups:
+        group.old = None
+    return groups
+
+
+def first_part(tracer: Any, buffer: Any, shape: tuple[Any, ...]) -> Any:
+    """The view of a buffer's first elements; those of a row in that shape."""
+    if buffer.ndim == len(shape):
+        return tracer.slice(buffer, (0,) * len(shape), (1,) * len(shape), shape)
+    return tracer.reshape(tracer.slice(buffer, (0,), (1,), (tracer.count(shape),)), shape)
+
+
+def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None) -> Any:
+    """The array in a buffer; sizes: along axes that do not vary, where the buffer is a row. Where
+    it may be returned it is one that has its own memory.
+    """
+    sizes = buffer.shape if sizes is None else sizes
+    shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
+    view = first_part(tracer, buffer, shape)
+    return tracer.detached(view) if tracer.in_region else tracer.copy(view, "K")
+
+
+def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
+    """Puts an array into a buffer; lengths: the axes that vary."""
+    shape = value.shape
+    if buffer.ndim == len(shape):
+        pairs = zip(shape, buffer.shape, strict=True)
+        shape = tuple(mine if k in lengths else whole for k, (mine, whole) in enumerate(pairs))
+    tracer.assign(first_part(tracer, buffer, shape), value)
+
+
+def number_of(tracer: Any, size: Any) -> Any:
+    """A size as a value that a region hands on."""
+    return tracer.lift(size) if type(size) is int else size
+
+
+# --- how large they become ---
+
+
+Place = tuple[str, int, int]  # a name, the number of its leaf, an axis
+MOST_BITS = 62
+
+
+class Rule(NamedTuple):
+    """How a size grows: factor * size + more in each trip."""
+
+    place: Place
+    factor: int
+    more: Any
+
+
+def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
+    """The most that a size, given at the loop's entry and at the two ends of a trip, can be: that
+    at the entry where no trip makes it larger, what is known of it, or by its rule; None where there
+    is no such number.
+    """
+    loop, tracer = types.loop, types.tracer
+    entry, before, end = sizes
+    mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
+    place = place_of(types, kind, axis)
+    if place is not None and place in loop.capacities:
+        return loop.capacities[place]
+    if is_at_most(tracer, end, before):
+        return mark.most(entry) if length is None else length.capacity
+    most = larger(tracer, entry, end, mark)
+    if place is None or most is None or length is None or is_same(most, length.capacity):
+        return most
+    rule = tracer.as_line(end, length.now)
+    if rule is None:
+        return most
+    more = mark.most(rule[1])
+    trips = None if loop.is_while else loop.items.length
+    is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
+    if trips is None or is_far or more is None:
+        return None
+    loop.rules.append(Rule(place, rule[0], more))
+    raise Rerun(loop)
+
+
+def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+    """The number of elements of a row that has room for an array in every trip, where no trip makes
+    more of them than there were; None where there is no such number, or no need of a row: arrays
+    that vary along their first axis lie densely as it is.
+    """
+    tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
+    if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
+        return None
+    pairs = zip(before.shape, after.shape, strict=True)
+    if not all(is_at_most(tracer, b, a) for a, b in pairs):
+        if not is_at_most(tracer, after.size, before.size):
+            return None
+    return mark.most(entry.size)
+
+
+def place_of(types: Types, kind: Type, axis: int) -> Place | None:
+    """Where a type that is known is carried."""
+    for name, row in types.of.items():
+        for number, known in enumerate(row):
+            if known is kind:
+                return name, number, axis
+    return None
+
+
+def resolve(loop: Loop) -> None:
+    """Computes, outside of the loop, what its rules come to."""
+    for rule in loop.rules:
+        loop.capacities[rule.place] = grown(loop, rule)
+    loop.rules.clear()
+
+
+def grown(loop: Loop, rule: Rule) -> Any:
+    """The size behind all trips, or at their entry where that is more. The entry is the loop's, also
+    where the rule was found behind trips that were peeled off.
+    """
+    tracer, trips = loop.tracer, loop.items.length
+    name, number, axis = rule.place
+    entry = leaves(loop.entry[name])[number].shape[axis]
+    if rule.factor == 1:
+        return entry + trips * tracer.size_max(rule.more, 0)
+    power = rule.factor**trips
+    size = power * entry + rule.more * ((power - 1) // (rule.factor - 1))
+    if type(size) is Traced and not size.is_expression:
+        size = tracer.define(size, None, None)
+    return tracer.size_max(size, entry)
+
+
 # --- what a loop's trips hand to each other, leaf by leaf ---
 
 
@@ -115,7 +334,7 @@ class Type:
     def __init__(self, kind: str, dtype: Any, like: Any = None, tagged: bool = False) -> None:
         self.kind, self.dtype, self.like = kind, dtype, like
         self.tagged = tagged  # Python's number or NumPy's: a bool that says which goes with it
-        self.lengths: dict[int, varying.Length] = {}
+        self.lengths: dict[int, Length] = {}
         self.ends: dict[int, tuple[Any, Any]] = {}
         self.room: Any = None
 
@@ -139,7 +358,7 @@ class Types:
     def __init__(self, carried: Carried) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.of: dict[str, list[Type | None]] = {}
-        self.lengths: list[varying.Length] = []  # of all arrays whose sizes change
+        self.lengths: list[Length] = []  # of all arrays whose sizes change
         self.joined: set[str] = set()  # names that are of another type at the loop's entry
         self.moved = False  # an array to a row, or out of it
         self.guessed = False  # sizes vary that may not
@@ -151,13 +370,6 @@ class Types:
         parts = leaves(value)
         if all(kind_of(v) is not None and type(v) is Traced for v in parts):
             self.of[name] = [type_of(v) for v in parts]
-
-    def add(self, name: str, head: Any, value: Any) -> None:
-        """A name that a trip changed."""
-        if not have_same_structure(head, value):
-            raise Peel(f"{name} changes its type")
-        pairs = zip(leaves(head), leaves(value), strict=True)
-        self.of[name] = [None if is_same(a, b) else self.join(name, a, b) for a, b in pairs]
 
     def add_undefined(self, name: str, value: Any) -> Any:
         """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
@@ -173,30 +385,29 @@ class Types:
 
     def join(self, name: str, before: Any, after: Any) -> Type:
         """The type of a leaf that was one thing at the entry and is another behind a trip."""
-        old, new = kind_of(before), kind_of(after)
-        if is_array(before) and old == new:
-            kind = Type(*new, before)
-            if not self.fits(after, before) and not self.vary(kind, before, before, after):
-                raise Peel(f"the array {name} changes its shape")
-            return kind
         joined = join(self.tracer, before, after, True, self.loop.stage.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
         if type(joined) is str:
             raise Peel(f"{name} changes its type")
-        if old[0] == "python" and joined.kind == "scalar" and not joined.tagged:
+        if joined.kind == "array":
+            kind = type_of(before)
+            if not self.fits(after, before) and not self.vary(kind, before, before, after):
+                raise Peel(f"the array {name} changes its shape")
+            return kind
+        if kind_of(before)[0] == "python" and joined.kind == "scalar" and not joined.tagged:
             self.joined.add(name)
         return Type(joined.kind, joined.dtype, tagged=joined.tagged)
 
     # --- names that are known ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
-        """Whether leaves that did not change so far, do."""
-        types = self.of[name]
+        """Whether leaves that did not change so far, do; of a name that did not, either."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         is_wider = False
         entries = leaves(self.carried.entry[name])
+        types = self.of.setdefault(name, [None] * len(entries))
         for k, (before, after) in enumerate(zip(leaves(head), leaves(value), strict=True)):
             kind = types[k]
             if kind is not None:
@@ -252,18 +463,18 @@ class Types:
 
     def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
         """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
-        axes = varying.axes_that_vary(self.tracer, before, after)
+        axes = axes_that_vary(self.tracer, before, after)
         if axes is None:
             return False
         axes = sorted({*axes, *kind.lengths})
-        room = varying.row_capacity(self, kind, axes, entry, before, after)
+        room = row_capacity(self, kind, axes, entry, before, after)
         self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
         kind.room = room
         ends: dict[int, tuple[Any, Any]] = {}
         for axis in axes:
             end = after.shape[axis]
             sizes = entry.shape[axis], before.shape[axis], end
-            most = varying.capacity(self, kind, axis, sizes)
+            most = capacity(self, kind, axis, sizes)
             if most is None and room is None:
                 return False
             ends[axis] = (end, most)
@@ -279,7 +490,7 @@ class Types:
         loop, tracer = self.loop, self.tracer
         if not loop.may_peel or self.carried.flag:
             return False
-        mark = loop.attempt.mark  # type: ignore[union-attr]
+        mark = loop.snapshot.graph  # type: ignore[union-attr]
         known = [k for k in axes if is_same(mark.most(after.shape[k]), after.shape[k])]
         if kind.lengths:
             is_news = any(axis not in kind.lengths for axis in known)
@@ -298,7 +509,7 @@ class Types:
             for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
             if kind is not None and kind.ends
         ]
-        lengths = varying.grouped(pairs, self.lengths)
+        lengths = grouped(pairs, self.lengths)
         has_moved, self.moved = self.moved, False
         if lengths is None:
             return has_moved

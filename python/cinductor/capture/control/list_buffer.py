@@ -1,9 +1,12 @@
-"""Lists of which data decide how long they are.
+"""A list that is columns and a count.
 
-Such a list is buffers, one for each number of an item, and a count. The buffers have room for what
-all trips of the loop can append; each append checks that there is room. The user's list stays as it
-was before the loop: whoever looks at it comes here, or hears that it cannot be looked at. The count
-is in a list of its own, which loops and branches carry and merge as they do every other.
+There is an array for each number of an item (`ListBuffer.buffers`), and how many items there are: an
+int, a size (`SizedList`: as many as a loop had trips), or a number that data decide. Where data decide,
+the buffers have room for what all trips of the loop can append; each append checks that there is room,
+and the count is in a list of its own, which loops and branches carry and merge as they do every other.
+The user's list stays as it was: `State.lists` has the one that stands for it, and whoever looks comes
+here, or hears that it cannot be looked at. One that is full has its items and may still be known as
+columns (`backing_of`). What one trip appends, while a loop is captured, are `list_columns`.
 """
 
 from __future__ import annotations
@@ -13,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...instance import is_a
-from ...numpy.surface import require, small_ints
-from ..value.items import Items
-from ..value.kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
-from ..value.objects import Traced, is_ours
+from ...numpy.surface import is_large_int, require, small_ints
+from ...signals import Replan
+from ..iterators import Items
+from ..kinds import have_same_structure, is_int, kind_of, leaves, lifted, rebuilt
+from ..objects import Traced, is_ours
 from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:
     from .branch import Branch
     from .loop import Loop
+    from .state import State
 
     Owner = Loop | Branch
 
@@ -33,24 +38,23 @@ NUMBERS = "?bhilqBHILQfd"
 
 
 class ListBuffer:
-    """One such list; loop: or branch that appended to it first, like: an item of it, kinds: of its
-    numbers.
+    """One such list; like: an item of it, kinds: of its numbers, or of the array that it is; count: how
+    many items there are; room: for how many. To one without a loop, or branch, that appended to it
+    nobody may append.
     """
 
-    is_buffer = True
+    is_buffer, is_sized = True, False
 
-    def __init__(self, loop: Owner, container: list[Any], like: Any, room: Any) -> None:
-        self.loop, self.container, self.like = loop, container, like
-        self.scope, self.stage, self.tracer = loop.scope, loop.stage, loop.tracer
+    def __init__(
+        self, scope: Any, container: list[Any], like: Any, buffers: list[Any], count: Any, room: Any
+    ) -> None:
+        self.scope, self.stage, self.tracer = scope, scope.stage, scope.stage.tracer
+        self.container, self.like, self.buffers = container, like, buffers
         self.kinds = [kind_of(leaf) for leaf in leaves(like)]
-        self.room = room + (len(container) + SPARE)
-        self.spare = SPARE
-        make = self.scope.call
-        self.buffers = [make(np.empty, self.room, kind[1]) for kind in self.kinds]  # type: ignore[index]
-        self.cells: list[Any] = [0]
-        for item in container:
-            self.put(self.cells[0], item)
-            self.cells[0] += 1
+        self.room, self.cells = room, [count]
+        self.loop: Owner | None = None
+        self.spare = 0
+        self.stage.state.grow(self)
 
     @property
     def length(self) -> Any:
@@ -101,14 +105,9 @@ class ListBuffer:
 
     def part(self, key: slice) -> list[Any]:
         """list[key]: another such list, which nobody may append to."""
-        other = object.__new__(ListBuffer)
-        other.__dict__.update(self.__dict__)
-        other.container, other.spare = [], 0
-        other.buffers = [column[key] for column in self.columns()]
-        other.room = other.buffers[0].shape[0]
-        other.cells = [other.room]
-        self.stage.state.grow(other)
-        return other.container
+        parts = [column[key] for column in self.columns()]
+        size = parts[0].shape[0]
+        return ListBuffer(self.scope, [], self.like, parts, size, size).container
 
     def read(self, place: Any) -> Any:
         """The item there."""
@@ -126,7 +125,7 @@ class ListBuffer:
             return False
         if self.spare and is_alike(item, self.like, self.kinds):
             return False
-        self.look()
+        self.materialise()
         self.stage.state.before_change(self.container)
         return True
 
@@ -161,16 +160,19 @@ class ListBuffer:
     def set_length(self, length: Any) -> None:
         self.stage.state.refill(self.cells, [length])
 
-    def look(self) -> None:
+    def materialise(self, why: str = "a list whose length data decide is looked at") -> None:
         """The list gets its items, behind a break: somebody does what buffers cannot."""
         if self.tracer.in_region:
             self.fail("a list that a loop appends to is looked at")
-        make, strong, *columns = self.recipe()
+        make, *given = self.recipe()
         self.stage.stop("a list whose length data decide is looked at")
-        items = make(strong, *(self.stage.materialise(column) for column in columns))
+        self.fill(make(*map(self.stage.materialise, given)))
+
+    def fill(self, items: list[Any]) -> None:
+        """It is a list like any other, of these items."""
         state = self.stage.state
         state.refill(self.container, items)
-        state.put(growing={k: g for k, g in state.growing.items() if g is not self})
+        state.put(lists={k: g for k, g in state.lists.items() if g is not self})
 
     # --- all of it ---
 
@@ -203,11 +205,12 @@ class ListBuffer:
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""
-        strong = tuple(kind[0] == "scalar" for kind in self.kinds)  # type: ignore[index]
-        make = listed if not is_a(self.like, tuple) else tuples
-        if make is tuples and type(self.like) is not tuple or any(map(is_tuple, self.like_parts)):
+        names = tuple(kind[0] for kind in self.kinds)  # type: ignore[index]
+        if not is_a(self.like, tuple):
+            return (listed, *names, (), None, *self.columns())
+        if type(self.like) is not tuple or any(map(is_tuple, self.like_parts)):
             self.fail("a list of nested tuples that grows is returned")
-        return (make, strong, *self.columns())
+        return (tuples, names, *self.columns())
 
     @property
     def like_parts(self) -> tuple[Any, ...]:
@@ -219,29 +222,119 @@ def is_tuple(value: Any) -> bool:
     return is_a(value, tuple)
 
 
-def listed(strong: tuple[bool, ...], column: Any) -> list[Any]:
-    """A list of numbers, NumPy's or Python's."""
-    return list(column) if strong[0] else column.tolist()
+def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
+    """A list of the rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or
+    arrays, as much of each as its sizes along these axes say; last: the last item itself.
+    """
+    if kind != "array":
+        is_nested = kind.startswith("list")
+        if kind.endswith("python"):
+            return rows.tolist()
+        return [list(row) for row in rows] if is_nested else list(rows)
+    if not axes:
+        items = [row.copy() for row in rows]
+    elif axes == (0,):
+        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
+    else:
+        parts = np.full((len(rows), rows.ndim - 1), slice(None))
+        for axis, column in zip(axes, sizes, strict=True):
+            parts[:, axis] = [slice(n) for n in column.tolist()]
+        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
+    if last is not None and items:
+        items[-1] = last
+    return items
 
 
-def tuples(strong: tuple[bool, ...], *columns: Any) -> list[Any]:
+def tuples(kinds: tuple[str, ...], *columns: Any) -> list[Any]:
     """A list of tuples of numbers."""
-    parts = [listed((s,), column) for s, column in zip(strong, columns, strict=True)]
+    parts = [listed(kind, (), None, column) for kind, column in zip(kinds, columns, strict=True)]
     return list(zip(*parts, strict=True))
 
 
 # --- lists as long as a size ---
 
+JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
+
+
+class SizedList(ListBuffer):
+    """One as long as a loop had trips, whose items are rows of a buffer: who wants more of it than its
+    length, an array of it or itself as a result has the call captured again, with a number of trips that
+    is known. kind: of its items, or of those of the lists that it holds ("list of scalar"); last:
+    what else has the array of the last row, with its version then; sizes: the axes of a row whose
+    sizes differ, and these.
+    """
+
+    is_sized = True
+
+    def __init__(
+        self, scope: Any, container: list[Any], like: Any, buffer: Any, count: Any,
+        kind: str, last: tuple[Any, Any] | None, sizes: dict[int, Any],
+    ) -> None:  # fmt: skip
+        super().__init__(scope, container, like, [buffer], count, count)
+        self.buffer, self.kind, self.last, self.sizes = buffer, kind, last, sizes
+
+    def replan(self, why: str) -> Any:
+        raise Replan("sized_lists", why)
+
+    def check_last(self) -> None:
+        """The row and the other name of its array are to be the same still."""
+        if self.last is not None and self.last[0].version != self.last[1]:
+            self.replan("a list whose last array was written to")
+
+    @property
+    def array(self) -> Any:
+        """np.stack(list)"""
+        self.check_last()
+        may_check = self.stage.may_check()
+        if self.sizes:
+            self.replan("arrays of many sizes are joined")
+        if not self.tracer.is_positive(self.length):
+            has_some = self.length > 0
+            if type(has_some) is not Traced or not may_check:
+                self.replan("an empty list")
+            self.tracer.check(has_some, "a list of something")
+        if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
+            return self.tracer.copy(self.buffer, "K")
+        if not may_check:
+            self.replan("ints that may be beyond 64 bits")
+        return small_ints(self.tracer, self.buffer)
+
+    def call(self, f: Any) -> Any:
+        """f(list)"""
+        if f is len:
+            return self.length
+        inner = self.buffer.shape[1:]
+        if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
+            return self.array
+        if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
+            rows = self.array
+            return self.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
+        name = getattr(f, "__name__", type(f).__name__)
+        return self.replan(f"{name} looks at a list that is as long as a loop had trips")
+
+    def materialise(self, why: str = "a list as long as a loop had trips is looked at") -> None:
+        """The list gets its items, where graphs have run and so their number is known; before that
+        the call is captured again.
+        """
+        if not self.tracer.flushes or self.tracer.in_region:
+            self.replan(why)
+        columns = map(self.stage.materialise, (self.buffer, *self.sizes.values()))
+        items = listed(self.kind, tuple(self.sizes), None, *columns)
+        if self.kind == "array":
+            items = [self.stage.lift_array(item) for item in items]
+        if self.last is not None and items:
+            items[-1] = self.last[0]
+        self.fill(items)
+
+    def recipe(self) -> tuple[Any, ...]:
+        self.check_last()
+        last = None if self.last is None else self.last[0]
+        return (listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values())
+
 
 def made_of(scope: Any, like: Any, buffer: Any, length: Any) -> list[Any]:
     """A list of numbers that are an array's: nobody may append to it."""
-    other = object.__new__(ListBuffer)
-    other.loop, other.container, other.like = None, [], like
-    other.scope, other.stage, other.tracer = scope, scope.stage, scope.stage.tracer
-    other.kinds, other.buffers = [kind_of(like)], [buffer]
-    other.room, other.spare, other.cells = length, 0, [length]
-    scope.stage.state.grow(other)
-    return other.container
+    return ListBuffer(scope, [], like, [buffer], length, length).container
 
 
 def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
@@ -257,8 +350,8 @@ def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
 
 def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     """a + b, of which one is such a list; None where their items differ."""
-    growing = scope.stage.state.growing
-    parts = [growing.get(id(value), value) for value in (a, b)]
+    lists = scope.stage.state.lists
+    parts = [lists.get(id(value), value) for value in (a, b)]
     found = [part for part in parts if type(part) is ListBuffer]
     if not found or len(found[0].kinds) != 1 or is_a(found[0].like, tuple):
         return None
@@ -273,6 +366,50 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
             column = part.columns()[0] if is_dense else scope.call(np.array, part, kind[1])
             columns.append(column)
     return made_of(scope, found[0].like, scope.call(np.concatenate, columns), length)
+
+
+# --- lists that are full, and still known as columns ---
+
+
+def keep_backing(state: State, made: list[Any], buffer: Any) -> None:
+    """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
+    of them, but of ints whose values decide what that is.
+    """
+    if not any(map(is_large_int, made)):
+        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
+        state.put(backings={**state.backings, id(made): (made, seen, buffer)})
+
+
+def list_of(state: State, row: Any, kind: str) -> list[Any]:
+    """The list of the numbers in an array."""
+    items = [row[k] for k in range(row.shape[0])]
+    made = [state.tracer.as_python(item) for item in items] if kind == "python" else items
+    keep_backing(state, made, row)
+    return made
+
+
+def backing_of(state: State, value: Any) -> Any:
+    """The array of what a loop appended to a list, where that is what the list holds."""
+    found = state.backings.get(id(value))
+    if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
+        return None
+    for item, (made, version) in zip(value, found[1], strict=True):
+        if item is not made:
+            return None
+        if type(item) is list:
+            if backing_of(state, item) is None:
+                return None
+        elif item.version != version:  # somebody has written to it since
+            return None
+    return found[2]
+
+
+def array_of(stage: Any, value: list[Any]) -> Any:
+    """np.array(list), where the list is columns; else None."""
+    if (found := stage.state.lists.get(id(value))) is not None:
+        return found.array
+    rows = backing_of(stage.state, value)
+    return None if rows is None else stage.tracer.copy(rows, "K")
 
 
 # --- which lists ---
@@ -292,7 +429,7 @@ def is_alike(item: Any, like: Any, kinds: list[Any]) -> bool:
     )
 
 
-def ask(loop: Any, container: list[Any], item: Any) -> Any:
+def want_buffer(loop: Any, container: list[Any], item: Any) -> Any:
     """Has the outermost loop or branch that knows of a list begin again, with the list as buffers."""
     for leaf in leaves(item):
         kind = kind_of(leaf)
@@ -320,12 +457,21 @@ def ask(loop: Any, container: list[Any], item: Any) -> Any:
     if owner is None or owner.offset:
         loop.fail("data decide how a list grows")
     room = room + OPEN if is_open else room
-    owner.asked.append((container, item, min(room, MANY) if type(room) is int else room))
+    owner.buffers_wanted.append((container, item, min(room, MANY) if type(room) is int else room))
     raise Rerun(owner)
 
 
 def make(loop: Owner) -> None:
     """Makes buffers of the lists that are asked for, outside of the loop or branch."""
-    for container, item, room in loop.asked:
-        loop.state.grow(ListBuffer(loop, container, item, room))
-    loop.asked.clear()
+    if loop.lists_before is None:
+        loop.lists_before = loop.state.lists
+    for container, item, room in loop.buffers_wanted:
+        room = room + (len(container) + SPARE)
+        kinds = [kind_of(leaf) for leaf in leaves(item)]
+        buffers = [loop.scope.call(np.empty, room, kind[1]) for kind in kinds]  # type: ignore[index]
+        made = ListBuffer(loop.scope, container, item, buffers, 0, room)
+        made.loop, made.spare = loop, SPARE
+        for known in container:
+            made.put(made.length, known)
+            made.cells[0] += 1
+    loop.buffers_wanted.clear()

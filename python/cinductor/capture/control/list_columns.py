@@ -1,13 +1,15 @@
 """Lists to which the trips of a loop append.
 
-What a trip appends lies in buffers that the trips hand on, one for each value; behind the loop the
-list holds the buffers' items. How many they are is known while the program is captured: the number
-of trips is, and a condition under which a trip appends is decided by the trip's number alone
-(`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at what is there.
+What a trip appends lies in buffers that the trips hand on, one for each value (`Item`, a Phi); behind
+the loop the list holds the buffers' items. How many they are is known while the program is captured:
+the number of trips is, and a condition under which a trip appends is decided by the trip's number
+alone (`i % 10 == 0`). The list has an unknown beginning while the loop is captured: nobody may look at
+what is there.
 
-Where the number of trips is a size the list is one, too (`SizedList`), which only calls see, or whoever
-called the function: its items are rows of a buffer. Rows whose sizes differ have room for the largest that there can be,
-and a buffer more for each such axis says how long they are.
+Where the number of trips is a size the list becomes a `SizedList`, which only calls see, or whoever
+called the function: its items are rows of a buffer. Rows whose sizes differ have room for the largest
+that there can be, and a buffer more for each such axis says how long they are. Where data decide what
+is appended, the list is a buffer from the beginning (`list_buffer`).
 """
 
 from __future__ import annotations
@@ -16,11 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...numpy.surface import small_ints
-from ...signals import Replan
-from ..value.kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
-from ..value.objects import DeferredCall, Traced
-from . import list_buffer, varying
+from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
+from ..objects import Traced
+from . import lattice, list_buffer
+from .list_buffer import SizedList
 from .phi import Phi
 from .region import Peel, Rerun
 from .state import Change
@@ -28,102 +29,6 @@ from .state import Change
 if TYPE_CHECKING:
     from .carry import Carried
     from .region import Region
-
-
-JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
-
-
-class SizedList(NamedTuple):
-    """One such list. kind: of its items, or of those of the lists that it holds ("list of scalar");
-    last: what else has the array of the last row, with its version then; sizes: the axes of a row whose sizes differ, and these.
-    """
-
-    container: list[Any]
-    buffer: Any
-    length: Any
-    kind: str
-    last: tuple[Any, Any] | None
-    sizes: dict[int, Any]
-
-    def check_last(self) -> None:
-        """The row and the other name of its array are to be the same still."""
-        if self.last is not None and self.last[0].version != self.last[1]:
-            raise Replan("sized_lists", "a list whose last array was written to")
-
-    def joined(self, stage: Any) -> Any:
-        """np.stack(list)"""
-        self.check_last()
-        if self.sizes:
-            raise Replan("sized_lists", "arrays of many sizes are joined")
-        if not stage.tracer.is_positive(self.length):
-            has_some = self.length > 0
-            if type(has_some) is not Traced or not stage.may_check():
-                raise Replan("sized_lists", "an empty list")
-            stage.tracer.check(has_some, "a list of something")
-        if not self.kind.endswith("python") or self.buffer.dtype != np.uint64:
-            return stage.tracer.copy(self.buffer, "K")
-        if not stage.may_check():
-            raise Replan("sized_lists", "ints that may be beyond 64 bits")
-        return small_ints(stage.tracer, self.buffer)
-
-    def look(self, stage: Any, why: str) -> None:
-        """The list gets its items, where graphs have run and so their number is known; before that
-        the call is captured anew.
-        """
-        if not stage.tracer.flushes or stage.tracer.in_region:
-            raise Replan("sized_lists", why)
-        columns = [stage.materialise(column) for column in (self.buffer, *self.sizes.values())]
-        items = listed(self.kind, tuple(self.sizes), None, *columns)
-        if self.kind == "array":
-            items = [stage.lift_array(item) for item in items]
-        if self.last is not None and items:
-            items[-1] = self.last[0]
-        stage.state.refill(self.container, items)
-        stage.state.is_list(self.container)
-
-    def recipe(self) -> DeferredCall:
-        """The list, for the user."""
-        self.check_last()
-        last = None if self.last is None else self.last[0]
-        return DeferredCall((listed, self.kind, tuple(self.sizes), last, self.buffer, *self.sizes.values()))
-
-
-def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
-    """A list of the rows, or of as much of each as its sizes say; last: the last item itself."""
-    if kind != "array":
-        is_nested = kind.startswith("list")
-        if kind.endswith("python"):
-            return rows.tolist()
-        return [list(row) for row in rows] if is_nested else list(rows)
-    if not axes:
-        items = [row.copy() for row in rows]
-    elif axes == (0,):
-        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
-    else:
-        parts = np.full((len(rows), rows.ndim - 1), slice(None))
-        for axis, column in zip(axes, sizes, strict=True):
-            parts[:, axis] = [slice(n) for n in column.tolist()]
-        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
-    if last is not None and items:
-        items[-1] = last
-    return items
-
-
-def call_with_sized_list(stage: Any, f: Any, sized: SizedList) -> Any:
-    """f(list) of a list that is as long as a loop had trips."""
-    if f is len:
-        return sized.length
-    inner = sized.buffer.shape[1:]
-    if f in JOINS or (len(inner) == 1 and f is np.vstack) or (not inner and f is np.hstack):
-        return sized.joined(stage)
-    if inner and (f is np.concatenate or f is np.vstack or (f is np.hstack and len(inner) == 1)):
-        rows = sized.joined(stage)
-        return stage.tracer.reshape(rows, (rows.shape[0] * inner[0], *inner[1:]))
-    name = getattr(f, "__name__", type(f).__name__)
-    raise Replan("sized_lists", f"{name} looks at a list that is as long as a loop had trips")
-
-
-# --- lists that the trips of a loop append to ---
 
 
 MAX_ITEMS = 16  # appended in one trip
@@ -194,7 +99,7 @@ class Item(Phi):
 class ListColumns:
     """One list that one loop's trips append to."""
 
-    is_buffer = False
+    is_buffer = is_sized = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -204,7 +109,7 @@ class ListColumns:
         self.buffer: Any = None  # behind the loop: what was appended
         self.is_open = type(carried.extent) is not int  # as long as there are trips
 
-    def look(self) -> None:
+    def materialise(self, *why: str) -> None:
         """Nobody can while the loop is captured."""
         self.loop.fail("a list that a loop appends to is looked at")
 
@@ -220,7 +125,7 @@ class ListColumns:
         """Whether only calls will see the list, which began empty, or the user."""
         loop = self.loop
         names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
-        held = any(
+        is_gathered = any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
         )
@@ -231,7 +136,7 @@ class ListColumns:
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
         can_look = loop.stage.effects == 0 or is_real  # `SizedList.look`
-        return loop.regions.may_open and held and not (self.before or is_older) and can_look
+        return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:
         """The number of trips is decided by this call's."""
@@ -249,11 +154,11 @@ class ListColumns:
         if holder is not None:
             leaf = leaves(names[holder[0]])[holder[1]]
             last = leaf, leaf.version
-        state, container = self.loop.state, self.container
-        state.refill(container, [])
+        self.loop.state.refill(self.container, [])
         self.loop.regions.aliases.forget(leaves(item.value))
         kind = item.value.kind if item.inner is None else f"list of {item.inner[0].kind}"
-        state.size_list(SizedList(container, buffer, self.carried.extent, kind, last, sizes))
+        trips = self.carried.extent
+        SizedList(self.loop.scope, self.container, item.value, buffer, trips, kind, last, sizes)
 
     # --- in a trip ---
 
@@ -264,17 +169,17 @@ class ListColumns:
             is_known = key < 0 or key < len(self.before)
             if is_known and value is not UNKNOWN and type(value) is not Maybe:
                 return value
-        return self.ask()
+        return self.want_buffer()
 
-    def ask(self, *anything: Any) -> Any:
+    def want_buffer(self, *anything: Any) -> Any:
         """Whoever needs to know more of the list has it made of buffers."""
         learnt = self.sample or [item.value for item in self.items]
         if not learnt:
             self.loop.fail("an item of a list that grows is read")
-        return list_buffer.ask(self.loop, self.container, learnt[0])
+        return list_buffer.want_buffer(self.loop, self.container, learnt[0])
 
-    set_item = pop = ask
-    length = truth = items_now = array = property(ask)
+    set_item = pop = want_buffer
+    length = truth = items_now = array = property(want_buffer)
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
@@ -285,18 +190,18 @@ class ListColumns:
         """Whether the condition, under which the item is appended, holds, for each trip."""
         carried = self.carried
         found = carried.body.truths(condition, int(carried.extent))
-        return list_buffer.ask(self.loop, self.container, item) if found is None else found
+        return list_buffer.want_buffer(self.loop, self.container, item) if found is None else found
 
     # --- at the end of a trip ---
 
     def learn(self) -> None:
         """What the trip appended."""
-        kept = len(self.before) + 1
+        count = len(self.before) + 1
         now = self.container
-        is_kept = len(now) >= kept and now[kept - 1] is UNKNOWN
-        if not is_kept or not all(map(is_one, now[: kept - 1], self.before)):
+        is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
+        if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
             self.loop.fail("a list grows in other ways than by append")
-        self.items = [Item(appended, self.backing_of(appended)) for appended in now[kept:]]
+        self.items = [Item(appended, self.backing_of(appended)) for appended in now[count:]]
         if len(self.items) > MAX_ITEMS:
             self.loop.fail("a trip appends many items to a list")
         is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
@@ -310,7 +215,7 @@ class ListColumns:
 
     def backing_of(self, appended: Any) -> Any:
         """The array of what a loop has appended to a list, for itself."""
-        rows = self.loop.regions.backing_of(appended) if type(appended) is list else None
+        rows = list_buffer.backing_of(self.loop.state, appended) if type(appended) is list else None
         return None if rows is None else self.tracer.copy(rows, "C")
 
     def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
@@ -355,7 +260,7 @@ class ListColumns:
         """The shape of what has room for the array in every trip."""
         if type(leaf) is not Traced:
             return None
-        mark = self.loop.attempt.mark
+        mark = self.loop.snapshot.graph
         most = [mark.most(size) for size in leaf.shape]
         if any(size is None for size in most):
             self.loop.fail("arrays of many sizes are appended to a list")
@@ -381,11 +286,11 @@ class ListColumns:
                 continue
             if phi.value.version != phi.version or holders:
                 self.loop.fail("an array that stays is appended to a list")
-            held = [carried.entry[name] for name in carried.contents.containers]
-            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *held]):
+            items = [carried.entry[name] for name in carried.snapshot.containers]
+            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
-        if self.loop.attempt.mark.had(array.whole):
+        if self.loop.snapshot.graph.had(array.whole):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
             if name not in carried.types.of and name not in self.loop.site.live_out:
@@ -429,7 +334,7 @@ class ListColumns:
                     if value.ndim == 0:
                         buffer[place] = value
                     else:
-                        varying.write(tracer, buffer[place], value, self.axes(value, room))
+                        lattice.write(tracer, buffer[place], value, self.axes(value, room))
                     item.columns[-1].append(Column((body, body.hold(row)), shape))
                     body.result(buffer)
 
@@ -437,13 +342,12 @@ class ListColumns:
         """What is kept of a leaf, each with the room it has: itself, and sizes that differ."""
         if type(leaf) is not Traced:
             return []
-        sizes = [varying.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
+        sizes = [lattice.number_of(self.tracer, leaf.shape[k]) for k in self.axes(leaf, room)]
         numbers = [self.tracer.cast(size, np.int64) for size in sizes]
         return [(self.tracer.as_data(leaf), room), *((number, ()) for number in numbers)]
 
     def exits(self, names: dict[str, Any]) -> None:
         """Fills the list."""
-        self.loop.state.is_list(self.container)
         if self.is_open:
             self.make_sized(names)
             return
@@ -456,7 +360,7 @@ class ListColumns:
             [leaf for item in self.items for leaf in leaves(item.value)]
         )
         if len(self.items) == 1 and not self.before and self.buffer is not None:
-            self.loop.regions.keep_backing(self.container, self.buffer)
+            list_buffer.keep_backing(self.loop.state, self.container, self.buffer)
 
     def column(self, item: Item, trips: int, names: dict[str, Any]) -> Any:
         """What each trip appended as this item; nothing where it did not."""
@@ -474,7 +378,7 @@ class ListColumns:
             ]
             if item.inner is not None:
                 kind = item.inner[0].kind
-                values.append(self.loop.regions.list_of(items[0], kind))
+                values.append(list_buffer.list_of(self.loop.state, items[0], kind))
                 place += 1
                 continue
             if trip == trips - 1:
@@ -492,7 +396,7 @@ class ListColumns:
             for axis, sizes in zip(self.axes(leaf, room), columns[1:], strict=True):
                 shape[axis] = self.tracer.define(sizes[place], 0, room[axis] + 1)
             if len(columns) > 1:
-                row = varying.first_part(self.tracer, row, tuple(shape))
+                row = lattice.first_part(self.tracer, row, tuple(shape))
             return self.tracer.copy(row, "K")
         return self.tracer.as_python(row) if leaf.kind == "python" else row
 
@@ -502,11 +406,11 @@ def owner_of(region: Region, change: Change) -> Any:
     is none yet.
     """
     container, state = change.container, region.state
-    grown = state.growing.get(id(container))
+    grown = state.lists.get(id(container))
     if grown is not None:
         return grown
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(Change(container, loop.attempt.changes.before[id(container)][1]))
+            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
             raise Rerun(loop)
-    return list_buffer.ask(region, container, change.appended[0])
+    return list_buffer.want_buffer(region, container, change.appended[0])

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
-from ..value.items import END, UNKNOWN, Items
-from ..value.kinds import UNBOUND, is_same
-from ..value.objects import Traced
-from . import list_buffer, varying
+from ..iterators import END, UNKNOWN, Items
+from ..kinds import UNBOUND, is_same
+from ..objects import Traced
+from . import lattice, list_buffer
 from .carry import Carried
-from .region import Peel, Region, RegionBreak, Rerun, between_runs, truth
-from .state import Attempt
+from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
+from .state import Snapshot
 
 UNROLL = 8  # known trips that are simply run; half as many for each loop inside
 PATIENCE = 3  # trips of a while with known tests that may record work
@@ -74,20 +73,18 @@ class Loop(Region):
         self.ended: Any = False  # whether a trip before the region has ended the loop
         self.fills = False  # whether a deque with a bound was seen to grow
         self.tail = 0
-        self.base: Attempt | None = None
-        self.attempt: Attempt | None = None
+        self.base: Snapshot | None = None
+        self.snapshot: Snapshot | None = None
         self.carried: Carried | None = None
         self.heads: dict[str, Any] | None = None  # what the next plain run begins with
         self.now: dict[str, Any] = {}
         self.restores = self.phase != PLAIN
-        self.asked: list[Any] = []  # lists to be made of buffers: `list_buffer`
-        self.growing: dict[int, Any] | None = None  # lists that grew before any was
-        self.rules: list[Any] = []  # by which arrays grow: `varying`
+        self.rules: list[Any] = []  # by which arrays grow: `lattice`
         self.capacities: dict[Any, Any] = {}  # what they came to
 
     @property
     def mark(self) -> Any:
-        return self.attempt.mark  # type: ignore[union-attr]
+        return self.snapshot.graph  # type: ignore[union-attr]
 
     # --- the protocol of rewritten code ---
 
@@ -95,7 +92,7 @@ class Loop(Region):
         """The names of the frame before the loop."""
         self.start(names)
         self.first = self.now = self.entry
-        self.base = Attempt(self.state, is_kept=True)
+        self.base = Snapshot(self.state, is_kept=True)
         if self.phase == PEEL and not self.is_while and not self.may_make_trip(self.items.length):
             self.offset, self.phase = 0, REGION  # it was peeled where more was known
         if self.phase in (PEEL, REGION):
@@ -232,8 +229,8 @@ class Loop(Region):
             return is_rerun and self.rerun_as(REGION)  # it was being watched
         if is_rerun:
             self.carried.turn = 0  # type: ignore[union-attr]
-            self.attempt.drop()  # type: ignore[union-attr]
-            if self.asked or self.rules:
+            self.snapshot.drop()  # type: ignore[union-attr]
+            if self.buffers_wanted or self.rules:
                 self.start_over()
             if self.rules and self.offset and self.rerun_as(REGION):
                 self.offset = self.memory.offset = 0  # no trip was unlike the others
@@ -242,10 +239,8 @@ class Loop(Region):
         is_weak = self.carried is not None and self.carried.is_weak
         if kind is Peel or (is_weak and is_ours):
             return self.peel_one(error) or self.fall_back(str(error), error)
-        if issubclass(kind, RegionBreak):
-            return self.fall_back(error.args[0], error)
-        if issubclass(kind, _core.CinductorError):
-            return self.fall_back(str(error), error)
+        if (reason := reason_of(error)) is not None:
+            return self.fall_back(reason, error)
         if is_ours:
             return self.fall_back(f"the body raises {kind.__name__}", error)
         return False
@@ -262,11 +257,11 @@ class Loop(Region):
         """Back to where the loop began; False when that cannot be."""
         if self.base is None:
             return False
-        self.state.unwind(self.base.nblocks)
+        self.base.unwind()
         if not self.base.can_undo:
             return False
         self.base.drop()
-        self.attempt = self.growing = None
+        self.snapshot = self.lists_before = None
         self.phase = PEEL if phase == REGION and self.offset else phase
         self.position = self.runs = self.tail = 0
         self.goes_on, self.ended = True, False
@@ -291,7 +286,7 @@ class Loop(Region):
             self.phase = PLAIN
             self.restores = False
             return
-        work = self.base.mark.work
+        work = self.base.graph.work
         self.worked_trips += work > self.worked
         self.worked = work
         if self.worked_trips >= PATIENCE:
@@ -336,14 +331,13 @@ class Loop(Region):
         """Without guesses, if some were made; else Python runs the loop where it can; else an outer
         construct does without a region.
         """
-        if self.attempt is not None:  # between two runs nothing is left of the last
-            self.attempt.drop()
+        if self.snapshot is not None:  # between two runs nothing is left of the last
+            self.snapshot.drop()
             self.start_over()
         if self.may_guess and self.carried is not None and self.carried.types.guessed:
             self.may_guess = False
             return True
-        if self.growing is not None:
-            self.state.put(growing=self.state.still_growing(self.growing))
+        self.forget_buffers()
         is_open = self.is_while or type(self.items.length) is Traced
         if self.tracer.in_region and is_open:
             if is_a(error, RegionBreak):
@@ -361,9 +355,9 @@ class Loop(Region):
     # --- runs of the body ---
 
     def start_over(self) -> None:
-        """The next run begins to learn anew."""
-        self.attempt.end()  # type: ignore[union-attr]
-        self.attempt, self.now = None, self.entry
+        """The next run begins to learn again."""
+        self.snapshot.end()  # type: ignore[union-attr]
+        self.snapshot, self.now = None, self.entry
         self.tail = 0
 
     @property
@@ -374,13 +368,12 @@ class Loop(Region):
     def open_run(self) -> dict[str, Any]:
         """The state at the head of a trip of the region."""
         self.runs += 1
-        if self.attempt is None:
-            if self.asked:
-                self.growing = self.state.growing if self.growing is None else self.growing
+        if self.snapshot is None:
+            if self.buffers_wanted:
                 list_buffer.make(self)
-            varying.resolve(self)
+            lattice.resolve(self)
             self.entry = {name: self.now.get(name, UNBOUND) for name in self.site.state}
-            self.attempt = Attempt(self.state)
+            self.snapshot = Snapshot(self.state)
             self.carried = Carried(self)
         elif self.carried.turn:  # type: ignore[union-attr]
             return self.now
@@ -392,16 +385,16 @@ class Loop(Region):
     def close_run(self, names: dict[str, Any]) -> None:
         """Learns from a run; makes the region when there was nothing to learn."""
         carried = self.carried
-        assert carried is not None and self.attempt is not None
+        assert carried is not None and self.snapshot is not None
         if carried.next_turn():
             return
         if not carried.learn(names):
             carried.close()
-            self.attempt.drop()
+            self.snapshot.drop()
             return
         self.now = carried.finish()
-        self.attempt.end()
-        self.attempt = self.growing = None
+        self.snapshot.end()
+        self.snapshot = self.lists_before = None
         carried.remember(self.memory)
         made = carried.trips_made
         if self.iterator is not None and self.site.flag is not None and made is not None:

@@ -1,50 +1,226 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`End`). Of two
-ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`). Arrays
-of two shapes lie in buffers that have room for both. A name that one arm does not bind is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its
+block. Of two ends what is the same stays; what differs is a pair of which the branch chooses one
+(`Pair`), with a side for each arm: a leaf of its end, or what the arm makes of one for the other's
+sake. Arrays of two shapes lie in buffers that have room for both. A name that one arm does not bind
+is checked.
+
+Where both arms only compute numbers their blocks become part of the block around, and each pair is a
+`where`; otherwise the blocks become the arms of a region, whose results are those of the pairs in
+order and then versions of memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ...instance import is_a
-from ..syntax.jumps import RETURN, VALUE
-from ..value.kinds import (
+from ..kinds import (
     UINT64,
     UNBOUND,
     have_same_structure,
-    is_array,
     is_number,
     is_same,
     kind_of,
     leaves,
+    lifted,
     rebuilt,
     strength,
 )
-from ..value.objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
-from . import varying
+from ..objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choose
+from ..syntax.jumps import RETURN, VALUE
+from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
-from .arms import (
-    ArmValue,
-    Bool,
-    End,
-    InBuffer,
-    Pairs,
-    Result,
-    Undefined,
-    Unsigned,
-    unheld,
-)
 from .lattice import OTHER, Joined, join
 from .list_columns import Maybe
-from .region import Region
+from .phi import Memory, Phi, make_region
+from .region import Region, truth
 
 if TYPE_CHECKING:
     from .branch import Level
 
 OURS = "__ci_"
+
+
+class Side:
+    """What an arm gives for one side of a pair. here: makes it in a block; kind: of what the branch gives
+    then, None where the other side says it; sample: what it is in this call, where sizes choose; is_small: a
+    `where` may choose it; array, lengths: where it is an array; node: where its block has it.
+    """
+
+    __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
+
+    def __init__(
+        self, here: Callable[[Region], Any], kind: str | None = "python", sample: Any = None,
+        is_small: bool = True, array: Any = None, lengths: Any = None, node: Any = None,
+    ) -> None:  # fmt: skip
+        self.here, self.kind, self.sample, self.is_small = here, kind, sample, is_small
+        self.array, self.lengths, self.node = array, lengths, node
+
+    def put(self, region: Region, block: Any, like: Any) -> None:
+        """It is a result of the arm, whose block is open."""
+        if self.node is None:
+            block.result(self.here(region))
+        else:
+            block.result(self.node, like)
+
+
+class ArmValue(Side):
+    """A traced value that an arm ends with, kept by its block."""
+
+    __slots__ = ("block", "dtype", "value", "strong")
+
+    def __init__(self, block: Any, value: Any) -> None:
+        number = block.hold(value)
+        self.here = lambda _: block.value(number)
+        self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
+        self.lengths, self.node = None, (block, number)
+        self.block, self.dtype, self.value = block, value.dtype, value
+        self.strong = None if value.strong is None else ArmValue(block, value.strong)
+
+    @property
+    def array(self) -> ArmValue | None:  # type: ignore[override]
+        return None if self.is_small else self
+
+
+def constant(value: Any) -> Side:
+    """A number that is the same in every block."""
+    kind, dtype = kind_of(value)  # type: ignore[misc]
+    return Side(lambda region: lifted(region.tracer, value, kind, dtype), kind, value)
+
+
+def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
+    """Stands for a value that nobody looks at."""
+    if like.kind == "array":
+        return Side(lambda region: region.tracer.undefined(like.node, shape), None)
+    block, number = like.node
+    return Side(lambda _: block.undefined(number), None)
+
+
+def in_buffer(array: ArmValue, shape: tuple[Any, ...], lengths: Any) -> Side:
+    """An array in a buffer that is large enough for that of the other arm, too."""
+
+    def here(region: Region) -> Any:
+        buffer = region.tracer.undefined(array.node, shape)
+        lattice.write(region.tracer, buffer, array.here(region), lengths)
+        return buffer
+
+    return Side(here, "array", None, False, array, lengths)
+
+
+def unsigned(value: Any) -> Side:
+    """A Python int, live out of the arm or a constant, as one of [0, 2**64), which the other arm's is."""
+
+    def here(region: Region) -> Any:
+        number = value.here(region) if type(value) is ArmValue else value
+        return lifted(region.tracer, number, "python", UINT64)
+
+    return Side(here, sample=plain_value(value), is_small=False)
+
+
+def size(value: Any) -> Side:
+    """One of an array's sizes."""
+    return Side(lambda region: lattice.number_of(region.tracer, value))
+
+
+def flag(value: Any) -> Side:
+    """A bool."""
+
+    def here(region: Region) -> Any:
+        if type(value) is not ArmValue:
+            return region.tracer.lift(bool(value))
+        return region.tracer.as_python(truth(region.stage, value.here(region)))
+
+    return Side(here, sample=plain_value(value), node=value.node if type(value) is ArmValue else None)
+
+
+class End:
+    """What an arm ends with: values of names, and memory written to."""
+
+    def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
+        self.appended: list[tuple[Any, list[Any]]] = []  # grown_lists, and items
+        self.records = state.records  # what was known where it ends
+        known: list[ArmValue] = []
+        self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
+        self.written = [(handle, ArmValue(block, handle)) for handle in written]
+
+    def append(self, block: Any, grown: Any, items: list[Any]) -> None:
+        """What the arm appended to a list."""
+        live_out = []
+        for item in items:
+            if type(item) is not Maybe:
+                live_out.append(Maybe(live_out_leaves(block, item), True, []))
+                continue
+            flag = ArmValue(block, item.flag) if type(item.flag) is Traced else item.flag
+            live_out.append(Maybe(live_out_leaves(block, item.value), flag, item.truths))
+        self.appended.append((grown, live_out))
+
+    def add(self, state: Any, block: Any, names: dict[str, Any]) -> None:
+        """Names that the arm leaves as they are."""
+        state.reopen(block)
+        self.names.update({name: live_out_leaves(block, value) for name, value in names.items()})
+        state.close(block)
+
+
+def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
+    """The value with its traced leaves live out of the block. known: numbers that are already; one that several
+    names have is one behind the branch, too.
+    """
+    if value is UNBOUND:
+        return value
+    parts = leaves(value)
+    if not any(type(part) is Traced for part in parts):
+        return value
+    known = [] if known is None else known
+    return rebuilt(value, iter([arm_value(block, p, known) if type(p) is Traced else p for p in parts]))
+
+
+def arm_value(block: Any, part: Any, known: list[ArmValue]) -> ArmValue:
+    """A traced value that is live out of the block."""
+    if part.kind == "array" or part.strong is not None:
+        return ArmValue(block, part)
+    found = next((arm for arm in known if arm.value is part or arm.value.is_same(part)), None)
+    if found is None:
+        found = ArmValue(block, part)
+        known.append(found)
+    return found
+
+
+def plain_value(value: Any) -> Any:
+    return value.value if type(value) is ArmValue else value
+
+
+class Result:
+    """A leaf that the graph decides, by number; strong: that of the bool for a mixed one."""
+
+    __slots__ = ("number", "strong")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.strong: int | None = None
+
+
+def side_of(value: Any) -> Side:
+    """A leaf of an arm's end as one side of a pair."""
+    return value if is_a(value, Side) else constant(value)
+
+
+# --- values of which a branch chooses one of two ---
+
+
+class Pair(Phi):
+    """A part for each arm, of which the branch chooses one; values: the leaves that they stand for."""
+
+    __slots__ = ("values", "parts")
+
+    def __init__(self, *values: Any) -> None:
+        self.values, self.parts = values, tuple(map(side_of, values))
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        kinds = [part.kind for part in self.parts if part.kind is not None]
+        return ["scalar" if "scalar" in kinds else kinds[0]]
 
 
 class Merge:
@@ -54,24 +230,26 @@ class Merge:
         self.region, self.level = region, level
         self.tracer = region.tracer
         self.ends = (first, second)
-        self.pairs = Pairs(region, level, self.ends)
+        self.blocks = (level.then_block, level.else_block)
+        self.pairs: list[Pair] = []
+        self.lengths: list[tuple[lattice.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
         self.listed: set[int] = set()  # results that a list has, whoever has them besides
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names behind the branch, and the memory's versions."""
-        contents = self.level.contents
-        for end, block in zip(self.ends, self.pairs.blocks, strict=True):
-            kept = {n: v for n, v in contents.names().items() if n not in end.names}
+        snapshot = self.level.snapshot
+        for end, block in zip(self.ends, self.blocks, strict=True):
+            kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
             if kept:
                 end.add(self.region.state, block, kept)
-        self.check_objects((*wanted, *contents.containers))
-        plan = {name: self.plan(name) for name in (*wanted, *contents.containers)}
+        self.check_objects((*wanted, *snapshot.containers))
+        plan = {name: self.plan(name) for name in (*wanted, *snapshot.containers)}
         appended = self.plan_appended()
         handles: dict[int, Any] = {}
         for end in self.ends:
             handles.update({handle.storage: handle for handle, _ in end.written})
-        made = self.pairs.make(list(handles.values()))
+        made = self.choose_all(list(handles.values()))
         self.note_known(made)
         self.note_sources(made)
         names: dict[str, Any] = {}
@@ -90,17 +268,17 @@ class Merge:
                 level.condition if is_then else self.tracer.apply("logical_not", level.condition)
             )
             self.region.check(bound, f"{name} is bound")
-        contents.refill(self.region.state, names)
+        snapshot.refill(names)
         return {name: names[name] for name in wanted}
 
     def check_objects(self, names: tuple[str, ...]) -> None:
         """Raises where a name has one object in the one arm and another in the other, of one memory."""
-        places = Objects(self.region, self.level.contents)
+        places = Objects(self.region, self.level.snapshot)
         for name in names:
             a, b = (end.names.get(name, UNBOUND) for end in self.ends)
             if self.is_dead(name):
                 continue
-            a, b = (rebuilt(value, map(unheld, leaves(value))) for value in (a, b))
+            a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
         if (name := places.distinguishable()) is not None:
             self.region.fail(f"{name} is another view of its array in each branch")
@@ -111,15 +289,15 @@ class Merge:
         for which, end in enumerate(self.ends):
             for grown, items in end.appended:
                 item = items[0].value
-                like = rebuilt(item, map(unheld, leaves(item)))
+                like = rebuilt(item, map(plain_value, leaves(item)))
                 taken = [t != bool(which) for t in grown.truths(self.level.condition, like)]
                 for item in items:
-                    values, flags = (item.value, UNBOUND), (Bool(item.flag), Bool(False))
+                    values, flags = (item.value, UNBOUND), (flag(item.flag), flag(False))
                     value = self.plan_dead("an item", *(values[::-1] if which else values))
-                    flag = self.pairs.want(*(flags[::-1] if which else flags))
+                    is_there = self.want(*(flags[::-1] if which else flags))
                     self.listed |= {v.number for v in leaves(value) if type(v) is Result}
                     pairs = zip(taken, item.truths or taken, strict=True)
-                    plan.append((grown, Maybe(value, flag, [a and b for a, b in pairs])))
+                    plan.append((grown, Maybe(value, is_there, [a and b for a, b in pairs])))
         return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
@@ -134,7 +312,7 @@ class Merge:
         sample = self.tracer.sample_truth(self.level.condition)
         if sample is None:
             return
-        for value, pair in zip(made, self.pairs.all, strict=True):
+        for value, pair in zip(made, self.pairs, strict=True):
             chosen = pair.parts[0 if sample else 1].sample
             if type(value) is Traced and value.kind == "python":
                 self.tracer.note_sample(value, self.level.condition, chosen)
@@ -174,22 +352,24 @@ class Merge:
     def is_one_of_before(self, a: Any, b: Any) -> bool:
         """Whether an arm gives back an array of before the branch, and the other another one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
-        return is_older and not is_same(unheld(a), unheld(b))
+        return is_older and not is_same(plain_value(a), plain_value(b))
 
     def is_one_type(self, a: Any, b: Any) -> bool:
-        values = unheld(a), unheld(b)
-        if is_same(*values) or any(map(is_array, values)):
-            return is_same(*values) or kind_of(values[0]) == kind_of(values[1])
-        return type(join(self.tracer, *values, False, self.region.stage.may_check())) is Joined
+        values = plain_value(a), plain_value(b)
+        return is_same(*values) or type(self.meet(*values)) is Joined
+
+    def meet(self, a: Any, b: Any) -> Joined | str:
+        """What two leaves become."""
+        return join(self.tracer, a, b, False, self.region.stage.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
-        """One of two results, which are made anew by whoever returns it."""
+        """One of two results, which are made again by whoever returns it."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is ArmValue else not is_plain:
                 self.region.fail("a result is of another type in each branch")
         a, b = (rebuilt(v, map(self.older, leaves(v))) for v in (a, b))
-        taken = self.pairs.want(Bool(True), Bool(False))
+        taken = self.want(flag(True), flag(False))
         first = self.plan_dead("the result", a, UNBOUND)
         return DeferredCall((choose, taken, first, self.plan_dead("the result", UNBOUND, b)))
 
@@ -197,13 +377,13 @@ class Merge:
         """An array of before the branch as it is, whatever arm is taken."""
         if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
-        mark = self.level.attempt.mark
+        mark = self.level.snapshot.graph
         return part.value if mark.had(part.value) else part
 
     def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
         """Numbers that a path does not bind, with the bool that says whether they have a value."""
         pairs = [v if type(v) is MaybeUnbound else MaybeUnbound(v, v is not UNBOUND) for v in (a, b)]
-        flags = [Bool(v.flag) for v in pairs]
+        flags = [flag(v.flag) for v in pairs]
         parts = [leaf for v in pairs if v.value is not UNBOUND for leaf in leaves(v.value)]
         are_numbers = all(
             v.kind != "array" and v.strong is None if type(v) is ArmValue else is_number(v)
@@ -212,7 +392,7 @@ class Merge:
         if all(v.flag is True for v in pairs) or not are_numbers:
             return None
         value = self.plan_either_way(name, *(v.value for v in pairs))
-        return MaybeUnbound(value, self.pairs.want(*flags))
+        return MaybeUnbound(value, self.want(*flags))
 
     def plan_either_way(self, name: str, a: Any, b: Any) -> Any:
         """A value that one arm has, or both."""
@@ -234,7 +414,7 @@ class Merge:
         parts = []
         for part in leaves(bound):
             if type(part) is not ArmValue or self.is_written(part):
-                parts.append(unheld(part))
+                parts.append(plain_value(part))
                 continue
             result = self.want_undefined(name, part, a is UNBOUND)
             if part.strong is not None:
@@ -251,41 +431,41 @@ class Merge:
 
     def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
         """The value in one arm; in the other, the first or the second, nobody looks at it."""
-        lengths: dict[int, varying.Length] = {}
+        lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
-            most = self.level.attempt.mark.most(size)
+            most = self.level.snapshot.graph.most(size)
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
-                lengths[axis] = self.pairs.length(*((0, size) if is_first else (size, 0)))
+                lengths[axis] = self.length(*((0, size) if is_first else (size, 0)))
                 shape[axis] = most
-        value = InBuffer(part, tuple(shape), lengths) if lengths else part
-        undefined = Undefined(part, tuple(shape))
-        return self.pairs.want(*((undefined, value) if is_first else (value, undefined)))
+        value = in_buffer(part, tuple(shape), lengths) if lengths else part
+        nothing = undefined(part, tuple(shape))
+        return self.want(*((nothing, value) if is_first else (value, nothing)))
 
     def plan_flag(self, a: Any, b: Any) -> Any:
         if a is b and type(a) is bool:
             return a
-        return self.pairs.want(*(Bool(v) for v in (a, b)))
+        return self.want(*(flag(v) for v in (a, b)))
 
     def join(self, name: str, a: Any, b: Any) -> Any:
         """One leaf of both arms."""
-        if is_same(unheld(a), unheld(b)):
-            return unheld(a)  # it was there before the arms
-        values = unheld(a), unheld(b)
-        if all(map(is_array, values)) and kind_of(values[0]) == kind_of(values[1]):
-            is_alike = self.tracer.varying(a.node, b.node) == []
-            return self.pairs.want(a, b) if is_alike else self.join_sizes(name, a, b)
-        joined = join(self.tracer, *values, False, self.region.stage.may_check())
+        if is_same(plain_value(a), plain_value(b)):
+            return plain_value(a)  # it was there before the arms
+        values = plain_value(a), plain_value(b)
+        joined = self.meet(*values)
         if type(joined) is str:
             where = " in each branch" if joined is OTHER else ""
             self.region.fail(f"{name} {joined}{where}")
+        if joined.kind == "array":
+            is_alike = self.tracer.varying(a.node, b.node) == []
+            return self.want(a, b) if is_alike else self.join_sizes(name, a, b)
         if joined.tagged:
             return self.tag(a, b, joined.dtype)
         if joined.dtype == UINT64 and kind_of(values[0]) != kind_of(values[1]):
-            return self.pairs.want(Unsigned(a), Unsigned(b))
-        return self.pairs.want(a, b)
+            return self.want(unsigned(a), unsigned(b))
+        return self.want(a, b)
 
     def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
         """Arrays of two shapes lie in buffers that are large enough for both."""
@@ -293,39 +473,39 @@ class Merge:
         if axes is None:
             self.region.fail(f"{name} is of another type in each branch")
         shape = list(a.value.shape)
-        lengths: dict[int, varying.Length] = {}
+        lengths: dict[int, lattice.Length] = {}
         for axis in axes:
-            length = self.pairs.length(a.value.shape[axis], b.value.shape[axis])
+            length = self.length(a.value.shape[axis], b.value.shape[axis])
             if length is None:
                 self.region.fail(f"{name} is of another shape in each branch")
             lengths[axis] = length
             shape[axis] = length.capacity
-        return self.pairs.want(*(InBuffer(v, tuple(shape), lengths) for v in (a, b)))
+        return self.want(*(in_buffer(v, tuple(shape), lengths) for v in (a, b)))
 
     def tag(self, a: Any, b: Any, dtype: Any) -> Result:
         """NumPy's number of the dtype, with the bool that says whether it is not Python's."""
         parts = [v if type(v) is ArmValue else dtype.type(v) for v in (a, b)]
-        value = self.pairs.want(*parts)
+        value = self.want(*parts)
         known = []
         for v in (a, b):
             is_tagged = type(v) is ArmValue and v.strong is not None
-            known.append(Bool(v.strong if is_tagged else strength(unheld(v))))
-        value.strong = self.pairs.want(*known).number
+            known.append(flag(v.strong if is_tagged else strength(plain_value(v))))
+        value.strong = self.want(*known).number
         return value
 
     def note_sources(self, results: list[Any]) -> None:
         """A merged array may be memory of before, or that of another result."""
-        aliases, mark = self.region.regions.aliases, self.level.attempt.mark
+        aliases, mark = self.region.regions.aliases, self.level.snapshot.graph
         made: list[dict[int, list[Any]]] = [{}, {}]  # in each arm: storage -> results that have it
-        for number, (value, pair) in enumerate(zip(results, self.pairs.all, strict=True)):
+        for number, (value, pair) in enumerate(zip(results, self.pairs, strict=True)):
             sources: list[Source] = []
             if any(self.is_loose(part, end) for part, end in zip(pair.parts, self.ends, strict=True)):
                 aliases.loosen(value)
             for which, (part, end) in enumerate(zip(pair.parts, self.ends, strict=True)):
-                held = part.array
-                if held is None:
+                array = part.array
+                if array is None:
                     continue
-                for source in sources_in(end.records, held.value):
+                for source in sources_in(end.records, array.value):
                     if not mark.had(source.array.whole):
                         made[which].setdefault(source.storage, []).append(value)
                         continue
@@ -339,10 +519,81 @@ class Merge:
 
     def is_loose(self, part: Any, end: End) -> bool:
         """Whether an array lies otherwise in memory where the arm ends."""
-        held = part.array
-        return held is not None and is_loose(end.records, held.value)
+        array = part.array
+        return array is not None and is_loose(end.records, array.value)
 
     def is_alone(self, array: Any, end: End) -> bool:
         """Memory that only one name still has where the arm ends."""
-        ends = [unheld(v) for value in end.names.values() for v in leaves(value)]
+        ends = [plain_value(v) for value in end.names.values() for v in leaves(value)]
         return self.region.is_alone(array, ends, end.records)
+
+    # --- the graph ---
+
+    def want(self, a: Any, b: Any) -> Result:
+        """The one of two parts that the branch chooses."""
+        for number, pair in enumerate(self.pairs):
+            if pair.values[0] is a and pair.values[1] is b:
+                return Result(number)
+        self.pairs.append(Pair(a, b))
+        return Result(len(self.pairs) - 1)
+
+    def length(self, a: Any, b: Any) -> lattice.Length | None:
+        """The number that says which of two sizes an array has."""
+        length = lattice.find([length for length, _ in self.lengths], a, b)
+        if length is None:
+            most = lattice.larger(self.tracer, a, b, self.level.snapshot.graph)
+            if most is None:
+                return None
+            length = lattice.Length(a, b, most)
+            self.lengths.append((length, self.want(size(a), size(b)).number))
+        return length
+
+    def choose_all(self, handles: list[Any]) -> list[Any]:
+        """One value for each pair; the handles of memory get their new versions."""
+        made = self.choose(handles)
+        for length, number in self.lengths:
+            length.define(self.tracer, made[number])
+        return [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
+
+    def read(self, value: Any, pair: Pair) -> Any:
+        """A result; an array of its own where the region's has room for more."""
+        lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
+        return value if lengths is None else lattice.read(self.tracer, value, lengths)
+
+    def choose(self, handles: list[Any]) -> list[Any]:
+        """The values as the region gives them back, or as they are selected."""
+        if not self.pairs and not handles and not any(block.has_effects for block in self.blocks):
+            return []
+        harmless = all(block.is_harmless for block in self.blocks)
+        is_small = all(part.is_small for pair in self.pairs for part in pair.parts)
+        if harmless and is_small and not handles:
+            return self.select()
+        return self.make_region(handles)
+
+    def select(self) -> list[Any]:
+        for block in self.blocks:
+            block.splice()
+        made = []
+        for pair in self.pairs:
+            parts = [part.here(self.region) for part in pair.parts]
+            made.append(self.tracer.select(self.level.condition, *parts, *pair.kinds([])))
+        return made
+
+    def make_region(self, handles: list[Any]) -> list[Any]:
+        state, tracer = self.region.state, self.tracer
+        for which, block in enumerate(self.blocks):
+            written = {handle.storage: value for handle, value in self.ends[which].written}
+            state.reopen(block)
+            for pair in self.pairs:
+                first = pair.parts[0]
+                like = first.node if which and type(first) is ArmValue else None
+                pair.parts[which].put(self.region, block, like)
+            for handle in handles:
+                end = written.get(handle.storage)
+                block.result(handle if end is None else end.node, handle)
+            state.close(block)
+        memory = [Memory(handle) for handle in handles]
+        make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
+        for phi in memory:
+            phi.rebuild(tracer)
+        return [pair.made[0] for pair in self.pairs]

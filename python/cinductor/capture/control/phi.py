@@ -1,10 +1,22 @@
-"""A region's signature: what its blocks hand on, a `Phi` for each thing, in order.
+"""A region's signature: what its blocks hand on, a `Phi` for each thing, in order; and names that only a
+loop's last trip makes.
 
     loop   operands, of the first trip -> head, in the block -> results, of a trip -> made, behind
     if                                                           results, of an arm -> made, behind
 
 A Phi takes as many places of the region as it needs and is given its own back, so nothing rests on
 lists that agree in their order.
+
+Names that are live behind a loop and dead at its head are what the last trip made of them (`Last`).
+An int or a view that is an expression of the trip is that expression in the last trip, so that a
+view stays one. What was there before the loop stays what it is. Everything else is live out: each trip
+hands it on, and nobody looks at what the first one begins with.
+
+How many trips there have to be is asked, too (`Trips`). A loop inside that makes Python's number
+NumPy's does so only where it makes a trip, which is checked behind it. In later runs of the body
+around it the number is NumPy's from the beginning, and nobody asks; but the first trip still begins
+with Python's. What earlier runs asked and the last one did not is therefore asked before the region.
+Where it is not known there, the first trip is not like the others.
 """
 
 from __future__ import annotations
@@ -12,11 +24,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..value.kinds import is_same, lifted, strength
-from ..value.objects import Traced
-from . import varying
+from ...instance import is_a
+from ..kinds import (
+    ATOMS,
+    UNBOUND,
+    have_same_structure,
+    is_number,
+    is_same,
+    leaves,
+    lifted,
+    rebuilt,
+    strength,
+)
+from ..objects import Traced, attributes_of, slots_of
+from . import lattice
+from .alias import is_loose
+from .lattice import type_of
+from .state import ROWS
 
 if TYPE_CHECKING:
+    from .alias import Source
+    from .carry import Carried
     from .lattice import Type
 
 
@@ -101,24 +129,30 @@ class Value(Phi):
 
     __slots__ = ("name", "place", "entry", "type", "params", "value", "version", "head", "ends")
 
-    def __init__(
-        self, tracer: Any, block: Any, where: tuple[str, int], entry: Any, kind: Type
-    ) -> None:
-        self.name, self.place = where
-        self.entry, self.type = entry, kind
+    def __init__(self, where: tuple[str, int], entry: Any, kind: Type) -> None:
+        (self.name, self.place), self.entry, self.type = where, entry, kind
+        self.ends: list[Any] = []
+
+    def make_params(self, tracer: Any, block: Any, like: Any) -> None:
+        """Parameters of the first block; like: an array that is as large as it may be."""
+        kind = self.type
         if kind.like is None:
-            param = value = block.param(kind.dtype, kind.kind)
+            self.params = [block.param(kind.dtype, kind.kind)]
         elif not kind.lengths:
-            param = value = block.param(kind.like)
+            self.params = [block.param(kind.like)]
         else:
-            param = block.param(tracer.undefined(entry, shape_of_buffer(entry, kind)))
-            value = varying.read(tracer, param, kind.lengths, entry.shape)
-        self.params, self.value, self.version = [param], value, value.version
+            self.params = [block.param(tracer.undefined(like, shape_of_buffer(like, kind)))]
         if kind.tagged:
             self.params.append(block.param("?", "scalar"))
-            value = tracer.tagged(value, self.params[1])
-        self.head = value
-        self.ends: list[Any] = []
+
+    def open(self, tracer: Any, block: Any) -> None:
+        """The value at the head of a trip."""
+        self.make_params(tracer, block, self.entry)
+        value, *strong = self.params
+        if self.type.lengths:
+            value = lattice.read(tracer, value, self.type.lengths, self.entry.shape)
+        self.value, self.version = value, value.version
+        self.head = tracer.tagged(value, *strong) if strong else value
 
     def operands(self, tracer: Any) -> list[Any]:
         entry, kind = self.entry, self.type
@@ -127,34 +161,35 @@ class Value(Phi):
         known = [lifted(tracer, entry, kind.kind, kind.dtype)]
         return [*known, strength_of(tracer, entry)] if kind.tagged else known
 
+    def kinds(self, operands: list[Any]) -> list[str]:
+        return [param.kind for param in self.params]
+
     def entry_buffer(self, tracer: Any) -> Any:
         """The array itself, or memory that is large enough with the array in it."""
         entry, shape = self.entry, shape_of_buffer(self.entry, self.type)
         if len(shape) == entry.ndim and all(map(is_same, shape, entry.shape)):
             return entry
         buffer = tracer.undefined(entry, shape)
-        varying.write(tracer, buffer, entry, self.type.lengths)
+        lattice.write(tracer, buffer, entry, self.type.lengths)
         return buffer
 
     def end(self, tracer: Any, leaf: Any) -> None:
         """What the leaf is at the end of a trip."""
         kind = self.type
         if kind.kind == "array":
-            self.ends = [self.put_away(tracer, leaf)]
+            self.ends = [self.put_away(tracer, leaf) if kind.lengths else leaf]
             return
         self.ends = [lifted(tracer, leaf, kind.kind, kind.dtype)]
         if kind.tagged:
             self.ends.append(strength_of(tracer, leaf))
 
     def put_away(self, tracer: Any, leaf: Any) -> Any:
-        """An array as the region hands it on."""
+        """An array in a buffer as the region hands it on."""
         (param,) = self.params
-        if not self.type.lengths:
-            return leaf
         if is_same(leaf, self.value) and self.value.version == self.version:
             return param
         buffer = tracer.undefined(param, param.shape)
-        varying.write(tracer, buffer, leaf, self.type.lengths)
+        lattice.write(tracer, buffer, leaf, self.type.lengths)
         return buffer
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
@@ -164,8 +199,58 @@ class Value(Phi):
     def behind(self, tracer: Any) -> Any:
         """The leaf behind the region."""
         if self.type.lengths:
-            return varying.read(tracer, self.made[0], self.type.lengths, self.entry.shape)
+            sizes = None if self.entry is None else self.entry.shape
+            return lattice.read(tracer, self.made[0], self.type.lengths, sizes)
         return tracer.tagged(*self.made) if self.type.tagged else self.made[0]
+
+
+class LastValue(Value):
+    """A value that nobody reads at the head of a trip: what the last one makes of a name. entry: the
+    name's value before the loop, where that can be its value behind it; sources: what it may be of
+    before the loop.
+    """
+
+    __slots__ = ("sources", "is_loose", "node", "sizes")
+
+    def __init__(self, where: tuple[str, int], value: Any, kind: Type, sources: Any) -> None:
+        super().__init__(where, None, kind)
+        self.value, self.sources = value, sources
+        self.is_loose = False  # laid out otherwise in NumPy's memory
+        self.node: tuple[Any, int] = (None, 0)  # in the body's block
+        self.sizes: list[Number] = []  # those that only the loop knows
+
+    def vary(self, tracer: Any, axis: int, length: lattice.Length) -> None:
+        """One of its sizes is not as large in each trip."""
+        self.type.lengths[axis] = length
+        end = length.end
+        self.sizes.append(Number(None, lambda: tracer.lift(0), lambda: lattice.number_of(tracer, end)))
+
+    def operands(self, tracer: Any) -> list[Any]:
+        if self.entry is not None:
+            return super().operands(tracer)
+        body, number = self.node
+        shape = shape_of_buffer(self.value, self.type) if self.type.lengths else None
+        known = body.undefined(number) if shape is None else tracer.undefined(self.node, shape)
+        return [known, tracer.lift(False)] if self.type.tagged else [known]
+
+    def put_away(self, tracer: Any, leaf: Any) -> Any:
+        (param,) = self.params
+        lattice.write(tracer, param, leaf, self.type.lengths)
+        return param
+
+    def results(self, tracer: Any, body: Any, first: Any) -> None:
+        self.node = body, body.hold(self.value)
+        self.make_params(tracer, first, self.value)
+        self.end(tracer, self.value)
+        super().results(tracer, body, first)
+        for size in self.sizes:
+            size.head = first.param("i8", "python")
+            size.results(tracer, body, first)
+
+    def behind(self, tracer: Any) -> Any:
+        for length, size in zip(self.type.lengths.values(), self.sizes, strict=True):
+            length.define(tracer, size.made[0])
+        return super().behind(tracer)
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
@@ -180,3 +265,258 @@ def strength_of(tracer: Any, value: Any) -> Any:
     """Whether a number is NumPy's, as a traced bool."""
     strong = strength(value)
     return strong if type(strong) is Traced else tracer.lift(strong)
+
+
+# --- names that only a loop's last trip makes ---
+
+
+OURS = "__ci_"
+NOWHERE = object()
+
+
+class Last:
+    """Those names of one loop being captured."""
+
+    def __init__(self, carried: Carried) -> None:
+        self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
+        self.values: dict[str, Any] = {}
+        self.live_out: list[LastValue] = []
+        self.made: dict[int, Any] = {}  # views in the last trip, by the object they are one of
+
+    @property
+    def mark(self) -> Any:
+        return self.loop.snapshot.graph  # type: ignore[union-attr]
+
+    def needs_trip(self) -> bool:
+        """Whether a name has its value from a trip. Nobody reads ours that no trip has set. Asked
+        outside of the region, for the values before it may need nodes.
+        """
+        for last in self.live_out:
+            last.entry = self.value_before(last)
+        for name, value in self.values.items():
+            if value is UNBOUND or name.startswith(OURS):
+                continue
+            if any(type(v) is not LastValue or v.entry is None for v in leaves(value)):
+                return True
+        return False
+
+    # --- at the end of a trip ---
+
+    def sort_names(self, names: dict[str, Any]) -> str | None:
+        """Sorts the names; one that only its last trip, run behind the region, can make."""
+        site = self.loop.site
+        self.names = names
+        for name in site.live_out:
+            is_carried = name in self.carried.names and self.carried.entry[name] is not UNBOUND
+            if is_carried or name == site.flag:
+                continue
+            value = names.get(name, UNBOUND)
+            parts = []
+            for place, leaf in enumerate(leaves(value)):
+                part = self.sort(name, place, leaf)
+                if part is NOWHERE:
+                    return name
+                parts.append(part)
+            self.values[name] = rebuilt(value, iter(parts))
+        return None
+
+    def sort(self, name: str, place: int, leaf: Any) -> Any:
+        """The leaf as it is behind the loop, or live out; NOWHERE when only the trip itself has it."""
+        if type(leaf) is not Traced:
+            is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
+            return leaf if is_fixed or self.was_there(leaf) else NOWHERE
+        is_array = leaf.kind == "array"
+        is_before = is_array and self.mark.had(leaf.whole)
+        if (is_before and leaf.is_whole) or (is_before or not is_array) and self.closes(leaf):
+            return leaf
+        sources = self.sources(name, place, leaf) if is_array else []
+        if sources is None:
+            return NOWHERE
+        last = LastValue((name, place), leaf, type_of(leaf), sources)
+        if is_array:
+            last.is_loose = is_loose(self.carried.state.records, leaf)
+        self.live_out.append(last)
+        return last
+
+    def was_there(self, leaf: Any) -> bool:
+        """An object of before the loop."""
+        is_plain = attributes_of(leaf) is None and not slots_of(type(leaf))
+        if type(leaf) in ROWS or is_a(leaf, list | dict | set) or not is_plain:
+            values = (*self.carried.entry.values(), *self.loop.others.values())
+            return any(leaf is value for value in values)
+        return True
+
+    def closes(self, leaf: Any) -> bool:
+        """Whether it is an expression of the trip."""
+        if self.carried.is_while or self.carried.period > 1:
+            return False
+        return self.carried.body.last_value(leaf) is not None
+
+    def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
+        """What it may be of before the loop; None where a copy will not do."""
+        flow = self.carried.flow
+        found: list[Source] = []
+        for source in flow.aliases.sources(leaf):
+            number = flow.number_of(source)
+            if number is None and flow.is_before(source):
+                if (
+                    not (source.array.is_whole or self.carried.is_while)
+                    and self.carried.runs_once()
+                ):
+                    return None
+                found.append(Source(source.array.whole, looped=source.array.is_whole))
+                continue
+            if not leaf.is_whole or self.is_shared(name, place, source):
+                return None
+            if number is not None:
+                if flow.is_written(flow.arrays[number]):
+                    return None
+                found += flow.sources(number)
+        return found
+
+    def is_shared(self, name: str, place: int, source: Source) -> bool:
+        """Whether another name that is live behind the loop may end with it."""
+        for other in self.loop.site.live_out:
+            for number, leaf in enumerate(leaves(self.names.get(other))):
+                if type(leaf) is Traced and (other, number) != (name, place):
+                    for its in self.carried.flow.aliases.sources(leaf):
+                        if its.storage == source.storage and not its.excludes(source):
+                            return True
+        return False
+
+    # --- the region ---
+
+    @property
+    def phis(self) -> list[Any]:
+        return [phi for last in self.live_out for phi in (last, *last.sizes)]
+
+    def finish(self, body: Any, first: Any) -> None:
+        """Results of the body, and parameters of its first block."""
+        for last in self.live_out:
+            self.measure(last)
+            last.results(self.tracer, body, first)
+        for name, value in self.values.items():
+            self.values[name] = rebuilt(value, map(self.closed, leaves(value)))
+
+    def measure(self, last: LastValue) -> None:
+        """Which of an array's sizes only the loop knows."""
+        if last.value.kind != "array":
+            return
+        for axis, size in enumerate(last.value.shape):
+            most = self.mark.most(size)
+            if most is None:
+                self.loop.fail(f"the size of {last.name} is known only in the loop")
+            if not is_same(most, size):
+                last.vary(self.tracer, axis, lattice.Length(0, size, most))
+
+    def closed(self, leaf: Any) -> Any:
+        if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
+            return leaf
+        if id(leaf) not in self.made:
+            self.made[id(leaf)] = self.carried.body.last_value(leaf)
+        return self.made[id(leaf)]
+
+    def value_before(self, last: LastValue) -> Any:
+        """The name's value before the loop, where that can be its value behind it."""
+        before = self.carried.entry[last.name]
+        value = self.values[last.name]
+        if before is UNBOUND or not have_same_structure(before, value):
+            return None
+        leaf = leaves(before)[last.place]
+        if type(leaf) is not Traced or leaf.kind != last.value.kind:
+            return None
+        if leaf.strong is not None and last.value.strong is None:
+            return None
+        is_like = self.tracer.varying(leaf, last.node) == []
+        return leaf if is_like else None
+
+    def exits(self) -> dict[str, Any]:
+        """The names' values behind the loop."""
+        values: dict[LastValue, Any] = {}
+        flow = self.carried.flow
+        for last in self.live_out:
+            value = values[last] = last.behind(self.tracer)
+            sources = last.sources
+            if last.entry is not None and last.value.kind == "array":
+                sources = sources + flow.of_entry(last.entry)
+            flow.aliases.add(value, sources)
+            if last.is_loose:
+                flow.aliases.loosen(value)
+        return {
+            name: rebuilt(value, (values[v] if type(v) is LastValue else v for v in leaves(value)))
+            for name, value in self.values.items()
+        }
+
+
+# --- trips that have to be made ---
+
+
+class Trips:
+    """What the runs of one loop's body asked: by loop inside, its numbers of trips, None for one that
+    is not known before the region.
+    """
+
+    def __init__(self, carried: Carried) -> None:
+        self.carried = carried
+        self.before: dict[Any, list[Any]] = {}
+        self.now: dict[Any, list[Any]] = {}
+
+    def open(self) -> None:
+        """Another run begins."""
+        for key, extents in self.now.items():
+            if len(extents) > len(self.before.get(key, ())):
+                self.before[key] = extents
+        self.now = {}
+
+    def note(self, key: Any, extent: Any) -> None:
+        """A loop inside has to make a trip; an extent of None: it has no number of trips."""
+        if extent is not None:
+            most = self.carried.loop.snapshot.graph.most(extent)  # type: ignore[union-attr]
+            extent = extent if most is not None and is_same(most, extent) else None
+        self.now.setdefault(key, []).append(extent)
+
+    def make_sure(self, count: int, counter: Any) -> None:
+        """Behind the region: it made that many trips; where it makes types what they are, one."""
+        carried, loop = self.carried, self.carried.loop
+        makes_types = any(map(carried.is_live_behind, carried.types.joined))
+        count = max(count, makes_types)
+        if count <= int(carried.is_endless):
+            return
+        if counter is not None:
+            enough = carried.tracer.apply("greater_equal", counter, count)
+            loop.check(enough, "the loop makes a trip")
+        elif carried.is_while or not loop.makes_trip(carried.extent - (count - 1)):
+            loop.check(False, "the loop makes a trip")
+        if makes_types and (carried.is_while or type(carried.extent) is not int):
+            self.notify(loop.key, None if carried.is_while else carried.extent)
+
+    def notify(self, key: Any, extent: Any) -> None:
+        """The loop around this one hears of it."""
+        for region in reversed(self.carried.state.active):
+            outer = region.carried
+            if outer is not None and outer is not self.carried:
+                outer.trips.note(key, extent)
+                return
+
+    def dropped(self) -> list[tuple[Any, Any]]:
+        """What the last run did not ask any more."""
+        return [
+            (key, extent)
+            for key, extents in self.before.items()
+            if len(extents) > len(self.now.get(key, ()))
+            for extent in extents
+        ]
+
+    def are_known(self) -> bool:
+        """Whether all that can be asked before the region."""
+        return all(extent is not None for _, extent in self.dropped())
+
+    def ask(self) -> None:
+        """Asks it, where the first trip begins with numbers of another type."""
+        loop = self.carried.loop
+        if not self.carried.types.joined:
+            return
+        for key, extent in self.dropped():
+            if not loop.makes_trip(extent):
+                loop.fail("a loop inside makes no trip")
+            self.notify(key, extent)

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
-from ...numpy.surface import is_large_int
 from ...signals import Signal
-from ..value.items import END, Items, items_of
-from ..value.kinds import UNBOUND, is_one
-from ..value.objects import Traced
+from ..iterators import END, Items, items_of
+from ..kinds import UNBOUND, is_one
+from ..objects import Traced
 from .alias import Aliases, Peel, Records, count_in
-from .state import Attempt, Change, fill, reached
+from .state import Change, Snapshot, fill, reached
 
 if TYPE_CHECKING:
+    from ..kinds import Hooks
     from ..syntax.asking import Site
-    from ..value.hooks import Hooks
 
 RegionBreak = _core.RegionBreak
 PACKAGE = __name__.partition(".")[0] + "."
@@ -66,7 +65,7 @@ class Regions:
         self.tests += 1
         return self.tests
 
-    def is_handed_on(self, value: Any) -> bool:
+    def is_carried_by_value(self, value: Any) -> bool:
         """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
         if value.kind != "array" or value.storage in self.state.records:
             return value.kind == "array"
@@ -75,8 +74,8 @@ class Regions:
 
     def items_of(self, value: Any) -> Items | None:
         """What is iterated, by number; None where Python has to iterate it."""
-        value = self.stage.handed.now(value)
-        grown = self.state.growing.get(id(value))
+        value = self.stage.escapes.now(value)
+        grown = self.state.lists.get(id(value))
         return items_of(self.stage.lift_array(value)) if grown is None else grown.items_now
 
     def taken(self, value: Any, items: Items) -> Items:
@@ -113,38 +112,7 @@ class Regions:
         items.move(position + 1)
         return items.get(position)
 
-    def keep_backing(self, made: list[Any], buffer: Any) -> None:
-        """A list that a loop made: its items are rows of the buffer. It is the array that NumPy makes
-        of them, but of ints whose values decide what that is."""
-        if any(map(is_large_int, made)):
-            return
-        seen = [(item, item.version if type(item) is Traced else 0) for item in made]
-        self.state.put(backings={**self.state.backings, id(made): (made, seen, buffer)})
-
-    def list_of(self, row: Any, kind: str) -> list[Any]:
-        """The list of the numbers in an array."""
-        tracer = self.stage.tracer
-        items = [row[k] for k in range(row.shape[0])]
-        made = [tracer.as_python(item) for item in items] if kind == "python" else items
-        self.keep_backing(made, row)
-        return made
-
-    def backing_of(self, value: Any) -> Any:
-        """The array of what a loop appended to a list, where that is what the list holds."""
-        found = self.state.backings.get(id(value))
-        if found is None or found[0] is not value or not 0 < len(value) == len(found[1]):
-            return None
-        for item, (made, version) in zip(value, found[1], strict=True):
-            if item is not made:
-                return None
-            if type(item) is list:
-                if self.backing_of(item) is None:
-                    return None
-            elif item.version != version:  # somebody has written to it since
-                return None
-        return found[2]
-
-    def look_at_class(self, values: tuple[Any, ...]) -> None:
+    def note_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
             self.stage.tracer.resolve_class(value)
@@ -184,15 +152,17 @@ def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as error:
             if is_interrupt(error):
                 raise
-            raise RegionBreak(describe(error), self.scope.file, self.site.line) from error
+            reason = reason_of(error) or f"{type(error).__name__}: {error}"
+            raise RegionBreak(reason, self.scope.file, self.site.line) from error
 
     return guarded
 
 
-def describe(error: Exception) -> str:
-    """An error as a reason."""
-    known = is_a(error, _core.CinductorError)
-    return str(error) if known else f"{type(error).__name__}: {error}"
+def reason_of(error: BaseException) -> str | None:
+    """Why a run cannot be captured, where that is what an error says."""
+    if is_a(error, RegionBreak):
+        return str(error.args[0])
+    return str(error) if is_a(error, _core.CinductorError) else None
 
 
 def users_frame() -> Any:
@@ -224,12 +194,19 @@ class Region:
         self.state = self.stage.state
         self.regions.made.append(self)
         self.tracer = self.stage.tracer
+        self.buffers_wanted: list[Any] = []  # lists to be made buffers: `list_buffer`
+        self.lists_before: dict[int, Any] | None = None  # lists that were columns before any was made
         outer = self.state.active[-1].key if self.state.active else None
         self.key = (outer, id(scope), site.number)
 
     def fail(self, reason: str) -> Any:
         """Gives this attempt up."""
         raise RegionBreak(reason, self.scope.file, self.site.line)
+
+    def forget_buffers(self) -> None:
+        """Lists that were made buffers for it are lists again."""
+        if self.lists_before is not None:
+            self.state.put(lists=self.state.still_lists(self.lists_before))
 
     def start(self, names: dict[str, Any]) -> None:
         """The state that every run begins with."""
@@ -259,15 +236,15 @@ class Region:
         if self.restores and not (self.site.state or self.site.raising):
             self.enter()  # rewritten code has no names to set
 
-    def changes(self, attempt: Attempt) -> list[Change]:
-        """What it did to containers of before it."""
-        if not attempt.changes.before:
+    def diff(self, before: Snapshot) -> list[Change]:
+        """What containers that somebody sees hold now, of those that have changed since."""
+        if not before.before:
             return []
-        now = attempt.changes.swap()
+        now = before.swap()
         seen = self.reached(container for container, _ in now)
         for container, items in now:
             fill(container, items)
-        befores = attempt.changes.before
+        befores = before.before
         return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:

@@ -1,11 +1,12 @@
-"""The state of a captured call: all that a run of a body may change, marks in it, and the way back.
+"""The state of a captured call: all that a run of a body may change, snapshots of it, and the way back.
 
 Bodies of loops and branches are run several times. Whatever changes passes a door: a call, a slot (an
 attribute, an item, a shape), a step of an iterator, an augmented assignment. Each door tells the state
 before the change. It keeps what the object holds, or, where it has no row for the object's class,
-refuses: RegionBreak. An object that was made behind a mark needs no row: it dies with the run that
+refuses: RegionBreak. An object that was made behind a snapshot needs no row: it dies with the run that
 made it. What is known rather than held is in tables, which are replaced, never changed, and in
-stacks, of which a mark has the depth. The graph and its memory have marks of their own (pyext/region).
+stacks, of which a snapshot has the depth. The graph and its memory have marks of their own
+(pyext/region).
 """
 
 from __future__ import annotations
@@ -18,25 +19,17 @@ from typing import Any, NamedTuple
 
 from ... import _core
 from ...instance import is_a
-from ..value.items import Items
-from ..value.kinds import ATOMS, UNBOUND, is_one
-from ..value.objects import (
-    GROWING,
-    Traced,
-    attributes_of,
-    hooked_in,
-    in_slots,
-    is_ours,
-    slots_of,
-)
+from ..iterators import Items
+from ..kinds import ATOMS, UNBOUND, is_one
+from ..objects import IN_COLUMNS, Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
 
 RegionBreak = _core.RegionBreak
 
-TABLES = ("records", "growing", "sized_lists", "backings")
-STACKS = ("active", "conditions", "classes")  # besides blocks and facts, which the tracer has, too
+TABLES = ("records", "lists", "backings")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
 
 
-def held(cell: types.CellType | Items) -> tuple[Any, ...]:
+def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
     """The value of a cell, if it has one; where an iterator is."""
     if type(cell) is Items:
         return (cell.position,)
@@ -64,7 +57,7 @@ def fill(container: Any, items: Any) -> None:
     elif type(container) is types.CellType:
         if items:
             container.cell_contents = items[0]
-        elif held(container):
+        elif content_of(container):
             del container.cell_contents
     else:
         container.clear()
@@ -77,8 +70,8 @@ ROWS: dict[type, Callable[[Any], Any]] = {
     dict: dict.copy,
     set: set.copy,
     collections.deque: collections.deque.copy,
-    types.CellType: held,
-    Items: held,
+    types.CellType: content_of,
+    Items: content_of,
 }
 
 
@@ -103,22 +96,174 @@ def why_not_put_back(value: Any) -> str | None:
     return None
 
 
-class Changes:
-    """What objects held at a place. is_kept: what ran since then stays unless it can be undone as a
-    whole, so a change that nobody can undo is allowed.
+class State:
+    """All of it, for one call; marks: those to which it may go back, the innermost last."""
+
+    def __init__(self, stage: Any) -> None:
+        self.stage, self.tracer = stage, stage.tracer
+        self.snapshots: list[Snapshot] = []
+        self.cells: list[types.CellType] = []  # of names that functions inside of others set
+        self.changes = 0
+        self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
+        self.records: dict[int, Any] = {}  # which memory arrays may be: `alias`
+        self.lists: dict[int, Any] = {}  # lists that are columns and a count, by id
+        # Lists that loops made: their items with versions, and the buffer of these.
+        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
+        self.active: list[Any] = []  # the constructs at work, the innermost last
+        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
+        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
+        self.blocks: list[Any] = []
+        self.facts: list[Any] = []
+
+    # --- doors ---
+
+    def before_change(self, value: Any) -> None:
+        """Called before an object changes; raises RegionBreak where that could not be undone."""
+        self.changes += 1
+        if type(value) is Items:
+            for part in value.over:
+                self.before_change(part)
+        known = id(value) in self.unlike
+        for snapshot in reversed(self.snapshots):
+            if id(value) in snapshot.born:
+                break
+            if id(value) in snapshot.before and not known:
+                continue
+            why_not = why_not_put_back(value) if not known else "a set changes that was popped"
+            if why_not is None:
+                snapshot.note(value)
+            elif snapshot.is_kept:
+                snapshot.can_put_back = False
+            else:
+                raise RegionBreak(why_not, "", 0)
+
+    def before_pop(self, value: Any) -> None:
+        """The same for what `pop` takes from a set: which item is next depends on those before."""
+        if type(value) is set:
+            self.unlike[id(value)] = value
+        self.before_change(value)
+
+    def refill(self, container: Any, items: Any) -> None:
+        """A container gets other items."""
+        self.before_change(container)
+        fill(container, items)
+
+    def note_born(self, value: Any) -> Any:
+        """The value, an object that has just been made."""
+        if type(value) is Items:
+            value.is_shared = True
+        if self.snapshots:
+            self.snapshots[-1].born[id(value)] = value
+        return value
+
+    def share(self, cells: Iterable[types.CellType]) -> None:
+        """Cells that may be set from here on, unseen."""
+        for cell in cells:
+            if not any(cell is known for known in self.cells):
+                self.cells.append(cell)
+                self.before_change(cell)
+
+    def amend(self, container: dict[str, Any], key: str) -> None:
+        """The dict had this item all along: nobody had looked."""
+        for snapshot in self.snapshots:
+            if id(container) in snapshot.before:
+                snapshot.before[id(container)][1][key] = container[key]
+
+    # --- tables ---
+
+    def put(self, **tables: dict[int, Any]) -> None:
+        """What is known from here on. Whoever asks for a list's origin hears that it grows."""
+        lists = tables.get("lists", self.lists)
+        for key in self.lists.keys() - lists.keys():
+            del self.stage.known[key]
+        for key in lists.keys() - self.lists.keys():
+            self.stage.known[key] = (lists[key].container, IN_COLUMNS)
+        self.__dict__.update(tables)
+        if "records" in tables:
+            self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
+
+    def is_shared(self, storage: int) -> bool:
+        """Whether it may be an array that another name has."""
+        return not all(source.alone for source in self.records[storage][1])
+
+    def grow(self, grown: Any) -> None:
+        """From here on a list is columns, or a buffer."""
+        self.put(lists={**self.lists, id(grown.container): grown})
+
+    def still_lists(self, before: dict[int, Any]) -> dict[int, Any]:
+        """Of the lists that grew those that still do: what was looked at since is like any other."""
+        return {key: grown for key, grown in before.items() if key in self.lists}
+
+    @property
+    def list_buffers(self) -> dict[int, Any]:
+        """Of the lists that grow those that are buffers."""
+        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
+
+    # --- blocks, and what is known in them ---
+
+    def open(self) -> Any:
+        """A new block; closed by `close`, or when a snapshot is undone."""
+        block = self.tracer.block()
+        self.blocks.append(block)
+        return block
+
+    def reopen(self, block: Any) -> None:
+        """Opens a block once more."""
+        block.reopen()
+        self.blocks.append(block)
+
+    def close(self, block: Any, keeps: bool = False) -> None:
+        """Closes the innermost block."""
+        if self.blocks.pop() is not block:
+            raise AssertionError("blocks are closed in order")
+        block.close(keeps)
+
+    def unwind(self, count: int = 0) -> None:
+        """Closes all blocks but the first ones."""
+        while len(self.blocks) > count:
+            self.blocks.pop().close()
+
+    def assume(self, condition: Any, holds: bool = True) -> None:
+        """A condition is known from here on, until a snapshot is undone or ends."""
+        self.facts.append(self.tracer.assume(condition, holds))
+
+
+class Snapshot:
+    """A place to go back to: what can be undone is everything since it was made. is_kept: what ran
+    since then stays unless it can be undone as a whole, so a change that nobody can undo is allowed.
+    What the runs behind it change in containers is carried from trip to trip and merged like the
+    values of names, by names that none of the user's can be (`containers`).
     """
 
-    def __init__(self, cells: Iterable[types.CellType], is_kept: bool = False) -> None:
-        self.before: dict[int, tuple[Any, Any]] = {}
+    def __init__(self, state: State, is_kept: bool = False) -> None:
+        self.state, self.is_kept, self.can_put_back = state, is_kept, True
+        self.graph = state.tracer.mark()
+        self.tables = {name: getattr(state, name) for name in TABLES}
+        self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
         self.born: dict[int, Any] = {}
-        self.is_kept, self.can_undo = is_kept, True
-        self.begin(cells)
+        self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
+        self.begin()
+        state.snapshots.append(self)
+        self.depths = {name: len(getattr(state, name)) for name in STACKS}
+        self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
 
-    def begin(self, cells: Iterable[types.CellType]) -> None:
-        """Nothing has changed yet; of a change of these cells nobody will tell."""
+    @property
+    def can_undo(self) -> bool:
+        """Whether nothing has happened since that stays."""
+        is_kept = self.can_put_back and self.graph.is_valid
+        return is_kept and self.state.stage.effects == self.effects
+
+    def since(self, stack: str) -> list[Any]:
+        """What has come to a stack."""
+        return getattr(self.state, stack)[self.depths[stack] :]
+
+    # --- what objects held ---
+
+    def begin(self) -> None:
+        """Nothing has changed yet; of a change of cells that functions set nobody will tell."""
         self.before.clear()
         self.born.clear()
-        for cell in cells:
+        for cell in self.state.cells:
             self.note(cell)
 
     def note(self, value: Any) -> None:
@@ -140,198 +285,25 @@ class Changes:
             fill(container, before)
         return now
 
-    def undo(self, cells: Iterable[types.CellType]) -> None:
-        """Puts back what the containers held, and begins anew."""
-        self.swap()
-        self.begin(cells)
-
-
-class State:
-    """All of it, for one call; marks: those to which it may go back, the innermost last."""
-
-    def __init__(self, stage: Any) -> None:
-        self.stage, self.tracer = stage, stage.tracer
-        self.marks: list[Changes] = []
-        self.cells: list[types.CellType] = []  # of names that functions inside of others set
-        self.changes = 0
-        self.unlike: dict[int, Any] = {}  # sets that no other with the same items is like
-        self.records: dict[int, Any] = {}  # which memory arrays may be: `alias`
-        self.growing: dict[int, Any] = {}  # lists that loops at work append to, by id
-        self.sized_lists: dict[int, Any] = {}  # lists that loops made, as long as they had trips
-        # Lists that loops made: their items with versions, and the buffer of these.
-        self.backings: dict[int, tuple[list[Any], list[tuple[Any, int]], Any]] = {}
-        self.active: list[Any] = []  # the constructs at work, the innermost last
-        self.conditions: list[Any] = []  # operands of and, or and conditional expressions at work
-        self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
-        self.blocks: list[Any] = []
-        self.facts: list[Any] = []
-
-    # --- doors ---
-
-    def before_change(self, value: Any) -> None:
-        """Called before an object changes; raises RegionBreak where that could not be undone."""
-        self.changes += 1
-        if type(value) is Items:
-            for part in value.over:
-                self.before_change(part)
-        known = id(value) in self.unlike
-        for mark in reversed(self.marks):
-            if id(value) in mark.born:
-                break
-            if id(value) in mark.before and not known:
-                continue
-            why_not = why_not_put_back(value) if not known else "a set changes that was popped"
-            if why_not is None:
-                mark.note(value)
-            elif mark.is_kept:
-                mark.can_undo = False
-            else:
-                raise RegionBreak(why_not, "", 0)
-
-    def before_pop(self, value: Any) -> None:
-        """The same for what `pop` takes from a set: which item is next depends on those before."""
-        if type(value) is set:
-            self.unlike[id(value)] = value
-        self.before_change(value)
-
-    def refill(self, container: Any, items: Any) -> None:
-        """A container gets other items."""
-        self.before_change(container)
-        fill(container, items)
-
-    def note_born(self, value: Any) -> Any:
-        """The value, an object that has just been made."""
-        if type(value) is Items:
-            value.is_shared = True
-        if self.marks:
-            self.marks[-1].born[id(value)] = value
-        return value
-
-    def share(self, cells: Iterable[types.CellType]) -> None:
-        """Cells that may be set from here on, unseen."""
-        for cell in cells:
-            if not any(cell is known for known in self.cells):
-                self.cells.append(cell)
-                self.before_change(cell)
-
-    def amend(self, container: dict[str, Any], key: str) -> None:
-        """The dict had this item all along: nobody had looked."""
-        for mark in self.marks:
-            if id(container) in mark.before:
-                mark.before[id(container)][1][key] = container[key]
-
-    # --- tables ---
-
-    def put(self, **tables: dict[int, Any]) -> None:
-        """What is known from here on. Whoever asks for a list's origin hears that it grows."""
-        growing = tables.get("growing", self.growing)
-        for key in self.growing.keys() - growing.keys():
-            del self.stage.known[key]
-        for key in growing.keys() - self.growing.keys():
-            self.stage.known[key] = (growing[key].container, GROWING)
-        self.__dict__.update(tables)
-        if "records" in tables:
-            self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
-
-    def is_shared(self, storage: int) -> bool:
-        """Whether it may be an array that another name has."""
-        return not all(source.alone for source in self.records[storage][1])
-
-    def grow(self, grown: Any) -> None:
-        """From here on a list is columns, or a buffer."""
-        self.put(growing={**self.growing, id(grown.container): grown})
-
-    def still_growing(self, before: dict[int, Any]) -> dict[int, Any]:
-        """Of the lists that grew those that still do: what was looked at since is like any other."""
-        return {key: grown for key, grown in before.items() if key in self.growing}
-
-    def size_list(self, made: Any) -> None:
-        """A list is as long as a loop had trips."""
-        self.put(sized_lists={**self.sized_lists, id(made.container): made})
-
-    def is_list(self, container: Any) -> None:
-        """It is one like any other again."""
-        self.put(sized_lists={k: v for k, v in self.sized_lists.items() if k != id(container)})
-
-    @property
-    def list_buffers(self) -> dict[int, Any]:
-        """Of the lists that grow those that are buffers."""
-        return {key: grown for key, grown in self.growing.items() if grown.is_buffer}
-
-    # --- blocks, and what is known in them ---
-
-    def open(self) -> Any:
-        """A new block; closed by `close` or `unwind`."""
-        block = self.tracer.block()
-        self.blocks.append(block)
-        return block
-
-    def reopen(self, block: Any) -> None:
-        """Opens a block once more."""
-        block.reopen()
-        self.blocks.append(block)
-
-    def close(self, block: Any, keeps: bool = False) -> None:
-        """Closes the innermost block."""
-        if self.blocks.pop() is not block:
-            raise AssertionError("blocks are closed in order")
-        block.close(keeps)
-
-    def unwind(self, count: int) -> None:
-        """Closes all blocks but the first ones."""
-        while len(self.blocks) > count:
-            self.blocks.pop().close()
-
-    def assume(self, condition: Any, holds: bool = True) -> None:
-        """A condition is known from here to the end of the attempt."""
-        self.facts.append(self.tracer.assume(condition, holds))
-
-    def forget(self, count: int) -> None:
-        """Forgets all facts but the first ones."""
-        while len(self.facts) > count:
-            self.tracer.forget(self.facts.pop())
-
-
-class Attempt:
-    """A mark: what can be undone is everything since it was made."""
-
-    def __init__(self, state: State, is_kept: bool = False) -> None:
-        self.state = state
-        self.mark = state.tracer.mark()
-        self.tables = {name: getattr(state, name) for name in TABLES}
-        self.depths = {name: len(getattr(state, name)) for name in STACKS}
-        self.nblocks, self.nfacts = len(state.blocks), len(state.facts)
-        self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
-        self.changes = Changes(state.cells, is_kept)
-        state.marks.append(self.changes)
-        self.nmarks = len(state.marks)
-
-    @property
-    def can_undo(self) -> bool:
-        """Whether nothing has happened since that stays."""
-        is_kept = self.changes.can_undo and self.mark.is_valid
-        return is_kept and self.state.stage.effects == self.effects
-
-    def since(self, stack: str) -> list[Any]:
-        """What has come to a stack."""
-        return getattr(self.state, stack)[self.depths[stack] :]
+    # --- the way back ---
 
     def drop(self) -> None:
         """Undoes it, and nothing that was made of it is kept: what was decided by the sizes of this
         call is open again.
         """
         self.undo()
-        self.mark.forget_guards()
+        self.graph.forget_guards()
 
     def undo(self) -> None:
         """Back to where it was made; it may be undone again."""
         state = self.state
-        state.unwind(self.nblocks)
-        del state.marks[self.nmarks :]
-        self.changes.undo(state.cells)
-        for name, depth in self.depths.items():
-            del getattr(state, name)[depth:]
-        state.forget(self.nfacts)
+        self.unwind()
+        del state.snapshots[self.depths["snapshots"] :]
+        self.swap()
+        self.begin()
+        for name in ("active", "conditions", "classes"):
+            del getattr(state, name)[self.depths[name] :]
+        self.forget()
         state.stage.effects = self.effects
         self.rewind()
         state.tracer.is_infeasible = self.is_infeasible
@@ -339,21 +311,58 @@ class Attempt:
     def rewind(self) -> None:
         """The graph and what is known are as they were, whatever names and containers have now."""
         self.state.put(**self.tables)
-        self.mark.restore()
+        self.graph.restore()
+
+    def unwind(self) -> None:
+        """Closes the blocks that are open since."""
+        self.state.unwind(self.depths["blocks"])
+
+    def forget(self) -> None:
+        """Forgets the facts that are known since."""
+        while len(self.state.facts) > self.depths["facts"]:
+            self.state.tracer.forget(self.state.facts.pop())
 
     def end(self) -> None:
-        """It is over; what was done stays, and is the outer attempts' to undo."""
+        """It is over; what was done stays, and is the outer snapshots' to undo."""
         state = self.state
-        still = state.still_growing(self.tables["growing"])
-        state.put(growing={**still, **state.list_buffers})
+        still = state.still_lists(self.tables["lists"])
+        state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
-        while len(state.marks) >= self.nmarks:
-            born.update(state.marks.pop().born)
-        if state.marks:
-            state.marks[-1].born.update(born)
+        while len(state.snapshots) >= self.depths["snapshots"]:
+            born.update(state.snapshots.pop().born)
+        if state.snapshots:
+            state.snapshots[-1].born.update(born)
         del state.active[self.depths["active"] :]
-        state.forget(self.nfacts)
+        self.forget()
         state.tracer.is_infeasible = self.is_infeasible
+
+    # --- containers by name ---
+
+    def name_of(self, container: Any) -> str:
+        """A container's name; a new one for one that has none."""
+        for name, known in self.containers.items():
+            if known is container:
+                return name
+        kind = "dict" if is_a(container, dict) else type(container).__name__
+        name = f"an item of {kind} {len(self.containers) + 1}"
+        self.containers[name] = container
+        return name
+
+    def has(self, container: Any) -> bool:
+        """Whether it has a name."""
+        return any(known is container for known in self.containers.values())
+
+    def names(self) -> dict[str, Any]:
+        """What the containers hold now."""
+        return {name: value_of(container) for name, container in self.containers.items()}
+
+    def refill(self, names: dict[str, Any]) -> None:
+        """Makes them hold what their names have."""
+        for name, container in self.containers.items():
+            items = (names[name],) if type(container) is Items else names[name]
+            is_dict = is_a(container, dict)
+            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
+            self.state.refill(container, items)
 
 
 # --- what changed ---
@@ -396,45 +405,10 @@ class Change(NamedTuple):
         return now[len(before) :] if all(map(is_one, before, now)) else []
 
 
-class Contents:
-    """The containers that the runs of one construct change, by name: what they hold is carried from
-    trip to trip and merged like the values of names, which no name of the user's can be.
-    """
-
-    def __init__(self) -> None:
-        self.containers: dict[str, Any] = {}
-
-    def name_of(self, container: Any) -> str:
-        """Its name; a new one for a container that has none."""
-        for name, known in self.containers.items():
-            if known is container:
-                return name
-        kind = "dict" if is_a(container, dict) else type(container).__name__
-        name = f"an item of {kind} {len(self.containers) + 1}"
-        self.containers[name] = container
-        return name
-
-    def has(self, container: Any) -> bool:
-        """Whether it has a name."""
-        return any(known is container for known in self.containers.values())
-
-    def names(self) -> dict[str, Any]:
-        """What they hold now."""
-        return {name: value_of(container) for name, container in self.containers.items()}
-
-    def refill(self, state: State, names: dict[str, Any]) -> None:
-        """Makes them hold what their names have."""
-        for name, container in self.containers.items():
-            items = (names[name],) if type(container) is Items else names[name]
-            is_dict = is_a(container, dict)
-            items = dict(zip(container, items, strict=True)) if is_dict else list(items)
-            state.refill(container, items)
-
-
 def items_in(container: Any) -> tuple[Any, ...]:
     """What a list or dict holds, in order."""
     if type(container) in (types.CellType, Items):
-        return held(container)
+        return content_of(container)
     if type(container) not in ROWS and type(container) is not tuple:
         return tuple(in_slots(container))
     return tuple(container.values() if is_a(container, dict) else container)
@@ -499,7 +473,7 @@ def reached(
     """
     left = {id(container) for container in wanted}
     found: set[int] = set()
-    is_closed = lambda key: key in known and known[key][1] != GROWING  # noqa: E731
+    is_closed = lambda key: key in known and known[key][1] != IN_COLUMNS  # noqa: E731
     for value in met(roots, is_closed) if left else ():
         if value is None:
             return found | left
@@ -521,7 +495,7 @@ def parts_of(value: Any) -> Iterable[Any]:
     if cls is types.FunctionType:
         return value.__closure__ or ()
     if cls is types.CellType or cls is Items:
-        return held(value) if cls is types.CellType else value.over
+        return content_of(value) if cls is types.CellType else value.over
     if cls is types.MethodType:
         return (value.__self__, value.__func__)
     if cls is functools.partial:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
+from ...float_warnings import quietened
 from ...instance import is_a
 from ...numpy.elementwise import set_part
 from ...numpy.random import Draw, methods_that_draw
 from ...numpy.surface import NotCaptured
-from ..failure import Abandon
-from ..value.handed import STAND_INS
-from ..value.items import Flat
-from ..value.objects import (
+from ...signals import Abandon
+from ..iterators import STAND_INS, Flat
+from ..objects import (
     FLAGS,
     FREE_TYPES,
     MISSING,
@@ -37,11 +37,11 @@ from ..value.objects import (
     is_slot_of,
     reads_plainly,
 )
-from .fallback import fall_back_for_flags
-from .slot import Slot
+from .fallback import fall_back_for_flags, in_users_stead
 
 if TYPE_CHECKING:
     from ..stage import Stage
+
 
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
 METHOD_KINDS = frozenset(
@@ -69,13 +69,13 @@ class Attributes:
         cls = type(value)
         if cls is Traced or cls in PURE_TYPES:
             if cls is Traced:
-                self.stage.regions.look_at_class((value,))
+                self.stage.regions.note_class((value,))
                 if name == "base" and value.kind == "array":
                     if not self.stage.tracer.in_region and self.stage.undo_call():
                         raise Abandon("reads .base of an array")  # ours may be views of others
                     self.stage.abandon("reads .base of an array")
                     return self.stage.lift(self.stage.materialise(value).base)
-                if name == "flags" and self.stage.regions.is_handed_on(value):
+                if name == "flags" and self.stage.regions.is_carried_by_value(value):
                     self.stage.abandon("reads flags of an array that may be one of several")
                     return self.stage.materialise(value).flags
                 if name == "flags":
@@ -128,7 +128,7 @@ class Attributes:
         if source is None or source == OPAQUE:
             source = stage.source("const", cls)
         source = stage.source("attr", source, name)
-        if is_a(value, types.MethodType):  # a class method: made anew by each read
+        if is_a(value, types.MethodType):  # a class method: made again by each read
             stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
             return value
         return stage.lift_guarded(value, source)
@@ -269,7 +269,7 @@ class Attributes:
         state = self.stage.state
         if is_slot:
             state.before_change(value)
-        elif state.marks:
+        elif state.snapshots:
             own = attributes_of(value)
             if type(own) is not dict:
                 return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
@@ -312,3 +312,77 @@ class Attributes:
         else:
             self._touch_attributes(value, is_slot)
         delattr(value, name)
+
+
+# --- objects that are stored to, and context managers ---
+
+
+@in_users_stead
+class Slot:
+    """A place that is stored to: `slot.value = v`, `del slot.value`, `slot.load().augment(op,
+    v)`.
+    """
+
+    __slots__ = ("get", "put", "remove", "key", "owner", "current")
+
+    def __init__(self, get: Any, put: Any, remove: Any, key: Any, *owner: Any) -> None:
+        self.get, self.put, self.remove = get, put, remove
+        self.key, self.owner = key, owner
+
+    @property
+    def value(self) -> Any:
+        return self.get(self.key, *self.owner)
+
+    @value.setter
+    def value(self, item: Any) -> None:
+        self.put(self.key, item, *self.owner)
+
+    @value.deleter
+    def value(self) -> None:
+        self.remove(self.key, *self.owner)
+
+    def load(self) -> Slot:
+        """Reads the place now."""
+        self.current = self.get(self.key, *self.owner)
+        return self
+
+    def augment(self, name: str, other: Any) -> None:
+        """The rest of `place op= other`."""
+        new = self.get.__self__.augment(name, self.current, other)
+        owner = self.owner[0] if self.owner else None
+        is_array = new is self.current and type(new) is Traced and new.kind == "array"
+        if is_array and type(owner) is Traced and new.shares_storage(owner):
+            return  # a view of the owner was written; what x[mask] gave is a copy to be stored
+        self.put(self.key, new, *self.owner)
+
+
+@in_users_stead
+class Managed:
+    """A context manager around whose methods pending work is run."""
+
+    def __init__(self, stage: Stage, manager: Any) -> None:
+        self.stage, self.manager = stage, manager
+
+    def __enter__(self) -> Any:
+        return self.stage.lift(type(self.manager).__enter__(self.manager))
+
+    def __exit__(self, *error: Any) -> Any:
+        self.stage.tracer.flush()
+        return type(self.manager).__exit__(self.manager, *error)
+
+
+@in_users_stead
+class Quiet:
+    """An errstate around operations: they are noted with what nobody wants to hear of."""
+
+    def __init__(self, stage: Stage, errstate: Any, asked: dict[str, Any]) -> None:
+        self.stage, self.errstate, self.asked, self.around = stage, errstate, asked, 0
+
+    def __enter__(self) -> Any:
+        tracer = self.stage.tracer
+        self.around, tracer.quiet = tracer.quiet, quietened(tracer.quiet, self.asked)
+        return self.errstate.__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        self.stage.tracer.quiet = self.around
+        return self.errstate.__exit__(*error)

@@ -3,10 +3,10 @@
 Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
 saves. What has been compiled until then is kept: values become real, also in the frames of functions
 that are running, and from there on the rewritten code does what the user's own does. When nothing
-worth while has been compiled, the call is begun anew in NumPy.
+worth while has been compiled, the call is begun again in NumPy.
 
 So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before anything has happened the function itself answers a call that capture fails in. Behind an effect
-nothing can begin anew: then Python and NumPy are asked, on real values, for what rewritten code asked
+nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
 of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
 ours: one warning tells of it, and NumPy goes on with the call from that very step.
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
@@ -25,12 +25,12 @@ from ...budget import MANY_NODES, why_spent
 from ...errors import ConstraintViolation
 from ...instance import is_a
 from ...interrupt import is_interrupt
+from ...signals import OverBudget
 from ...user import PACKAGE
 from ..boundary import Materialiser
-from ..failure import OverBudget
+from ..objects import Traced
 from ..stage import Stage
 from ..syntax.asking import STAGE
-from ..value.objects import Traced
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -57,7 +57,7 @@ def check_budget(stage: Stage) -> None:
 
 def limit(stage: Stage) -> None:
     """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
-    where an effect has happened and the graph is half full: once it is full nothing could begin anew.
+    where an effect has happened and the graph is half full: once it is full nothing could begin again.
     """
     is_half_full = stage.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
     if stage.own_work <= stage.limit and not is_half_full:
@@ -77,8 +77,8 @@ def limit(stage: Stage) -> None:
 
 def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
-    for grown in [*stage.state.growing.values()]:
-        grown.look()
+    for grown in [*stage.state.lists.values()]:
+        grown.materialise()
     stage.stop(f"{why}: the rest of the call runs in NumPy")
     stage.has_fallen_back = stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage)
@@ -124,7 +124,16 @@ def frames_of(stage: Stage) -> list[FrameType]:
 
 
 LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
-PLACES = PACKAGE + "capture/hooks/slot.py"  # which asks in the user's stead
+STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
+
+
+def in_users_stead(cls: type) -> type:
+    """Notes that the methods of a class do."""
+    for method in vars(cls).values():
+        parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
+        STEADS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
+    return cls
+
 
 
 def is_of_ours(error: BaseException) -> bool:
@@ -141,7 +150,7 @@ def is_of_ours(error: BaseException) -> bool:
 def is_asked_by_users() -> bool:
     """Whether the code that asked the stage is rewritten code, not another step of ours."""
     frame = sys._getframe(2)
-    while frame.f_code.co_filename == PLACES and frame.f_back is not None:
+    while id(frame.f_code) in STEADS and frame.f_back is not None:
         frame = frame.f_back
     return not frame.f_code.co_filename.startswith(PACKAGE)
 

@@ -17,34 +17,20 @@ import numpy as np
 
 from ... import _core
 from ...instance import is_a
-from ...signals import Signal
+from ...signals import Raised, Signal, comes_from_within, names_traced, reword
+from .. import boundary
+from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
-from ..calls.mathematics import sum_and_carry, sum_of
-from ..calls.membership import contains
-from ..calls.patterns import PATTERNS
-from ..calls.unknown import DEBUGGERS
+from ..calls.functions import DEBUGGERS
+from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
-from ..control.list_columns import call_with_sized_list
-from ..failure import Raised, comes_from_within, names_traced, reword
+from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
 from ..stage import Stage
 from ..syntax.asking import Site
-from ..value.objects import (
-    CONTAINER_TYPES,
-    FREE_TYPES,
-    HOLDERS,
-    MISSING,
-    Traced,
-    is_native,
-    is_numpys,
-)
-from . import whole
-from .attributes import Attributes
-from .constructs import TracedControl
+from .attributes import Attributes, Managed, Quiet, Slot
+from .constructs import PlainControl, TracedControl, generated
 from .fallback import check_budget, fall_back, lifted_once, limit, with_bailout
-from .iteration import Iteration
-from .plain_control import generated
-from .slot import Managed, Quiet, Slot
-from .subscripts import Subscripts
+from .subscripts import Iteration, Subscripts
 
 OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 
@@ -202,7 +188,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def use(self, value: Any) -> Any:
         """A value that Python looks into: compared, formatted."""
-        return value if type(value) in FREE_TYPES else whole.use(self.stage, value)
+        return value if type(value) in FREE_TYPES else boundary.use(self.stage, value)
 
     def operand(self, value: Any) -> Any:
         """An operand of an arithmetic operator: sequences are joined, not looked into."""
@@ -211,19 +197,19 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return value
         if cls in CONTAINER_TYPES:
             return self.stage.lift_items(value)
-        return whole.operand(self.stage, value)
+        return boundary.operand(self.stage, value)
 
     def modulo(self, a: Any, b: Any) -> Any:
         """a % b, which a text understands as formatting."""
         if is_a(a, str | bytes | bytearray):
             b = self.operand(b)
-            return a % (self.use(b.value) if type(b) is whole.Hooked else b)
+            return a % (self.use(b.value) if type(b) is boundary.Hooked else b)
         return self.operand(a) % self.operand(b)
 
     def repeat(self, a: Any, b: Any) -> Any:
         """a * b, where one is written as a list."""
         items, count = (a, b) if type(a) is list else (b, a)
-        is_plain = type(items) is list and id(items) not in self.stage.state.growing
+        is_plain = type(items) is list and id(items) not in self.stage.state.lists
         if is_plain and type(count) is Traced and self.may_leave_open():
             made = list_buffer.repeated(self, items, count)
             if made is not None:
@@ -233,8 +219,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def joined(self, a: Any, b: Any) -> Any:
         """a + b, where one is written as a list."""
-        growing = self.stage.state.growing
-        if growing and (id(a) in growing or id(b) in growing):
+        lists = self.stage.state.lists
+        if lists and (id(a) in lists or id(b) in lists):
             made = list_buffer.joined(self, a, b)
             if made is not None:
                 return made
@@ -261,8 +247,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is np.ndarray:
             return stage.lift_array(value)
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
-            if id(value) in stage.state.growing:
-                return stage.state.growing[id(value)].truth
+            if id(value) in stage.state.lists:
+                return stage.state.lists[id(value)].truth
             source = stage.source_of(value)
             if source is not None and source >= 0:
                 stage.guard_length(value, source)
@@ -299,7 +285,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return op(value, stage.materialise(other))
         if cls in (list, dict, set):
             stage.state.before_change(value)
-        hooked = None if cls is list else whole.hook_of(stage, value)
+        hooked = None if cls is list else boundary.hook_of(stage, value)
         if hooked is not None:
             stage.stop(f"an operator of class {hooked.__name__}")
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
@@ -385,11 +371,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         limit(self.stage)
         if self.stage.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
-        sized = self.stage.state.sized_lists
-        if sized and len(args) == 2 and id(args[1]) in sized:
+        lists = self.stage.state.lists
+        if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
             if not self.stage.tracer.flushes or self.stage.tracer.in_region:
-                return call_with_sized_list(self.stage, args[0], sized[id(args[1])])
-            sized[id(args[1])].look(self.stage, "a list behind a break")
+                return grown.call(args[0])
+            grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
 
@@ -403,3 +389,101 @@ BAILING = """
 """.split()
 for name in BAILING:
     setattr(Scope, name, with_bailout(getattr(Scope, name)))
+
+
+# --- functions that outlive the captured call they were made in ---
+
+
+class PlainScope(Scope):
+    """Does the plain thing: nothing is traced any more."""
+
+    __slots__ = ()
+
+    @classmethod
+    def like(cls, scope: Scope) -> PlainScope:
+        """The plain scope of the same function."""
+        new = object.__new__(cls)
+        for name in ("stage", "fn", "fn_globals", "builtins", "cells", "cache", "sites", "file"):
+            setattr(new, name, getattr(scope, name, None))
+        new.stage = None
+        return new
+
+    def name(self, name: str) -> Any:
+        value = self.fn_globals.get(name, MISSING)
+        value = self.builtins.get(name, MISSING) if value is MISSING else value
+        if value is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        return value
+
+    def free(self, name: str, value: Any) -> Any:
+        return value
+
+    truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
+        lambda value: value
+    )
+    key = born = truth
+    attr = staticmethod(getattr)
+    item = staticmethod(operator.getitem)
+    contains = staticmethod(lambda value, members: value in members)
+    call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    iter_unpacked = unpack = staticmethod(lambda value, shape: value)
+    augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
+    decorator = staticmethod(lambda value: value)
+    for_, while_, if_ = PlainControl.for_, PlainControl.while_, PlainControl.if_
+    bool_begin = staticmethod(lambda value, is_and: value)
+    bool_end = holds = staticmethod(lambda value: value)
+    not_ = staticmethod(operator.not_)
+    repeat, joined = staticmethod(operator.mul), staticmethod(operator.add)
+    modulo = staticmethod(operator.mod)
+    bound = staticmethod(PlainControl.bound)
+    lt, le, gt = PlainControl.lt, PlainControl.le, PlainControl.gt
+    ge, eq, ne = PlainControl.ge, PlainControl.eq, PlainControl.ne
+    then, choose = PlainControl.then, PlainControl.choose
+
+    def caught(self) -> None:
+        pass
+
+    leaves = caught
+
+    def shares(self, names: Any) -> None:
+        pass
+
+    def _set_global(self, name: str, value: Any) -> None:
+        self.fn_globals[name] = value
+
+    def _del_global(self, name: str) -> None:
+        if name not in self.fn_globals:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        del self.fn_globals[name]
+
+    def _set_free(self, name: str, value: Any) -> None:
+        self.cells[name].cell_contents = value
+
+    def _del_free(self, name: str) -> None:
+        del self.cells[name].cell_contents
+
+    def _set_attr(self, name: str, item: Any, value: Any) -> None:
+        setattr(value, name, item)
+
+    def _del_attr(self, name: str, value: Any) -> None:
+        delattr(value, name)
+
+    def _set_item(self, key: Any, item: Any, value: Any) -> None:
+        value[key] = item
+
+    def _del_item(self, key: Any, value: Any) -> None:
+        del value[key]
+
+    def import_module(self, name: str, is_last: bool) -> Any:
+        top = __import__(name, self.fn_globals, None, None, 0)
+        return sys.modules[name] if is_last else top
+
+    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
+        return getattr(module, name)
+
+    def import_name(self, module: str, name: str, level: int) -> Any:
+        found = __import__(module, self.fn_globals, None, (name,), level)
+        try:
+            return getattr(found, name)
+        except AttributeError:
+            raise ImportError(f"cannot import name '{name}' from '{found.__name__}'") from None

@@ -3,7 +3,7 @@
 The first call is captured piece by piece, and where it broke is noted. The function is then split
 at those lines (`pieces`), each piece is compiled like a function of its own, and the driver, the
 user's code with calls of the pieces in it, answers from then on: between two breaks a call costs a
-dispatch. A piece that breaks itself, or that NumPy does quicker, has the function split anew.
+dispatch. A piece that breaks itself, or that NumPy does quicker, has the function split again.
 
 Code comes from the user's own syntax alone, and a piece is a compiled function: so whatever happens
 in it, guards that fail or checks, it does what its statements do.
@@ -25,20 +25,21 @@ from ...compile import make
 from ...instance import is_a
 from ...job import Job
 from ...signature import method_of, signature_of
-from ..calls.follow import why_not_followed
-from ..syntax.exits import exits_of, with_exits_behind
-from ..syntax.rewrite import GIVEN, NotRewritable, rewrite
-from ..syntax.source import (
+from ..calls.functions import why_not_followed
+from ..syntax.jumps import exits_of, with_exits_behind
+from ..syntax.rewrite import (
     FACTORY,
     FUNCTION,
+    GIVEN,
+    NotRewritable,
     compile_function,
     factory,
     find_function,
     imports_of,
     renamed,
+    rewrite,
 )
-from .hoist import FOLLOW
-from .split import CELL, UNBOUND, Marks, Piece, Split
+from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
 
 MOST_SPLITS = 24  # of one function
 TRIED = 64  # calls after which nobody waits to know which pieces NumPy does quicker
@@ -58,7 +59,7 @@ class PieceJob(Job):
         super().__init__(fn, settings)
         self.owner, self.lines = owner, piece.lines
         self.binders = piece.binders()
-        self.is_stale = False  # the function has been split anew where it broke
+        self.is_stale = False  # the function has been split again where it broke
         self.is_left = False  # to NumPy: its calls differ too much
         self.warned, self.was_recorded = owner.warned, owner.was_recorded
 
@@ -181,7 +182,7 @@ class SplitPlan:
         return any(news) and not self.is_over
 
     def split(self) -> None:
-        """Makes the driver anew."""
+        """Makes the driver again."""
         self.splits += 1
         self.driver, self.is_tried = None, False
         if (compiled := self.asked and self.asked()) is not None:

@@ -1,25 +1,170 @@
-"""A function in pieces: what Python has to run stays, and what stands between is outlined.
+"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes
+`t = x.sum(); print(t)`.
 
-Given the lines where captures have broken, each statement of the function is Python's, or goes into
-a piece: a run of neighbours in one block that becomes a function of the names it reads, returning
-those it binds that are read later. The driver is the function as written with a call in the place of
-each run. A construct that holds a broken line stays as it is, with pieces in its blocks.
-
-A run is outlined only where nobody can tell: no jump leaves it, but a return that ends the function;
-no name of it is bound by a function made inside; what a handler around may read is not bound in it;
-each name it is given surely has a value. A name that it may leave without one comes back as UNBOUND.
+Parts move only to where they are evaluated in the same order: what stands before a part that is
+moved is moved too, but constants and plain local names, which nothing can change in between. Two
+freedoms are taken: the module's own function that is called (`print`, `np.save`) is looked up after
+its arguments, and values are formatted behind the last that is computed for the same text.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..syntax.cfg import EMPTY, Cfg, Set, captured
 from ..syntax.jumps import always_jumps, blocks_of
-from .hoist import FOLLOW, hoist, works
+
+FOLLOW = "_ci_follow"  # what a driver calls for a function that has broken inside
+WORK = ast.BinOp | ast.UnaryOp | ast.Call | ast.Subscript | ast.Compare | ast.BoolOp | ast.IfExp
+Names = frozenset[str]
+OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom
+
+
+def works(node: ast.AST) -> bool:
+    """Whether there is anything to compute in it."""
+    return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
+
+
+def is_number(node: ast.AST) -> bool:
+    """A constant with a sign."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+
+
+def is_fixed(node: ast.AST, locals_: Names) -> bool:
+    """Whether a part is the same whenever it is evaluated."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in locals_)
+
+
+def is_pythons(node: ast.AST) -> bool:
+    """Whether Python is certain to run an expression: it makes a text of values, or calls what has
+    broken inside.
+    """
+    if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
+        return True
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+        return isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    return isinstance(node, ast.JoinedStr)
+
+
+class Hoist:
+    """One statement. `temps` are the assignments that go before it; what Python has to run itself
+    has `ci_glue`. lists: names of lists and dicts alone, whose methods can be looked up later;
+    depth: how deep expressions are opened to find what can be moved.
+    """
+
+    def __init__(self, locals_: Names, lists: Names, name: Callable[[], str]) -> None:
+        self.locals = locals_
+        self.lists = lists
+        self.name = name
+        self.temps: list[ast.stmt] = []
+
+    def move(self, node: ast.expr, stays: bool = False) -> ast.expr:
+        """The part becomes a name that has been assigned before."""
+        name = self.name()
+        target = ast.copy_location(ast.Name(name, ast.Store()), node)
+        temp = ast.copy_location(ast.Assign([target], node), node)
+        temp.ci_glue = stays  # type: ignore[attr-defined]
+        self.temps.append(temp)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def parts(self, nodes: list[ast.expr], depth: int) -> list[ast.expr]:
+        """Parts that are evaluated in this order: all up to the last that works are moved."""
+        last = max((k for k, n in enumerate(nodes) if works(n)), default=-1)
+        return [n if k > last else self.part(n, depth, k == last) for k, n in enumerate(nodes)]
+
+    def part(self, node: ast.expr, depth: int, is_last: bool = True) -> ast.expr:
+        """A part that is moved, or opened when its own is to stay with Python: it keeps its place
+        if nothing is moved behind it.
+        """
+        if is_fixed(node, self.locals):
+            return node
+        if depth <= 0 and not is_pythons(node):
+            return self.move(node)
+        opened = self.open(node, depth - (not is_pythons(node)))
+        return opened if is_last else self.move(opened, True)
+
+    def open(self, node: ast.expr, depth: int) -> ast.expr:
+        """The same expression of parts that have been moved out of it."""
+        if isinstance(node, ast.Call):
+            return self.call(node, depth)
+        if isinstance(node, ast.JoinedStr):
+            places = [v for v in node.values if isinstance(v, ast.FormattedValue)]
+            for place, value in zip(
+                places, self.parts([p.value for p in places], depth), strict=True
+            ):
+                place.value = value
+        elif isinstance(node, ast.BinOp):
+            node.left, node.right = self.both(node.left, node.right, depth)
+        elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+            node.left, node.comparators[0] = self.both(node.left, node.comparators[0], depth)
+        elif isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            node.value, node.slice = self.both(node.value, node.slice, depth)
+        elif isinstance(node, ast.UnaryOp):
+            node.operand = self.part(node.operand, depth)
+        elif isinstance(node, ast.Attribute):
+            node.value = self.part(node.value, depth)
+        elif isinstance(node, ast.Tuple | ast.List) and self.is_plain(node.elts):
+            node.elts = self.parts(node.elts, depth)
+        return node
+
+    def both(self, left: ast.expr, right: ast.expr, depth: int) -> tuple[ast.expr, ast.expr]:
+        """Two operands."""
+        if isinstance(right, ast.Tuple) and not self.is_plain(right.elts):
+            return self.part(left, depth), right
+        first, second = self.parts([left, right], depth)
+        return first, second
+
+    def is_plain(self, nodes: list[ast.expr]) -> bool:
+        return not any(isinstance(n, ast.Starred | ast.Slice) for n in nodes)
+
+    def call(self, node: ast.Call, depth: int) -> ast.expr:
+        """A call of what its arguments are moved from."""
+        values = [*node.args, *(k.value for k in node.keywords)]
+        if not self.is_plain(values) or any(k.arg is None for k in node.keywords):
+            return node
+        node.func = self.function(node.func, depth, any(map(works, values)))
+        values = self.parts(values, depth)
+        node.args = values[: len(node.args)]
+        for keyword, value in zip(node.keywords, values[len(node.args) :], strict=True):
+            keyword.value = value
+        return node
+
+    def function(self, node: ast.expr, depth: int, has_parts: bool) -> ast.expr:
+        """What is called. A method is looked up before its arguments are computed."""
+        if isinstance(node, ast.Name) or not isinstance(node, ast.Attribute):
+            return node
+        base = node
+        while isinstance(base, ast.Attribute):
+            base = base.value  # type: ignore[assignment]
+        if isinstance(base, ast.Name) and (base.id in self.lists or base.id not in self.locals):
+            return node  # a module's function, or a list's
+        if works(node.value):
+            node.value = self.part(node.value, depth)
+        return self.move(node, True) if has_parts else node
+
+
+def hoist(
+    node: ast.stmt, locals_: Names, lists: Names, name: Callable[[], str], depth: int
+) -> list[ast.stmt]:
+    """The statement, which is changed, behind the assignments that its parts have become."""
+    made = Hoist(locals_, lists, name)
+    node.ci_glue = True  # type: ignore[attr-defined]
+    if any(isinstance(n, OPAQUE) for n in ast.walk(node)):
+        return [node]
+    if isinstance(node, ast.Expr | ast.Return | ast.Assign) and node.value is not None:
+        node.value = made.open(node.value, depth)
+    elif isinstance(node, ast.AugAssign) and is_fixed(load_of(node.target), locals_):
+        node.value = made.part(node.value, depth)
+    return [*made.temps, node]
+
+
+def load_of(node: ast.expr) -> ast.expr:
+    """A place that is a name, as it is read."""
+    return ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else node
+
 
 CELL = "_ci_p"  # how the driver calls its pieces, and what it gets from outside
 TEMP = "_ci_t"

@@ -1,12 +1,14 @@
 """Building blocks of rewritten code: questions of the stage, where names live, and sites.
 
-A site is a row for each construct that is a call. A construct at work is an object of `plain_control` (or of a region being captured); its site says
-what the source knows of it. Rows are made once by the rewriter and never change.
+A site is a row for each construct that is a call. A construct at work is an object of `hooks/constructs`
+(or of a region being captured); its site says what the source knows of it. Rows are made once by the
+rewriter and never change. Expressions (reads, calls, operands and what decides) become calls of `__ci__`.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +16,9 @@ from typing import Any
 from ...user import OURS as OURS
 from ...user import STAGE as STAGE
 from .cfg import Cfg
-from .jumps import Lowering, Unsuitable
-from .names import Names
-from .nodes import Transformer, place_of, placed
-from .source import FunctionNode
+from .desugar import ComprehensionPlan, Parts
+from .jumps import Lowering, Unsuitable, is_text, may_be_traced
+from .names import FunctionNode, Names, Transformer, place_of, placed, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +217,384 @@ class Asking(Transformer):
             self.bound |= (sure or frozenset()) - self.scopes[-1].unbound
         self.bound = bound
         return out
+
+
+# --- expressions: reads, calls, operands and what decides ---
+
+
+SEEN = (int, complex)  # constants with which a comparison is seen
+COMPARISONS = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+
+
+def is_list(node: ast.expr) -> bool:
+    """A list written out, or a sum or product of one."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
+        return is_list(node.left) or is_list(node.right)
+    return isinstance(node, ast.List)
+
+
+class Expressions(Asking):
+    """Rewrites expressions."""
+
+    # names and places
+
+    def value_slot(self, call: ast.Call, ctx: ast.expr_context) -> ast.Attribute:
+        return placed(ast.Attribute(call, "value", ctx), call)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        where = self.where(node.id)
+        if node.id == "__class__":
+            return node
+        if where == LOCAL and isinstance(node.ctx, ast.Load):
+            return self._local(node)
+        if isinstance(node.ctx, ast.Load):
+            if where == GLOBAL:
+                return self.ask(node, "name", self.text(node, node.id))
+            if where == FREE:
+                return self.ask(node, "free", self.text(node, node.id), node)
+            return self.ask(node, "local", node)
+        if where in (GLOBAL, FREE):
+            method = "global_slot" if where == GLOBAL else "free_slot"
+            return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
+        return node
+
+    def _local(self, node: ast.Name) -> ast.expr:
+        """A local name; one that may have no value is asked for."""
+        if node.id in self.bound or not self._may_be_unbound(node.id):
+            return node
+        return self.ask(node, "bound", node, self.text(node, node.id))
+
+    # functions
+
+    def _defaults(self, node: FunctionNode) -> None:
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.expr:
+        self._defaults(node)
+        self._body(node)
+        return node
+
+    # reads
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        base, name = self.visit(node.value), self.text(node, node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self.ask(node, "attr", base, name)
+        return self.value_slot(self.ask(node, "attr_slot", base, name), node.ctx)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        base, key = self.visit(node.value), self._key(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            return self.ask(node, "item", base, key)
+        return self.value_slot(self.ask(node, "item_slot", base, key), node.ctx)
+
+    def _key(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Slice):
+            parts = (node.lower, node.upper, node.step)
+            bounds = [self.text(node, None) if p is None else self.visit(p) for p in parts]
+            return self.ask(node, "slice", *bounds)
+        if isinstance(node, ast.Tuple):
+            parts = [self._key(e) for e in node.elts]
+            return placed(ast.Tuple(parts, ast.Load()), node)
+        return self.visit(node)
+
+    def visit_Starred(self, node: ast.Starred) -> ast.expr:
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.ask(node.value, "star", self.visit(node.value))
+        else:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> ast.expr:
+        for i, key in enumerate(node.keys):
+            value = self.visit(node.values[i])
+            if key is None:
+                value = self.ask(value, "mapping", value)
+            else:
+                node.keys[i] = self._key_of(key)
+            node.values[i] = value
+        return node
+
+    def visit_Set(self, node: ast.Set) -> ast.expr:
+        node.elts = [
+            self.visit(e) if isinstance(e, ast.Starred) else self._key_of(e) for e in node.elts
+        ]
+        return node
+
+    def _key_of(self, node: ast.expr) -> ast.expr:
+        """What is hashed."""
+        return self._use(node, "key")
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        func = node.func
+        if isinstance(func, ast.Name) and func.id == "super" and not node.args:
+            return node  # the compiler itself looks for this form
+        if getattr(node, "ci_is_ours", False):
+            return self.ask(node, func.id, *[self.visit(a) for a in node.args])  # type: ignore[attr-defined]
+        if (loop := self._loop_of(node)) is not None:
+            builtin = node.ci_loop.builtin  # type: ignore[attr-defined]
+            if builtin is None:
+                return loop
+            del node.ci_loop  # type: ignore[attr-defined]
+            is_builtin = self.ask(node, "is_builtin", self.text(node, builtin))
+            return placed(ast.IfExp(is_builtin, loop, self.visit_Call(node)), node)
+        args = [self.visit(a) for a in node.args]
+        keywords = []
+        for keyword in node.keywords:
+            value = self.visit(keyword.value)
+            if keyword.arg is None:
+                value = self.ask(value, "mapping", value)
+            keywords.append(placed(ast.keyword(keyword.arg, value), keyword))
+        return self.ask(node, "call", self.visit(func), *args, keywords=keywords)
+
+    def visit_Parts(self, node: Parts) -> ast.expr:
+        return self.ask(node, "parts", node.func, *(self.visit(a) for a in node.args))
+
+    # operands
+
+    def _use(self, node: ast.expr, method: str = "use") -> ast.expr:
+        """The operand, read whole by the stage unless it can only be a fresh value."""
+        fresh = isinstance(node, ast.Constant | ast.BinOp | ast.Compare | ast.JoinedStr | ast.UnaryOp)
+        new = self.visit(node)
+        return new if fresh else self.ask(node, method, new)
+
+    def _test(self, node: ast.expr) -> ast.expr:
+        """A condition that Python itself reads."""
+        return self._use(node, "test") if may_be_traced(node) else self.visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if self.with_regions and is_list(node):
+            method = "repeat" if isinstance(node.op, ast.Mult) else "joined"
+            return self.ask(node, method, self.visit(node.left), self.visit(node.right))
+        if isinstance(node.op, ast.Mod) and not isinstance(node.right, ast.Constant):
+            return self.ask(node, "modulo", self.visit(node.left), self.visit(node.right))
+        node.left = self._use(node.left, "operand")
+        node.right = self._use(node.right, "operand")
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if not isinstance(node.op, ast.Not):
+            node.operand = self._use(node.operand)
+        elif may_be_traced(node.operand):
+            return self.ask(node, "not_", self._decided(node.operand))
+        else:
+            node.operand = self.visit(node.operand)
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
+            return self._identity(node)
+        if len(node.ops) > 1 and may_be_traced(node):
+            inner = node.comparators[:-1]
+            if not self.without_walrus or all(map(self._is_stable, inner)):
+                return self._chain(node, node.left, 0)
+        if len(node.ops) == 1:
+            return self._compare(node, node.left, node.ops[0], node.comparators[0])
+        node.left = self._use(node.left)
+        node.comparators = [
+            self._compared(c, op) for op, c in zip(node.ops, node.comparators, strict=True)
+        ]
+        return node
+
+    def _identity(self, node: ast.Compare) -> ast.expr:
+        """x is y: of one bool that is written out the stage is asked, for it may trace the other; that
+        two objects are not one is a guard.
+        """
+        self.generic_visit(node)
+        both = [node.left, *node.comparators]
+        constants = [v for v in both if isinstance(v, ast.Constant)]
+        known = [v for v in constants if type(v.value) is bool]
+        if len(both) > 2 or len(known) != len(constants) or len(known) > 1:
+            return node
+        if known:
+            found = self.ask(node, "is_bool", both[both[0] is known[0]], known[0])
+        else:
+            found = self.ask(node, "is_one", *both)
+        return found if isinstance(node.ops[0], ast.Is) else self.ask(node, "not_", found)
+
+    def _compare(self, node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Any:
+        """One comparison."""
+        method = COMPARISONS.get(type(op))
+        if method is not None and self._may_be_of_sizes(left, right):
+            return self.ask(node, method, self.visit(left), self.visit(right))
+        if method is not None and not any(isinstance(v, ast.Constant) for v in (left, right)):
+            name = self.text(node, method)
+            return self.ask(node, "decide", name, self.visit(left), self.visit(right))
+        left = self._use(left)
+        if isinstance(op, ast.In | ast.NotIn) and not is_text(left):
+            found = self.ask(node, "contains", left, self.visit(right))
+            return found if isinstance(op, ast.In) else self.ask(node, "not_", found)
+        return placed(ast.Compare(left, [op], [self._compared(right, op)]), node)
+
+    def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
+        """Whether the stage is to see the comparison: the program may find out what sizes say, or
+        Python answer for its complex numbers.
+        """
+        both = (left, right)
+        known = [isinstance(v, ast.Constant) and type(v.value) not in SEEN for v in both]
+        is_told = all(isinstance(v, ast.Constant) for v in both)
+        return self.with_regions and self.decisive == 0 and not any(known) and not is_told
+
+    def _compared(self, node: ast.expr, op: ast.cmpop) -> ast.expr:
+        return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
+
+    def _is_stable(self, node: ast.expr) -> bool:
+        """Whether an operand may be written twice: it is loaded before anything can change it."""
+        if isinstance(node, ast.Name):
+            return self.where(node.id) == LOCAL
+        return isinstance(node, ast.Constant)
+
+    def _chain(self, node: ast.Compare, left: ast.expr, i: int) -> ast.expr:
+        """The comparisons of a chain from the i-th on, each behind the truth of the one before."""
+        op, right = node.ops[i], node.comparators[i]
+        if i == len(node.ops) - 1:
+            return self._compare(node, left, op, right)
+        if self._is_stable(right):
+            again: ast.expr = copy.copy(right)
+            value = right
+        else:
+            name = self.temporary("v")
+            target = placed(ast.Name(name, ast.Store()), right)
+            value = placed(ast.NamedExpr(target, right), right)
+            again = self.load(right, name)
+        first = self._compare(node, left, op, value)
+        return self._joined(node, ast.And(), first, self._chain(node, again, i + 1))
+
+    # what decides
+
+    def _joined(self, node: ast.expr, op: ast.boolop, first: ast.expr, second: ast.expr) -> ast.expr:
+        """`first and second`, or `or`, that may be traced."""
+        is_and = self.text(node, isinstance(op, ast.And))
+        begin = self.ask(first, "bool_begin", first, is_and)
+        return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node))
+
+    def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
+        """An expression of which only the truth is asked for; by_sizes: what they say in this call
+        is guarded, for else there is an exception.
+        """
+        if isinstance(node, ast.BoolOp):
+            node.ci_is_test = True  # type: ignore[attr-defined]
+        self.decisive += by_sizes
+        new = self.visit(node)
+        self.decisive -= by_sizes
+        return new
+
+    def _truth(self, node: ast.expr) -> ast.expr:
+        """An operand of `and` and `or` in a test: its truth, so that types need not agree."""
+        is_not = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        new = self._decided(node)
+        if is_not or isinstance(node, ast.Compare | ast.BoolOp) or not may_be_traced(node):
+            return new
+        return self.ask(node, "truth", new)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        traced = [may_be_traced(value) for value in node.values]
+        is_test = getattr(node, "ci_is_test", False)
+        values = [self._truth(v) if is_test else self.visit(v) for v in node.values]
+        out = values[-1]
+        for value, is_traced in zip(values[-2::-1], traced[-2::-1], strict=True):
+            if is_traced:
+                out = self._joined(node, node.op, value, out)
+            else:
+                out = placed(ast.BoolOp(node.op, [value, out]), node)
+        return out
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if self.without_walrus or not may_be_traced(node.test):
+            node.test = self._test(node.test)
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+            return node
+        name = self.temporary("c")
+        then = self.ask(node.test, "then", self._decided(node.test))
+        target = placed(ast.Name(name, ast.Store()), node.test)
+        choice = placed(ast.NamedExpr(target, then), node.test)
+        parts = [choice]
+        for field, part in (("first", node.body), ("second", node.orelse)):
+            value = ast.IfExp(self.ours(part, field, name), self.visit(part), self.text(part, None))
+            parts.append(placed(value, part))
+        return self.ask(node, "choose", *parts)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        node.value = self._use(node.value)
+        if node.format_spec is not None:
+            node.format_spec = self.visit(node.format_spec)
+        return node
+
+    visit_Interpolation = visit_FormattedValue
+
+    # comprehensions
+
+    def _loop_of(self, node: Any) -> ast.expr | None:
+        """The call of the function that a comprehension, or a call with one, has; None where there is
+        none, or a name that it is handed may have no value.
+        """
+        plan: ComprehensionPlan | None = getattr(node, "ci_loop", None)
+        if plan is None:
+            return None
+        if not all(map(self._has_value, plan.names)):
+            return None
+        inner = node if isinstance(node, ast.ListComp) else node.args[0]
+        items = inner.generators[0].iter
+        if plan.builtin is not None:
+            items = copy.deepcopy(items)
+        callee = [] if plan.callee is None else [self.visit(copy.deepcopy(plan.callee))]
+        given = [self.visit(self.load(node, name)) for name in plan.names]
+        arguments = [*callee, self.visit(items), *given]
+        trips = self.load(node, plan.function)
+        if isinstance(inner, ast.GeneratorExp):
+            return self.ask(node, "generated", trips, *arguments)
+        return placed(ast.Call(trips, arguments, []), node)
+
+    def _comprehension(self, node: Any) -> ast.expr:
+        if (loop := self._loop_of(node)) is not None:
+            return loop
+        first = node.generators[0]
+        self.without_walrus += 1
+        first.iter = self._iter(first.iter, first.target)
+        self.without_walrus -= 1
+        names = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
+        self.hidden.append(names)
+        for i, generator in enumerate(node.generators):
+            if i:
+                self.without_walrus += 1
+                generator.iter = self._iter(generator.iter, generator.target)
+                self.without_walrus -= 1
+            generator.target = self.visit(generator.target)
+            generator.ifs = [self._test(t) for t in generator.ifs]
+        for field in ("elt", "key", "value"):
+            part = getattr(node, field, None)
+            if part is not None:
+                is_hashed = field == "key" or isinstance(node, ast.SetComp)
+                setattr(node, field, self._key_of(part) if is_hashed else self.visit(part))
+        self.hidden.pop()
+        return self.ask(node, "born", node) if isinstance(node, ast.GeneratorExp) else node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def _iter(self, node: ast.expr, target: ast.expr) -> ast.expr:
+        new = self.visit(node)
+        if isinstance(target, ast.Tuple | ast.List):
+            return self.ask(node, "iter_unpacked", new, self._shape(node, target))
+        return self.ask(node, "iter", new)
+
+    def _shape(self, at: ast.AST, target: ast.expr) -> ast.Constant:
+        """Which parts of a target are unpacked again: None, or a tuple of the same for each
+        part.
+        """
+
+        def shape(t: ast.expr) -> Any:
+            if not isinstance(t, ast.Tuple | ast.List):
+                return None
+            if any(isinstance(e, ast.Starred) for e in t.elts):
+                return ()
+            return tuple(shape(e) for e in t.elts)
+
+        return self.text(at, shape(target))

@@ -36,6 +36,22 @@ PLACES = frozenset("FAST FAST_CHECK FAST_BORROW GLOBAL DEREF NAME CLASSDEREF".sp
 COMPARED: dict[str, type[ast.cmpop]] = {
     "<": ast.Lt, "<=": ast.LtE, "==": ast.Eq, "!=": ast.NotEq, ">": ast.Gt, ">=": ast.GtE,
 }  # fmt: skip
+# Instructions that make an expression of so many values (None: as their argument says), or a place.
+PUSHED: dict[str, tuple[int | None, Any]] = {
+    "LOAD_ATTR": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Load())),
+    "LOAD_METHOD": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Load())),
+    "BINARY_SUBSCR": (2, lambda at, v, key: ast.Subscript(v, key, ast.Load())),
+    "COMPARE_OP": (2, lambda at, a, b: ast.Compare(a, [COMPARED[at.argrepr.removeprefix("bool(").removesuffix(")")]()], [b])),
+    "IS_OP": (2, lambda at, a, b: ast.Compare(a, [ast.IsNot() if at.arg else ast.Is()], [b])),
+    "CONTAINS_OP": (2, lambda at, a, b: ast.Compare(a, [ast.NotIn() if at.arg else ast.In()], [b])),
+    "BUILD_TUPLE": (None, lambda at, *items: ast.Tuple([*items], ast.Load())),
+    "BUILD_LIST": (None, lambda at, *items: ast.List([*items], ast.Load())),
+    "BUILD_SET": (None, lambda at, *items: ast.Set([*items])),
+}  # fmt: skip
+STORED: dict[str, tuple[int, Any]] = {
+    "STORE_ATTR": (1, lambda at, v: ast.Attribute(v, at.argval, ast.Store())),
+    "STORE_SUBSCR": (2, lambda at, v, key: ast.Subscript(v, key, ast.Store())),
+}
 
 
 def function_of(code: types.CodeType) -> Any:
@@ -168,6 +184,10 @@ class Reader:
             self.jump(op, self.blocks[at.argval], following)
         elif op == "FOR_ITER":
             self.block.items, self.block.ahead, self.block.other = True, following, self.blocks[at.argval]
+        elif (row := PUSHED.get(op) or STORED.get(op)) is not None:
+            count, make = row
+            node = make(at, *self.several(at.arg if count is None else count))
+            self.push(node) if op in PUSHED else self.store(self.at(node))
         elif (found := getattr(self, "read_" + op, None)) is not None:
             found(at)
         elif op.startswith(("LOAD_FAST_LOAD", "STORE_FAST_", "LOAD_FAST_BORROW_LOAD")):
@@ -236,22 +256,6 @@ class Reader:
 
     read_LOAD_SMALL_INT = read_LOAD_CONST
 
-    def read_LOAD_ATTR(self, at: Any) -> None:
-        self.push(ast.Attribute(self.pop(), at.argval, ast.Load()))
-
-    read_LOAD_METHOD = read_LOAD_ATTR
-
-    def read_STORE_ATTR(self, at: Any) -> None:
-        self.store(self.at(ast.Attribute(self.pop(), at.argval, ast.Store())))
-
-    def read_BINARY_SUBSCR(self, at: Any) -> None:
-        value, key = self.several(2)
-        self.push(ast.Subscript(value, key, ast.Load()))
-
-    def read_STORE_SUBSCR(self, at: Any) -> None:
-        value, key = self.several(2)
-        self.store(self.at(ast.Subscript(value, key, ast.Store())))
-
     def read_DELETE_SUBSCR(self, at: Any) -> None:
         value, key = self.several(2)
         self.emit(ast.Delete([self.at(ast.Subscript(value, key, ast.Del()))]))
@@ -276,30 +280,8 @@ class Reader:
 
     def read_BINARY_OP(self, at: Any) -> None:
         if at.argrepr == "[]":
-            return self.read_BINARY_SUBSCR(at)
+            return self.push(ast.Subscript(*self.several(2), ast.Load()))
         return self.binary(at.argrepr.removesuffix("="), at.argrepr.endswith("="))
-
-    def read_COMPARE_OP(self, at: Any) -> None:
-        a, b = self.several(2)
-        text = at.argrepr.removeprefix("bool(").removesuffix(")")
-        self.push(ast.Compare(a, [COMPARED[text]()], [b]))
-
-    def read_IS_OP(self, at: Any) -> None:
-        a, b = self.several(2)
-        self.push(ast.Compare(a, [ast.IsNot() if at.arg else ast.Is()], [b]))
-
-    def read_CONTAINS_OP(self, at: Any) -> None:
-        a, b = self.several(2)
-        self.push(ast.Compare(a, [ast.NotIn() if at.arg else ast.In()], [b]))
-
-    def read_BUILD_TUPLE(self, at: Any) -> None:
-        self.push(ast.Tuple(self.several(at.arg), ast.Load()))
-
-    def read_BUILD_LIST(self, at: Any) -> None:
-        self.push(ast.List(self.several(at.arg), ast.Load()))
-
-    def read_BUILD_SET(self, at: Any) -> None:
-        self.push(ast.Set(self.several(at.arg)))
 
     def read_LIST_EXTEND(self, at: Any) -> None:
         items, made = self.pop(), self.block.stack[-at.arg]
@@ -320,9 +302,6 @@ class Reader:
         spec = spec if spec is None or isinstance(spec, ast.JoinedStr) else self.at(ast.JoinedStr([spec]))
         how = (-1, 115, 114, 97)[at.arg & 3]
         self.push(ast.JoinedStr([self.at(ast.FormattedValue(self.pop(), how, spec))]))
-
-    def read_FORMAT_SIMPLE(self, at: Any) -> None:
-        self.push(ast.JoinedStr([self.at(ast.FormattedValue(self.pop(), -1, None))]))
 
     def read_BUILD_STRING(self, at: Any) -> None:
         parts = self.several(at.arg)

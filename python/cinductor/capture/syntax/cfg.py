@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .jumps import VALUE, is_endless
-from .names import is_closed, names_in
-from .nodes import children, walk
+from .names import children, is_closed, names_in, walk
 
 Set = frozenset[str]
 Bound = Set | None  # None: no path leads there
@@ -38,7 +37,7 @@ class ConstructFlow:
     binds: Set
     head: Set  # live at its head
     behind: Set  # live behind it
-    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them anew
+    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them again
 
 
 class Effect:

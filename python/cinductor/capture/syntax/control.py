@@ -29,11 +29,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import Site
-from .expressions import Expressions
+from .asking import Expressions, Site
 from .jumps import VALUE, may_be_traced
-from .names import type_parameters
-from .nodes import children, placed, walk
+from .names import children, placed, type_parameters, walk
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "iadd",
@@ -322,9 +320,9 @@ class Control(Statements):
         is_enter = method == "enter"
         call = self._method(node, site, method, *(() if is_enter else (self.ask(node, "locals"),)))
         if not site.state:
-            told = placed(ast.Expr(call), node)
+            expression = placed(ast.Expr(call), node)
             is_silent = is_enter and not site.raising
-            return [] if is_silent else [self._if_restores(node, site, [told])]
+            return [] if is_silent else [self._if_restores(node, site, [expression])]
         places: list[ast.expr] = [placed(ast.Name(name, ast.Store()), node) for name in site.state]
         stores = placed(ast.Tuple(places, ast.Store()), node)
         body: list[ast.stmt] = [placed(ast.Assign([stores], call), node)]
@@ -419,8 +417,8 @@ class Control(Statements):
         bodies: list[tuple[ast.stmt, list[ast.stmt]]] = []
         for i, arm in enumerate(arms):
             if i:
-                told = self._decided(arm.test, bool(raising))
-                test = self._method(arm.test, site, "test", told)
+                truth = self._decided(arm.test, bool(raising))
+                test = self._method(arm.test, site, "test", truth)
                 bodies.append((arm, [placed(ast.Expr(test), arm.test)]))
             bodies.append((arm, self._run(arm.body)))
         rest = self._run(orelse)

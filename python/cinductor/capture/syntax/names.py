@@ -1,14 +1,93 @@
-"""The names of a function: which it binds, what decides where a name of its body lives, and what
-they stand for where they stand.
+"""Walking, changing and placing syntax, and the names in it: what `ast` has for that, without asking a node
+for each of its fields by name and a visitor for each method again. Long functions are walked many times.
+
+Of a function it is known which names it binds, what decides where a name of its body lives, and what
+they stand for where they stand. Operators and contexts, which have neither parts nor places, are left
+out where a field holds one.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
-from .nodes import Visitor, walk
-from .source import FunctionNode
+from ... import _core
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
+
+
+# The nodes in a node's fields, in order; it and all below it, those nearer to it first; the new node, at
+# the old one's place; where a node stands, for what makes another there. Asked thousands of times, in C.
+children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
+
+
+def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
+    """Whether a node of one of these classes is in some syntax."""
+    return not set(map(type, walk(root))).isdisjoint(classes)
+
+
+class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
+    """By classes of nodes, what visits one: looked for when one is met first."""
+
+    def __init__(self, visitor: type[Visitor]) -> None:
+        self.visitor = visitor
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any], Any]:
+        cls = self.visitor
+        found: Callable[[Any, Any], Any] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
+        self[kind] = found
+        return found
+
+
+class Visitor:
+    """`visit_Name` and its like are called for nodes of that class, for others `generic_visit`."""
+
+    _methods: ClassVar[Methods]
+    _quiet: ClassVar[frozenset[type[ast.AST]]]  # leaves of which there is nothing to say
+
+    def __init_subclass__(cls) -> None:
+        cls._methods = Methods(cls)
+        cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
+
+    def visit(self, node: Any) -> Any:
+        """What the method for the node's class gives."""
+        return node if type(node) in self._quiet else self._methods[type(node)](self, node)
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """Visits the parts of a node."""
+        for child in children(node):
+            if type(child) not in self._quiet:
+                self._methods[type(child)](self, child)
+
+
+class Transformer(Visitor):
+    """A visitor whose methods give what takes a node's place; in lists, several or none."""
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """The node, with its parts changed."""
+        values = node.__dict__
+        for field in node._fields:
+            value = values.get(field)
+            if type(value) is list:
+                values[field] = self._list(value) if value else value
+            elif isinstance(value, ast.AST) and value._fields and type(value) not in self._quiet:
+                values[field] = self._methods[type(value)](self, value)
+        return node
+
+    def _list(self, nodes: list[Any]) -> list[Any]:
+        out: list[Any] = []
+        for node in nodes:
+            new = self.visit(node) if isinstance(node, ast.AST) else node
+            if isinstance(new, list):
+                out += new
+            elif new is not None or node is None:
+                out.append(new)
+        return out
+
+
+# --- the names of a function ---
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
@@ -247,3 +326,31 @@ def result_of(body: list[Any]) -> list[ast.expr] | None:
 def is_row(node: Any) -> bool:
     """a, b"""
     return isinstance(node, ast.Tuple) and not any(isinstance(n, ast.Starred) for n in node.elts)
+
+
+def targets_of(node: Any) -> set[str]:
+    """The names that a comprehension binds."""
+    return names_in(*(g.target for g in node.generators))
+
+
+def free_names(node: ast.AST) -> set[str]:
+    """The names that an expression reads of what is around it."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    found: set[str] = set().union(*map(free_names, children(node)))
+    return found - targets_of(node) if hasattr(node, "generators") else found
+
+
+def placed_at_end(new: ast.stmt, old: Any) -> ast.stmt:
+    """The new statement, where the old one ends."""
+    for node in walk(new):
+        node.lineno, node.col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
+        node.end_lineno, node.end_col_offset = old.end_lineno, old.end_col_offset  # type: ignore[attr-defined]
+    return new
+
+
+def place_new(new: ast.AST, old: ast.AST) -> None:
+    """Gives what has no place yet that of the old node."""
+    for node in walk(new):
+        if "lineno" in node._attributes and not hasattr(node, "lineno"):
+            placed(node, old)

@@ -1,7 +1,7 @@
 """Blocks of instructions made loops and branches, which are statements.
 
 Tests that only lead to tests are `and` and `or`, blocks that only leave a value are operands; what is
-left are loops (a block that something behind it goes back to) and branches, told apart by where their
+left are loops (a block that something behind it goes back to) and branches, distinguished by where their
 ways meet. Python tests a while's condition at its end again, and puts a small end of the function
 wherever it is reached: both are undone, for the compiler will do them again.
 """
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .nodes import Transformer, walk
+from .names import Transformer, walk
 
 SLOT = "__ci_slot"  # a value that a block finds on the stack, by its depth
 ITEM = "__ci_item"  # what a loop's target gets

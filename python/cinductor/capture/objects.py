@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import _core
-from ...dtypes import DTYPES
-from ...instance import is_a
+from .. import _core
+from ..dtypes import DTYPES
+from ..instance import is_a
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it
@@ -32,7 +32,7 @@ IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
-GROWING = -2  # a list whose beginning nobody may look at
+IN_COLUMNS = -2  # a list whose beginning nobody may look at
 
 
 class Unbound:
@@ -510,7 +510,7 @@ def bounds_of(value: Any) -> tuple[Any, Any, Any]:
     return (value.start, value.stop, value.step)
 
 
-# --- results that are made anew in each call ---
+# --- results that are made again in each call ---
 
 
 class DeferredCall(tuple):

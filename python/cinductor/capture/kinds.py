@@ -5,13 +5,13 @@ any other object, which is itself alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ... import _core
-from ...float_warnings import quietly
-from ...instance import is_a
+from .. import _core
+from ..float_warnings import quietly
+from ..instance import is_a
 from .objects import UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak
@@ -160,3 +160,48 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
 
 
 __all__ = ["UNBOUND"]
+
+
+# --- what may be asked of the function whose code is running ---
+
+
+class Hooks(Protocol):
+    """The scope of a captured function. Values are those of the user's frame: traced, or Python's."""
+
+    stage: Any  # of the call
+    file: str
+    fn_globals: dict[str, Any]
+    is_library: bool  # the function is NumPy's own
+
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
+        """f(*args, **kwargs), as rewritten code has it."""
+
+    def attr(self, value: Any, name: str) -> Any:
+        """value.name"""
+
+    def item(self, value: Any, key: Any) -> Any:
+        """value[key]"""
+
+    def iter(self, value: Any) -> Any:
+        """What a loop, a star or a comprehension runs over."""
+
+    def step(self, value: Any) -> Any:
+        """next(value)"""
+
+    def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:
+        """A value for an assignment to several names."""
+
+    def test(self, value: Any) -> Any:
+        """The truth of a value: traced, or a bool."""
+
+    def augment(self, name: str, value: Any, other: Any) -> Any:
+        """An operator in place."""
+
+    def use(self, value: Any) -> Any:
+        """A value for an operation of Python's own: what the user's methods would see is real."""
+
+    def key(self, value: Any) -> Any:
+        """What a dict or set hashes."""
+
+    def born(self, value: Any) -> Any:
+        """An object that has just been made."""

@@ -1,0 +1,558 @@
+"""Calls of what has no row: followed into their rewritten code, made on real values at a break, or as a
+library call of the graph.
+
+Library calls are of the user's kernels and custom operations, and of library functions that only
+compute. Nobody knows beforehand what such a function returns. The first call of its kind is a break,
+and what it gave is remembered: dtypes, shapes and the order in memory, by the function and what it
+was given. Later captures make a library call of it, which checks that it gives the like; where it
+does not, the captured function itself answers the call.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import types
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import _core
+from ...custom_ops import CustomOp
+from ...instance import is_a
+from ...interrupt import is_interrupt
+from ...kernels import DTYPES as KERNEL_DTYPES
+from ...kernels import KernelCall, UserKernel
+from ...numpy.surface import DTYPES, NotCaptured, array, careful, refuse
+from ...user import PACKAGE
+from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
+from ..stage import Stage
+from ..syntax.asking import OURS, STAGE
+from ..syntax.rewrite import NotRewritable, rewrite
+
+if TYPE_CHECKING:
+    from ..kinds import Hooks
+
+
+DEBUGGERS = frozenset({"pdb", "ipdb", "pudb"})
+LIFETIMES = frozenset({"weakref", "_weakref", "_weakrefset", "gc"})  # who see objects die
+BOUND_KINDS = frozenset({types.MethodWrapperType, Method})
+
+
+def name_of(f: Any) -> str:
+    """How a report calls what is called."""
+    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or type(f).__name__
+    module = getattr(f, "__module__", None)
+    owner = getattr(f, "__self__", None)
+    if owner is not None and not is_a(owner, types.ModuleType | type):
+        module = None if "." in name else type(owner).__name__
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def call_unknown(
+    scope: Hooks,
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    reason: str = "",
+    is_pure: bool = False,
+) -> Any:
+    """A break: pending work is run, the call gets real values, its result is of unknown origin.
+    is_pure: it does nothing but compute it.
+    """
+    stage = scope.stage
+    opaque = call_of(f, args, kwargs)
+    if opaque is not None and (made := make(scope, opaque)) is not None:
+        return made
+    module = getattr(f, "__module__", None)
+    if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
+        stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+    if sees_deaths(f, module):
+        why = f"calls {name_of(f)}, which sees objects die"
+        stage.abandon(why)
+        scope.fall_back(why)
+        return scope.call(f, *stage.materialise(args), **stage.materialise(kwargs))
+    if is_pure:
+        stage.tracer.note_break(reason)
+    else:
+        stage.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
+    args = tuple(stage.materialise(a) for a in args)
+    kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
+    owner = getattr(f, "__self__", None)
+    if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
+        f = stage.materialise(f)
+    elif owner is not None and stage.source_of(owner) is None:
+        stage.materialise(owner)
+    result = stage.outside(f, args, kwargs)
+    if opaque is not None:
+        learn(scope, opaque, (*args, *kwargs.values()), result)
+    return scope.lifted_once(result)
+
+
+def sees_deaths(f: Any, module: Any) -> bool:
+    """Whether it matters when an object dies: what is captured may hold it for longer."""
+    if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
+        return True
+    return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
+
+
+def call_with_foreign(
+    scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], foreign: str
+) -> Any:
+    """A call of NumPy's that is given an object which only it knows how to read."""
+    return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)} with {foreign}")
+
+
+def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of the values it is given, which Python itself reads."""
+    args = tuple(scope.use(a) for a in args)
+    kwargs = {k: scope.use(v) for k, v in kwargs.items()}
+    if any(type(a) is np.ndarray for a in args):  # ours are traced
+        return call_unknown(scope, f, args, kwargs)
+    return scope.stage.lift_array(f(*args, **kwargs))
+
+
+# --- library calls ---
+
+
+PURE = (
+    *("scipy.special", "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.fft"),
+    *("scipy.spatial.distance", "numpy.polynomial"),
+)
+WRITING = frozenset({"out", "output"})
+CONSTANTS = (bool, int, float, complex, str, type(None))
+MOST = 1024  # calls that are remembered
+
+Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, shape, memory order
+_results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
+
+
+class OpaqueCall:
+    """One call: its operands, and what else there is to know of it."""
+
+    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+        self.f = f
+        self.operands: list[Traced] = []
+        self.plan = tuple(self.part(a) for a in args)
+        self.named = {k: self.part(v) for k, v in kwargs.items()}
+        self.kinds = [x.kind for x in self.operands]
+        like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
+        self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
+        hash(self.key)
+
+    def part(self, value: Any) -> Any:
+        """A constant in a tuple of its own, or the number of an operand; TypeError for others."""
+        if type(value) is Traced:
+            if value.dtype not in DTYPES or any(type(n) is Traced for n in value.shape):
+                raise TypeError
+            self.operands.append(value)
+            return len(self.operands) - 1
+        if type(value) is tuple:
+            return tuple, tuple(self.part(v) for v in value)
+        if not is_a(value, CONSTANTS):
+            raise TypeError
+        return type(value), value, str(value)
+
+    def run(self, arrays: Any) -> Any:
+        """The call with these operands."""
+        return self.f(
+            *(self.real(p, arrays) for p in self.plan),
+            **{k: self.real(p, arrays) for k, p in self.named.items()},
+        )
+
+    def real(self, part: Any, arrays: Any) -> Any:
+        if type(part) is int:
+            kind, array = self.kinds[part], arrays[part]
+            return array if kind == "array" else array.item() if kind == "python" else array[()]
+        if part[0] is tuple:
+            return tuple(self.real(p, arrays) for p in part[1])
+        return part[1]
+
+    def freeze(self) -> list[Traced]:
+        """The operands, which are forgotten: what is left may outlive the capture."""
+        operands, self.operands = self.operands, []
+        return operands
+
+
+def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
+    """The call, if it is of a function that only computes, of arrays, numbers and constants."""
+    module = getattr(f, "__module__", None)
+    if not is_a(module, str) or not module.startswith(PURE) or WRITING & kwargs.keys():
+        return None
+    if type(f).__name__ not in (
+        "function",
+        "builtin_function_or_method",
+        "_ArrayFunctionDispatcher",
+    ):
+        return None
+    try:
+        return OpaqueCall(f, args, kwargs)
+    except TypeError:
+        return None
+
+
+def kind_of(value: Any) -> Kind | None:
+    """What is remembered of a result; None for one that cannot be made in the graph."""
+    cls = type(value)
+    if cls is np.ndarray and value.dtype in DTYPES and value.size:
+        order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
+        if value.transpose(order).flags.c_contiguous:
+            return cls, value.dtype, value.shape, tuple(order)
+    elif is_a(value, np.generic) and value.dtype in DTYPES:
+        return cls, value.dtype, (), ()
+    elif cls is float:
+        return cls, np.dtype(float), (), ()
+    return None
+
+
+def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
+    """The same of all results of a call, and the tuple that holds them."""
+    is_tuple = type(result) is tuple
+    kinds = [kind_of(r) for r in (result if is_tuple else (result,))]
+    if not kinds or None in kinds or len({kind[1] for kind in kinds if kind}) != 1:
+        return None  # they come in one array, of their dtype
+    return (tuple if is_tuple else None), kinds  # type: ignore[return-value]
+
+
+def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
+    """Remembers what a call has returned: the next capture is another one."""
+    kinds = kinds_of(result)
+    arrays = [a for a in given if type(a) is np.ndarray]
+    results = result if type(result) is tuple else (result,)
+    if any(np.may_share_memory(a, r) for a in arrays for r in results if type(r) is np.ndarray):
+        kinds = None
+    if len(_results) >= MOST:
+        _results.clear()
+    scope.stage.learned |= kinds is not None and call.key not in _results
+    _results[call.key] = kinds
+
+
+def make(scope: Hooks, call: OpaqueCall) -> Any:
+    """The call as a node; None where it is not known what it returns, or nobody may check that."""
+    known, t = _results.get(call.key), scope.stage.tracer
+    if known is None or not scope.stage.may_check():
+        return None
+    container, kinds = known
+    dtype = kinds[0][1]
+    counts = [int(np.prod(kind[2])) for kind in kinds]
+    operands = call.freeze()
+
+    def fill(*arrays: Any) -> None:
+        *given, out = arrays
+        try:
+            result = call.run(given)
+        except Exception as error:  # the function itself is to raise it
+            if is_interrupt(error):
+                raise
+            out[0] = 0
+            return
+        out[0] = kinds_of(result) == known
+        at = 1
+        if out[0]:
+            for r, count, kind in zip(
+                result if container else (result,), counts, kinds, strict=True
+            ):
+                out[at : at + count] = np.asarray(r).transpose(kind[3]).reshape(-1)
+                at += count
+
+    name = f"{call.f.__module__}.{call.f.__name__}"
+    key = f"{call.plan} {call.named} {call.kinds} {known}"
+    whole = t.extern(name, key, fill, operands, (1 + sum(counts),), dtype)
+    t.check(whole[0] != 0, f"{name} returns arrays as it did")
+    results, at = [], 1
+    for (cls, _, shape, order), count in zip(kinds, counts, strict=True):
+        part = t.reshape(whole[at : at + count], tuple(shape[k] for k in order))
+        made = t.copy(part, "C")
+        if cls is np.ndarray:
+            made = t.permute(made, np.argsort(order).tolist()) if shape else made
+        else:
+            made = t.as_python(t.as_scalar(made)) if cls is float else t.as_scalar(made)
+        results.append(made)
+        at += count
+    return tuple(results) if container else results[0]
+
+
+# --- Python functions that are followed ---
+
+
+FOLLOWED_STANDARD = frozenset(
+    ("dataclasses", name) for name in ("replace", "_replace", "fields", "_is_dataclass_instance")
+)
+FOLLOWED: set[Any] = set()  # functions of NumPy's that are captured from their source
+# Libraries whose functions mostly end in C: one break each, not one for each step on the way there.
+CALLED_WHOLE = frozenset({"scipy", "pandas", "sklearn", "matplotlib", "networkx", "sympy"})
+MAX_DEPTH = 60
+STDLIB = os.path.dirname(os.__file__) + os.sep
+
+
+def call_function(
+    scope: Hooks, f: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Follows a function into its rewritten code."""
+    stage = scope.stage
+    bound = stage.functions.get(id(f))
+    if (own := scope_in(f)) is not None:
+        if own.stage is not stage:  # what it reads and sets around it nobody would hear of
+            return call_unknown(
+                scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
+            )
+        bound = (f, f)
+    elif bound is None:
+        why = why_not_followed(f, scope)
+        if why is None and stage.depth >= MAX_DEPTH:
+            why = "is nested too deeply"
+        if why is not None:
+            return call_unknown(scope, f, args, kwargs, f"calls {name_of(f)}, which {why}")
+        try:
+            bound = (f, bind(stage, f))
+        except NotRewritable as reason:
+            return call_unknown(
+                scope, f, args, kwargs, f"calls {name_of(f)}, which is not followed: {reason}"
+            )
+        stage.functions[id(f)] = bound
+    stage.depth += 1
+    stage.followed += not scope.is_library
+    try:
+        return bound[1](*args, **kwargs)
+    finally:
+        stage.depth -= 1
+
+
+def scope_in(f: types.FunctionType) -> Any:
+    """The scope of a function of rewritten code, which only a comprehension in it may know; or None."""
+    cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+    if STAGE in cells:
+        return cells[STAGE].cell_contents
+    for name, cell in cells.items():
+        if name.startswith(OURS):
+            return scope_in(cell.cell_contents)
+    return None
+
+
+def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
+    """Why a Python function is not followed, or None."""
+    module, file = f.__module__ or "", f.__code__.co_filename
+    if getattr(f, "__cinductor_disabled__", False):
+        return "is disabled: " + f.__cinductor_disabled__
+    if is_numpys(module):
+        if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
+            return None
+        return "is not captured"
+    if module in ("__main__", "cinductor.control", "cinductor.numpy.written"):
+        return None
+    if file.startswith(PACKAGE):
+        return "is cinductor's own"
+    if (module, f.__name__) in FOLLOWED_STANDARD or f.__name__ in ("_replace", "_asdict", "_make"):
+        return None
+    if module.partition(".")[0] in CALLED_WHOLE:
+        return "is called as it is"
+    if file.startswith(STDLIB) and "site-packages" not in file:
+        return "is in the standard library"
+    if file.startswith("<frozen"):
+        return "is in the standard library"
+    return None
+
+
+def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
+    """The rewritten function for this call; NotRewritable with a reason."""
+    rewritten = rewrite(f)
+    source = stage.source_of(f)
+    if source not in stage.renewed and not is_numpys(f.__module__):
+        body = (f.__code__, f.__defaults__, f.__kwdefaults__)
+        stage.check_once(stage.source("const", f), "body", body)
+    new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
+    for field in ("__defaults__", "__kwdefaults__"):
+        values = getattr(f, field)
+        if not values:
+            continue
+        source = stage.source_of(f)
+        is_fixed = is_a(values, tuple) and source not in stage.renewed
+        if is_fixed and all(type(v) in FREE_TYPES for v in values):
+            continue
+        if source is None or source < 0:
+            source = stage.source("const", f)
+        source = stage.source("attr", source, field)
+        setattr(new, field, enter_items(stage, values, source))
+    return new
+
+
+def enter_items(stage: Stage, values: Any, source: int) -> Any:
+    """Defaults, entered: numbers among them are constants of the function, unless the next call may
+    have one of its own.
+    """
+    is_renewed = stage.sources[source][1] in stage.renewed
+    is_fixed = is_a(values, tuple) and not is_renewed
+    if is_fixed:
+        stage.check_once(source, "is", values)
+    else:
+        stage.guard_length(values, source)
+
+    def enter(key: Any, value: Any) -> Any:
+        if type(value) in FREE_TYPES and not is_renewed:
+            if not is_fixed:
+                stage.check_once(stage.source("item", source, key), "is", value)
+            return value
+        return stage.lift_guarded(value, stage.source("item", source, key))
+
+    if is_a(values, dict):
+        return {k: enter(k, v) for k, v in values.items()}
+    return tuple(enter(i, v) for i, v in enumerate(values))
+
+
+# --- functions in whose place others are called ---
+
+
+ROWS: dict[int, tuple[Any, Callable[..., Any], Any]] = {}  # id of a function -> it, the other one, its registration
+
+
+def instead_of(scope: Hooks, f: Any) -> Callable[..., Any] | None:
+    """What is called in the place of f, or None; not inside of itself, where f is f."""
+    row = ROWS.get(id(f))
+    if row is None or not row[2].is_on or id(f) in scope.stage.lowering:
+        return None
+    return row[1]
+
+
+def call_lowered(scope: Hooks, f: Any, other: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of the other one."""
+    inside = scope.stage.lowering
+    inside.add(id(f))
+    try:
+        return call_function(scope, other, args, kwargs)
+    finally:
+        inside.discard(id(f))
+
+
+# --- the user's kernels and custom operations ---
+
+
+def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call as a node; as it is where that cannot be, so that it raises what it raises."""
+    stage = scope.stage
+    lifted = tuple(stage.lift_nested(a) for a in args)
+    named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
+    if not holds_traced(lifted) and not holds_traced(named.values()):
+        return call_unknown(scope, f, args, kwargs)
+    source = stage.source_of(f)
+    if source is not None and source >= 0:
+        stage.check_once(source, "is", f)
+    make = make_kernel if type(f) is UserKernel else make_operation
+    try:
+        return make(scope, f, lifted, named)
+    except NotCaptured as reason:
+        return call_unknown(scope, f, lifted, named, f"calls {f.__name__}: {reason}")
+    except (TypeError, ValueError, _core.Error):
+        return call_unknown(scope, f, lifted, named)
+
+
+# --- kernels --------------------------------------------------------------------------------------
+
+
+def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Those that it writes get new values; those that nobody gave are made. Of each dtype one library call."""
+    stage, t = scope.stage, scope.stage.tracer
+    given = f.arranged(args, kwargs)
+    reads = [array(t, value) for value in given[: len(f.reads)]]
+    writes = given[len(f.reads) :]
+    for k, value in enumerate(writes):
+        refuse(value is not None and type(value) is not Traced, "what it writes is no array of this call")
+        refuse(value is not None and stage.arrays.before_write(value), "arrays overlap, and one is written to")
+        others = [w for w in writes[:k] if w is not None]
+        refuse(value is not None and any(value.shares_storage(w) for w in others), "it writes twice to one array")
+    sizes = f.sizes_of([*reads, *writes])
+    f.build()
+    made: list[Any] = [None] * len(writes)
+    shapes = [f.shape_of(operand, sizes) for operand in f.writes]
+    xs = [*reads, *(w for w in writes if w is not None)]
+    for dtype in dict.fromkeys(operand.dtype for operand in f.writes):
+        wanted = [k for k, operand in enumerate(f.writes) if operand.dtype == dtype]
+        is_flat = len(wanted) > 1
+        call = KernelCall(f, [w is not None for w in writes], wanted, is_flat)
+        shape = (sum(math.prod(shapes[k]) for k in wanted),) if is_flat else shapes[wanted[0]]
+        whole = t.extern(call.name, call.key, call, xs, shape, KERNEL_DTYPES[dtype])
+        at = 0
+        for k in wanted:
+            size = math.prod(shapes[k])
+            made[k] = t.reshape(whole[at : at + size], shapes[k]) if is_flat else whole
+            at = at + size
+    for k, value in enumerate(writes):
+        if value is not None:
+            t.assign(value, made[k])
+            made[k] = value
+        elif len(made) > 1:
+            made[k] = t.copy(made[k], "C")
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+# --- custom operations ----------------------------------------------------------------------------
+
+
+class OperationCall:
+    """What a library call of an operation does: its results, one behind the other."""
+
+    def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.op = op
+        self.kinds: list[str] = []
+        self.operands: list[Any] = []
+        self.plan = [self.part(value) for value in args]
+        self.named = {name: self.part(value) for name, value in kwargs.items()}
+
+    def part(self, value: Any) -> Any:
+        """The number of an operand, or a constant in a tuple."""
+        if type(value) is Traced:
+            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
+            self.kinds.append(value.kind)
+            self.operands.append(value)
+            return len(self.operands) - 1
+        refuse(holds_traced((value,)), "arrays inside of other objects")
+        refuse(not is_constant(value), f"an argument of {type(value).__name__}")
+        return (value,)
+
+    def real(self, part: Any, arrays: Sequence[Any]) -> Any:
+        """An argument of this call."""
+        if type(part) is tuple:
+            return part[0]
+        kind, value = self.kinds[part], arrays[part]
+        return value if kind == "array" else value.item() if kind == "python" else value[()]
+
+    def __call__(self, *arrays: Any) -> None:
+        """The last one is the result."""
+        *given, out = arrays
+        args = tuple(self.real(part, given) for part in self.plan)
+        kwargs = {name: self.real(part, given) for name, part in self.named.items()}
+        shapes, dtypes = self.op.results_of(args, kwargs)
+        results = self.op.run(args, kwargs, shapes, dtypes)
+        if len(results) == 1:
+            out[...] = results[0]
+            return
+        at = 0
+        for result in results:
+            out[at : at + result.size] = result.reshape(-1)
+            at += result.size
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value is one that its text tells from others."""
+    return type(value) in (bool, int, float, complex, str, type(None))
+
+
+def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One library call, which may raise: then the function itself answers."""
+    t = scope.stage.tracer
+    shapes, dtypes = f.results_of(args, kwargs)
+    refuse(len(set(dtypes)) > 1, "results of several dtypes")
+    refuse(dtypes[0] not in DTYPES, f"dtype {dtypes[0]}")
+    call = OperationCall(f, args, kwargs)
+    operands, call.operands = call.operands, []
+    key = f"{f.key} {call.plan} {call.named} {call.kinds}"
+    if len(shapes) == 1:
+        return careful(t, f"op_{f.__name__}", key, call, operands, shapes[0], dtypes[0])
+    counts = [math.prod(shape) for shape in shapes]
+    whole = careful(t, f"op_{f.__name__}", key, call, operands, (sum(counts),), dtypes[0])
+    results, at = [], 0
+    for shape, count in zip(shapes, counts, strict=True):
+        results.append(t.copy(t.reshape(whole[at : at + count], shape), "C"))
+        at = at + count
+    return tuple(results)
