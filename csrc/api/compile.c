@@ -234,6 +234,7 @@ lower(Job *job, const CiTarget *target)
     const CiDevice *device = request->queue.backend->device;
     CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
                               .takes_extern = device->takes_extern,
+                              .has_atomic = target->has_atomic,
                               .inline_limit = (int)request->options->inline_limit,
                               .frame_bytes = ci_choice(target, CI_CHOICE_frame_bytes),
                               .own_order = request->queue.backend->compiler->has_own_order ||

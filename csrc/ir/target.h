@@ -22,6 +22,8 @@ typedef struct CiTarget {
     int64_t tree_elements;     /* a statement with more of them is none of a tree's */
     int max_buffers;           /* pointers one kernel may take */
     int max_fused_nests;
+    /* Several threads may combine at one element at once; NULL: never. */
+    bool (*has_atomic)(CiOp op, CiDtype dtype);
     int64_t unroll_limit; /* reductions at most this long are unrolled */
     bool dtypes[CI_DTYPE_COUNT];
     const int64_t *choices; /* values of choices.def that the user asks for; NULL: the rows' */

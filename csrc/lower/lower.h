@@ -13,6 +13,8 @@ typedef struct CiLowerOptions {
      * host does the others, with copies, each of one dense run of bytes. */
     bool packs_operands;
     bool (*takes_extern)(const CiExternItem *item);
+    /* What threads may combine at one element at once, in no order; NULL: nothing. */
+    bool (*has_atomic)(CiOp op, CiDtype dtype);
 } CiLowerOptions;
 
 CiLoops *ci_lower(CiGraph *graph, const CiLowerOptions *options);

@@ -126,9 +126,11 @@ wants_call(const CiLowering *low, const CiNode *node, int rank, const CiExpr *co
     CiAmount points = ci_amount(1);
     for (int k = 0; k < rank; k++)
         points = ci_amount_of(points, sizes[k]);
-    bool needs_order = node->is_combined ? !ci_dtype_is_integral(node->dtype)
-                                         : !node->is_distinct && node->args[2]->rank > 0;
-    return low->options->packs_operands && low->options->takes_extern && needs_order &&
+    const CiLowerOptions *options = low->options;
+    bool needs_order =
+        node->is_combined ? !options->has_atomic || !options->has_atomic(node->combine, node->dtype)
+                          : !node->is_distinct && node->args[2]->rank > 0;
+    return options->packs_operands && options->takes_extern && needs_order &&
            ci_amount_likely(points) >= FEW;
 }
 

@@ -139,6 +139,10 @@ def of_stores(dtype, sizes):
         x, i, v = array((size,), dtype), random.integers(0, size // 2, n), array((n,), dtype, 1)
         v = np.where(np.isfinite(v), v, 1).astype(dtype)
         check("y[i] = v", stored, x, i, v)
+        if dtype[0] in "iu":  # of some the card has its own way
+            bits = (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+            for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum, *bits):
+                check(f"{ufunc.__name__}.at", at(ufunc), x, i, v)
         if dtype in ("f4", "f8"):
             for ufunc in (np.add, np.subtract, np.multiply, np.maximum, np.minimum):
                 w = (1 + v / 1024).astype(dtype) if ufunc is np.multiply else v
@@ -207,8 +211,8 @@ def main():
         of_searches(dtype)
     for dtype in () if few else ("f4", "f8", "i4"):
         of_two(dtype)
-    for dtype in ("f4",) if few else ("f4", "f8", "f2", "i4", "?"):
-        of_stores(dtype, ((40, 300), (40, 4100)) if few else ((40, 300), (40, 5000), (9000, 400)))
+    for dtype in ("f4", "i2") if few else ("f4", "f8", "f2", "i1", "u2", "i4", "u8", "?"):
+        of_stores(dtype, ((40, 300),) if few else ((40, 300), (40, 5000), (9000, 400)))
     of_sums()
     of_constants()
     for dtype in ("f8",) if few else ("f4", "f8"):

@@ -53,6 +53,7 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .tile_rows = 32,
                          .max_buffers = 128,
                          .max_fused_nests = 64,
+                         .has_atomic = ci_cuda_has_atomic,
                          .unroll_limit = CI_SERIAL_LIMIT};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;

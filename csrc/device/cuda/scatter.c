@@ -53,17 +53,22 @@ enum { COPY, RUNS };
 static const char *const names[] = {"kcopy", "kruns"};
 static const CiCudaText kernels = {scatter_text, NULL, names, 2, false};
 
-/* What the operation does to numbers, and what it begins with. */
+/* What the operation does to numbers, and what it begins with; by_bits: of integers it is that of
+ * unsigned ones, which may overflow. */
 typedef struct Combine {
     const char *key, *identity, *combine;
+    bool by_bits;
 } Combine;
 
 static const Combine combines[] = {
-    {"add", "0", "a + b"},
-    {"multiply", "1", "a * b"},
-    {"maximum", "-INFINITE", "a > b || a != a ? a : b"},
-    {"minimum", "INFINITE", "a < b || a != a ? a : b"},
-    {"place", "0", "a"},
+    {"add", "0", "a + b", true},
+    {"multiply", "1", "a * b", true},
+    {"maximum", "-INFINITE", "a > b || a != a ? a : b", false},
+    {"minimum", "INFINITE", "a < b || a != a ? a : b", false},
+    {"bitwise_and", "~0ull", "a & b", true},
+    {"bitwise_or", "0", "a | b", true},
+    {"bitwise_xor", "0", "a ^ b", true},
+    {"place", "0", "a", true},
 };
 
 static int
@@ -81,27 +86,44 @@ ci_cuda_takes_scatter(const CiExternItem *item)
     CiDtype dtype = item->result->dtype;
     int combine = item->noperands == 3 ? find_combine(item->ext->key) : -1;
     bool is_place = combine >= 0 && !strcmp(combines[combine].key, "place");
+    bool is_float = dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64,
+         is_int = ci_dtype_class(dtype) == CI_CLASS_int || ci_dtype_class(dtype) == CI_CLASS_uint;
     return is_place ? ci_dtype_class(dtype) != CI_CLASS_complex
-                    : combine >= 0 && (dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64);
+                    : combine >= 0 && (is_float || is_int);
 }
 
-/* Only numbers are combined; what is placed are bits. */
+/* The type of an element, that of a sum, and what ends numbers of that. What is placed are bits;
+ * extremes of integers are of those that are less than what they are found in: of others the card
+ * has its own. */
+static void
+print_types(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
+{
+    static const char *const signeds[] = {[1] = "signed char", [2] = "short", [4] = "int", [8] = "L"};
+    int size = ci_dtype_size(dtype);
+    bool is_float = ci_dtype_class(dtype) == CI_CLASS_float && strcmp(combine->key, "place") != 0;
+    const char *type = is_float          ? size == 4 ? "float" : "double"
+                       : ci_dtype_class(dtype) == CI_CLASS_int ? signeds[size]
+                                                               : ci_cuda_unsigned(size);
+    snprintf(out, capacity,
+             "typedef long long L;\ntypedef %s T;\ntypedef %s S;\n#define INFINITE ((S)%s)\n", type,
+             is_float           ? "T"
+             : combine->by_bits ? "unsigned long long"
+                                : "L",
+             is_float ? "__int_as_float(0x7f800000)" : "(1ll << 62)");
+}
+
 static void
 print_beginning(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
 {
-    bool is_place = !strcmp(combine->key, "place");
-    const char *type = is_place                ? ci_cuda_unsigned(ci_dtype_size(dtype))
-                       : dtype == CI_DTYPE_f32 ? "float"
-                                               : "double";
-    snprintf(out, capacity,
-             "typedef long long L;\ntypedef %s T;\ntypedef T S;\n"
+    print_types(out, capacity, dtype, combine);
+    size_t length = strlen(out);
+    snprintf(out + length, capacity - length,
              "static const bool IS_PLACE = %s;\n"
-             "#define INFINITE ((S)__int_as_float(0x7f800000))\n"
              "static __device__ S identity() { return (S)(%s); }\n"
-             "static __device__ S get(T x) { return x; }\n"
-             "static __device__ T put(S x) { return x; }\n"
+             "static __device__ S get(T x) { return (S)x; }\n"
+             "static __device__ T put(S x) { return (T)x; }\n"
              "static __device__ S combine(S a, S b) { return %s; }\n",
-             type, is_place ? "true" : "false", combine->identity, combine->combine);
+             strcmp(combine->key, "place") ? "false" : "true", combine->identity, combine->combine);
 }
 
 static int64_t
