@@ -306,10 +306,10 @@ def test_going_back_leaves_no_trace():
     kept = x + 1
     mark = tracer.mark()
     x[1:] = kept[1:] * 2
-    assert [t.storage for t in tracer.written(mark)] == [x.storage]
+    assert [t.storage for t in mark.written()] == [x.storage]
     dead = x * 3
-    tracer.restore(mark)
-    assert tracer.written(mark) == []
+    mark.restore()
+    assert mark.written() == []
     with pytest.raises(_core.RegionBreak):
         dead + 1
     tracer.flush()
@@ -332,7 +332,7 @@ def test_a_block_is_built_apart():
     assert block.work and tracer.in_region
     block.result(x)
     block.close()
-    tracer.restore(mark)
+    mark.restore()
     (after,) = tracer.region("for", (block,), (x,), ("array",))
     tracer.set_version(x, after)
     tracer.flush()

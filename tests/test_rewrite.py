@@ -17,6 +17,7 @@ from control_generator import Generator
 from rewriting import ForgetfulScope, plain
 
 import cinductor
+from cinductor import _core
 from cinductor.capture.hooks.scope import PlainScope
 from cinductor.capture.syntax.rewrite import (
     BREAK,
@@ -607,3 +608,53 @@ def test_no_warnings_of_the_compilers(recwarn):
         fn = load("def f(x, log):\n    return x is 5\n", "<literal>")
     rewrite(fn)
     assert not recwarn.list
+
+
+# --- syntax, walked and placed in C ---------------------------------------------------------------
+
+
+def parts_of(node):
+    """The nodes in its fields; those that are an operator or a context have neither parts nor places."""
+    for _, value in ast.iter_fields(node):
+        if isinstance(value, list):
+            yield from (part for part in value if isinstance(part, ast.AST))
+        elif isinstance(value, ast.AST) and value._fields:
+            yield value
+
+
+def test_walks_find_what_ast_finds():
+    tree = ast.parse(inspect.getsource(functools))
+    found = [tree]
+    for node in found:
+        assert _core.children(node) == list(parts_of(node))
+        found += parts_of(node)
+    assert _core.walk(tree) == found
+
+
+def test_nodes_are_placed():
+    old = ast.parse("a +\\\n  b").body[0].value
+    new = _core.placed(ast.Name("c", ast.Load()), old.right)
+    assert (new.lineno, new.col_offset, new.end_lineno, new.end_col_offset) == (2, 2, 2, 3)
+    assert _core.place_of(old) == dict(lineno=1, col_offset=0, end_lineno=2, end_col_offset=3)
+    assert _core.place_of(ast.Load()) == {} and _core.placed(new, ast.Load()).lineno == 2
+    for misuse in (lambda: _core.walk(1), lambda: _core.children("a"), lambda: _core.placed(1, old)):
+        with pytest.raises((TypeError, AttributeError)):
+            misuse()
+
+
+def test_a_method_is_another_behind_an_effect():
+    class Asked:
+        stage = None
+        ask = _core.Hook(lambda self, *a, **k: ("early", a, k), lambda self, *a, **k: ("late", a, k))
+
+    asked = Asked()
+    assert asked.ask(1, b=2) == ("early", (1,), {"b": 2})
+    for has_fallen_back, effects, when in ((False, 0, "early"), (False, 1, "late"), (True, 0, "late")):
+        asked.stage = types.SimpleNamespace(has_fallen_back=has_fallen_back, effects=effects)
+        held = asked.ask
+        assert held() == Asked.ask(asked) == (when, (), {})
+    asked.stage = object()
+    with pytest.raises(AttributeError):
+        asked.ask()
+    with pytest.raises(TypeError):
+        Asked.ask()

@@ -30,7 +30,7 @@ def trace(fn, *args, options=None, fullgraph=False, backend=BACKEND):
             checks.append((k, "float" if type(value) is float else "complex"))
             traced.append(tracer.scalar(value, k))
     result = fn(*traced)
-    for source, value in tracer.specialized():
+    for source, value in tracer.specialized:
         checks.append((source, "equals", value))
     real, specialization = tracer.finish(sources, checks, result)
     return tracer, real, specialization
@@ -425,7 +425,7 @@ def test_python_scalars_stay_values():
         return x * u, u, s, -s, u > 0
 
     tracer, _, spec = check(f, A, 0.5, 2.0)
-    assert tracer.specialized() == []
+    assert tracer.specialized == []
     compiled = replayer(f, spec, 3)
     same(compiled(A, 3.0, -4.5), f(A, 3.0, -4.5))
 
@@ -435,10 +435,10 @@ def test_python_scalars_specialise_when_demanded():
         return x * 2 if s > 1 else x * 3
 
     tracer, _, spec = trace(f, A, 0.5)
-    assert tracer.specialized() == [(1, 0.5)]
+    assert tracer.specialized == [(1, 0.5)]
     assert spec.why_not((A, 0.25)) is not None and spec.why_not((A, 0.5)) is None
     tracer, got, spec = trace(lambda s: s / 0.0 if s > 3 else s**0.5, 2.0)
-    assert got == 2.0**0.5 and tracer.specialized() == [(0, 2.0)]
+    assert got == 2.0**0.5 and tracer.specialized == [(0, 2.0)]
     with pytest.raises(ZeroDivisionError):
         trace(lambda s: s / 0.0, 2.0)
 

@@ -69,7 +69,7 @@ cx_size_prove(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b
 }
 
 const CiExpr *
-cx_size_extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
+cx_size_extremum(CxTracer *t, CiOp op, const CiExpr *a, const CiExpr *b)
 {
     int is_less = cx_size_prove(t, CI_REL_le, a, b),
         is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, b, a) : 0;
@@ -77,5 +77,5 @@ cx_size_extremum(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
         return NULL;
     if (is_less == CX_OPEN && is_more != 1)
         return cx_size_make(t, op, a, b);
-    return (is_less == 1) == (op == CX_SIZE_min) ? a : b;
+    return (is_less == 1) == (op == CI_OP_minimum) ? a : b;
 }

@@ -76,7 +76,7 @@ int
 cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, long token)
 {
     CxFact fact = {.relation = relation, .a = a, .b = b, .token = token, .value = UNKNOWN};
-    const CiExpr *d = cx_size_make(t, CX_SIZE_sub, b, a);
+    const CiExpr *d = cx_size_make(t, CI_OP_subtract, b, a);
 
     if (d == NULL)
         return -1;
@@ -85,7 +85,7 @@ cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, 
     fact.scope = cx_dominance_now(t);
     if (relation == CI_REL_ne)
         return push(t, fact);
-    fact.least = relation == CI_REL_lt ? cx_size_make(t, CX_SIZE_sub, d, t->one) : d;
+    fact.least = relation == CI_REL_lt ? cx_size_make(t, CI_OP_subtract, d, t->one) : d;
     if (fact.least == NULL)
         return -1;
     fact.value = value_of(t, fact.least);
@@ -93,7 +93,7 @@ cx_fact_add(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, 
         return -1;
     if (relation != CI_REL_eq)
         return 0;
-    fact.least = cx_size_make(t, CX_SIZE_sub, t->zero, d);
+    fact.least = cx_size_make(t, CI_OP_subtract, t->zero, d);
     fact.value = fact.value == UNKNOWN ? UNKNOWN : -fact.value;
     return fact.least == NULL ? -1 : push(t, fact);
 }

@@ -12,7 +12,7 @@
 
 typedef struct Arithmetic {
     CxTracer *tracer;
-    CxSizeOp op;
+    CiOp op;
     const CiExpr *a, *b, *result;
     int count;
     const int64_t *values;
@@ -46,37 +46,20 @@ cx_size_const(CxTracer *t, int64_t value)
 static void
 body_make(CiContext *ctx, void *arg)
 {
+    static const CiExpr *(*const makers[CI_OP_COUNT])(CiSym *, const CiExpr *, const CiExpr *) = {
+        [CI_OP_add] = ci_expr_add,           [CI_OP_subtract] = ci_expr_sub,
+        [CI_OP_multiply] = ci_expr_mul,      [CI_OP_floor_divide] = ci_expr_floordiv,
+        [CI_OP_remainder] = ci_expr_mod,     [CI_OP_minimum] = ci_expr_min,
+        [CI_OP_maximum] = ci_expr_max,
+    };
     Arithmetic *job = arg;
-    CiSym *sym = job->tracer->sym;
 
     (void)ctx;
-    switch (job->op) {
-    case CX_SIZE_add:
-        job->result = ci_expr_add(sym, job->a, job->b);
-        break;
-    case CX_SIZE_sub:
-        job->result = ci_expr_sub(sym, job->a, job->b);
-        break;
-    case CX_SIZE_mul:
-        job->result = ci_expr_mul(sym, job->a, job->b);
-        break;
-    case CX_SIZE_floordiv:
-        job->result = ci_expr_floordiv(sym, job->a, job->b);
-        break;
-    case CX_SIZE_mod:
-        job->result = ci_expr_mod(sym, job->a, job->b);
-        break;
-    case CX_SIZE_min:
-        job->result = ci_expr_min(sym, job->a, job->b);
-        break;
-    case CX_SIZE_max:
-        job->result = ci_expr_max(sym, job->a, job->b);
-        break;
-    }
+    job->result = makers[job->op](job->tracer->sym, job->a, job->b);
 }
 
 const CiExpr *
-cx_size_make(CxTracer *t, CxSizeOp op, const CiExpr *a, const CiExpr *b)
+cx_size_make(CxTracer *t, CiOp op, const CiExpr *a, const CiExpr *b)
 {
     Arithmetic job = {.tracer = t, .op = op, .a = a, .b = b};
     if (a == NULL || b == NULL)

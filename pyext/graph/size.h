@@ -5,18 +5,10 @@
 #include "graph/storage.h"
 
 /* size.c: expressions and their values. Functions give NULL or -1 with an exception. */
-typedef enum CxSizeOp {
-    CX_SIZE_add,
-    CX_SIZE_sub,
-    CX_SIZE_mul,
-    CX_SIZE_floordiv,
-    CX_SIZE_mod,
-    CX_SIZE_min,
-    CX_SIZE_max
-} CxSizeOp;
 int cx_size_consts(CxTracer *tracer, int count, const int64_t *values, const CiExpr **out);
 const CiExpr *cx_size_const(CxTracer *tracer, int64_t value);
-const CiExpr *cx_size_make(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+/* op: add, subtract, multiply, floor_divide, remainder, minimum, maximum. */
+const CiExpr *cx_size_make(CxTracer *tracer, CiOp op, const CiExpr *a, const CiExpr *b);
 const CiExpr *cx_size_count(CxTracer *tracer, int rank, const CiExpr *const *sizes);
 bool cx_sizes_are_const(int count, const CiExpr *const *exprs, int64_t *values);
 bool cx_size_is_known(const CxTracer *tracer, const CiExpr *e); /* has a value in this call */
@@ -50,13 +42,13 @@ int cx_size_prove(CxTracer *tracer, CiRelation relation, const CiExpr *a, const 
 /* As cx_size_decide, of a relation that usually holds: see ci_shape_usual. */
 int cx_size_usual(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);
 /* The smaller or larger of two, by the values of this call where they tell. */
-const CiExpr *cx_size_extremum(CxTracer *tracer, CxSizeOp op, const CiExpr *a, const CiExpr *b);
+const CiExpr *cx_size_extremum(CxTracer *tracer, CiOp op, const CiExpr *a, const CiExpr *b);
 /* A check that fails has the whole call answered by the function itself: nothing may have happened
  * yet that it would do again. */
 static inline bool
 cx_may_check(const CxTracer *tracer)
 {
-    return !tracer->needs_python && !tracer->has_run;
+    return !tracer->has_effects && tracer->flushes == 0;
 }
 
 /* size_source.c: before a flush, finds the inputs that show the graph's symbols, adds those that no
@@ -70,8 +62,9 @@ int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its
 int cx_symbols_open(CxTracer *tracer);
 /* Behind a run, sizes that nothing may be decided by are what they are in this call. */
 void cx_symbols_reveal(CxTracer *tracer);
-/* The expression that a text ("s0", "2*s0 - 1", "8") or an int stands for; NULL with an exception.
- */
+/* The expression that a text of a saved call ("s0", "2*s0 - 1", "8") stands for; and its text, or
+ * that of an equation. NULL with an exception. */
 const CiExpr *cx_symbol_parse(CxTracer *tracer, PyObject *text);
+PyObject *cx_symbol_text(CxTracer *tracer, const CiExpr *left, const CiExpr *right);
 
 #endif

@@ -46,12 +46,10 @@ body_parse(CiContext *ctx, void *arg)
 const CiExpr *
 cx_symbol_parse(CxTracer *t, PyObject *text)
 {
-    PyObject *str = PyObject_Str(text);
-    Symbols s = {.tracer = t, .text = str ? PyUnicode_AsUTF8(str) : NULL};
+    Symbols s = {.tracer = t, .text = PyUnicode_AsUTF8(text)};
 
-    if (s.text != NULL && cx_protect(t->state, t->sym_ctx, body_parse, &s) < 0)
-        s.expr = NULL;
-    Py_XDECREF(str);
+    if (s.text == NULL || cx_protect(t->state, t->sym_ctx, body_parse, &s) < 0)
+        return NULL;
     return s.expr;
 }
 
@@ -89,7 +87,7 @@ cx_method_symbol(PyObject *self, PyObject *args, PyObject *kwargs)
     s.high = high == Py_None ? CI_INFINITY : PyLong_AsLongLong(high);
     if (PyErr_Occurred() || cx_protect(t->state, t->sym_ctx, body_symbol, &s) < 0)
         return NULL;
-    Py_RETURN_NONE;
+    return cx_traced_int(t, s.source.symbol);
 }
 
 void
@@ -99,71 +97,60 @@ cx_symbols_reveal(CxTracer *t)
         t->env->sources[k].is_unbacked = false;
 }
 
-/* ---- what guards are told ---- */
+/* ---- what people are told ---- */
 
 typedef struct Printing {
-    CxTracer *tracer;
-    int count;
-    const CiExpr *const *exprs;
-    CiText *texts;
+    const CiExpr *left, *right;
+    CiText text;
 } Printing;
 
 static void
 body_print(CiContext *ctx, void *arg)
 {
     Printing *p = arg;
-    for (int k = 0; k < p->count; k++) {
-        p->texts[k] = ci_text_new(ctx);
-        ci_expr_print(&p->texts[k], p->exprs[k], CI_STYLE_text);
-    }
+    p->text = ci_text_new(ctx);
+    ci_expr_print(&p->text, p->left, CI_STYLE_text);
+    if (p->right == NULL)
+        return;
+    ci_text_add(&p->text, " == ");
+    ci_expr_print(&p->text, p->right, CI_STYLE_text);
 }
 
-/* Ints, and texts for what is not constant. */
+PyObject *
+cx_symbol_text(CxTracer *t, const CiExpr *left, const CiExpr *right)
+{
+    Printing p = {.left = left, .right = right};
+    return cx_protect(t->state, t->sym_ctx, body_print, &p) < 0 ? NULL
+                                                                : PyUnicode_FromString(p.text.data);
+}
+
 static PyObject *
-exprs_tuple(CxTracer *t, int count, const CiExpr *const *exprs)
+fixed_row(CxTracer *t, const CiShapeGuard *guard, const CiExpr *e)
 {
-    CiText texts[CI_MAX_RANK];
-    Printing p = {t, count, exprs, texts};
-    PyObject *tuple = PyTuple_New(count);
+    PyObject *names = PyTuple_New(e->nsymbols), *text = NULL;
 
-    if (tuple == NULL || cx_protect(t->state, t->sym_ctx, body_print, &p) < 0) {
-        Py_XDECREF(tuple);
+    for (int k = 0; names != NULL && k < e->nsymbols; k++) {
+        PyObject *name = PyUnicode_FromString(e->symbols[k]->name);
+        if (name == NULL)
+            Py_CLEAR(names);
+        else
+            PyTuple_SET_ITEM(names, k, name);
+    }
+    if (names != NULL)
+        text = cx_symbol_text(t, guard->left, guard->right);
+    if (text == NULL)
+        Py_CLEAR(names);
+    if (names == NULL)
         return NULL;
-    }
-    for (int k = 0; k < count; k++) {
-        PyObject *item = exprs[k]->kind == CI_EXPR_const ? PyLong_FromLongLong(exprs[k]->value)
-                                                         : PyUnicode_FromString(texts[k].data);
-        if (item == NULL) {
-            Py_DECREF(tuple);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(tuple, k, item);
-    }
-    return tuple;
+    return Py_BuildValue("(NNNsi)", names, PyBool_FromLong(e->kind == CI_EXPR_symbol), text,
+                         guard->loc.file ? guard->loc.file : "", guard->loc.line);
 }
 
+/* fixed_sizes(): what guards say is one number: names of its symbols, whether it is the symbol
+ * itself, text, file, line. */
 PyObject *
-cx_method_layout(PyObject *self, PyObject *traced)
+cx_method_fixed_sizes(PyObject *self, PyObject *unused)
 {
-    CxTracer *t = (CxTracer *)self;
-
-    CX_ENTRY();
-    if (!cx_is_traced(traced) || ((CxTraced *)traced)->view != NULL)
-        return cx_misuse(t->state, "a traced array that is no view is expected");
-    const CxStorage *s = ((CxTraced *)traced)->storage;
-    PyObject *sizes = exprs_tuple(t, s->rank, s->sizes);
-    PyObject *strides = sizes ? exprs_tuple(t, s->rank, s->strides) : NULL;
-    PyObject *pair = strides ? PyTuple_Pack(2, sizes, strides) : NULL;
-    Py_XDECREF(sizes);
-    Py_XDECREF(strides);
-    return pair;
-}
-
-PyObject *
-cx_method_shape_guards(PyObject *self, PyObject *unused)
-{
-    static const char *const SIGNS[] = {
-        [CI_REL_eq] = "==", [CI_REL_ne] = "!=", [CI_REL_le] = "<=", [CI_REL_lt] = "<"};
     CxTracer *t = (CxTracer *)self;
     PyObject *list = PyList_New(0);
 
@@ -171,13 +158,10 @@ cx_method_shape_guards(PyObject *self, PyObject *unused)
     CX_ENTRY();
     for (int k = 0; list != NULL && k < t->env->nguards; k++) {
         const CiShapeGuard *guard = &t->env->guards[k];
-        CiText texts[2];
-        const CiExpr *sides[2] = {guard->left, guard->right};
-        Printing p = {t, 2, sides, texts};
-        PyObject *row = NULL;
-        if (cx_protect(t->state, t->sym_ctx, body_print, &p) == 0)
-            row = Py_BuildValue("(ssssi)", texts[0].data, SIGNS[guard->relation], texts[1].data,
-                                guard->loc.file ? guard->loc.file : "", guard->loc.line);
+        bool is_left = guard->left->kind == CI_EXPR_const;
+        if (guard->relation != CI_REL_eq || (!is_left && guard->right->kind != CI_EXPR_const))
+            continue;
+        PyObject *row = fixed_row(t, guard, is_left ? guard->right : guard->left);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);

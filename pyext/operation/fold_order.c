@@ -63,7 +63,7 @@ ask(Asker *q, CiRelation relation, const CiExpr *a, const CiExpr *b)
 static const CiExpr *
 times(Asker *q, const CiExpr *a, const CiExpr *b)
 {
-    const CiExpr *made = a && b ? cx_size_make(q->tracer, CX_SIZE_mul, a, b) : NULL;
+    const CiExpr *made = a && b ? cx_size_make(q->tracer, CI_OP_multiply, a, b) : NULL;
     q->has_failed |= made == NULL;
     return made;
 }
@@ -181,9 +181,9 @@ static const CiExpr *
 chunk_of(Asker *q, const CiExpr *core)
 {
     const CiExpr *buffer = number(q, q->input->buffer);
-    core = core ? cx_size_make(q->tracer, CX_SIZE_max, core, q->tracer->one) : NULL;
+    core = core ? cx_size_make(q->tracer, CI_OP_maximum, core, q->tracer->one) : NULL;
     const CiExpr *times_core =
-        core && buffer ? cx_size_make(q->tracer, CX_SIZE_floordiv, buffer, core) : NULL;
+        core && buffer ? cx_size_make(q->tracer, CI_OP_floor_divide, buffer, core) : NULL;
     return times(q, core, times_core);
 }
 

@@ -5,7 +5,7 @@
  * operands' are, and then Python itself has computed it. */
 #include "graph/methods.h"
 #include "graph/size.h"
-#include "value/python_number.h"
+#include "value/python_int.h"
 
 typedef enum Result { RESULT_plain, RESULT_finite, RESULT_real, RESULT_whole, RESULT_truth } Result;
 typedef enum Looked { LOOKED_nothing, LOOKED_first, LOOKED_size } Looked;
@@ -31,11 +31,8 @@ static const Row rows[] = {
 #undef FAILS
 
 typedef struct Call {
-    CxBuilding building;
+    CxNumber number;
     const Row *row;
-    CxTraced *traced[2]; /* NULL: a constant */
-    CiConst values[2];
-    CiDtype dtypes[2];
 } Call;
 
 static const Row *
@@ -52,40 +49,38 @@ find_row(const char *name)
 static CiNode *
 apply(Call *c, CiOp op, CiNode *a, CiNode *b)
 {
-    CiNode *args[2] = {a, b};
-    return ci_node_set_kind(
-        ci_graph_pointwise(c->building.graph, op, b == NULL ? 1 : 2, args, c->building.loc),
-        CI_KIND_python);
+    return cx_number_apply(&c->number, op, a, b);
 }
 
 static CiNode *
 constant(Call *c, double value)
 {
-    CiConst number = {0, value, 0.0};
-    return ci_graph_const(c->building.graph, CI_DTYPE_f64, CI_KIND_python, number, c->building.loc);
+    return cx_number_constant(&c->number, CI_DTYPE_f64, value);
 }
 
 static CiNode *
 cast(Call *c, CiNode *node, CiDtype dtype)
 {
-    CiNode *made = ci_graph_cast(c->building.graph, node, dtype, c->building.loc);
+    const CxBuilding *at = &c->number.building;
+    CiNode *made = ci_graph_cast(at->graph, node, dtype, at->loc);
     if (made == node) /* the argument keeps its kind */
-        made = ci_graph_copy(c->building.graph, node, node->order, c->building.loc);
+        made = ci_graph_copy(at->graph, node, node->order, at->loc);
     return ci_node_set_kind(made, CI_KIND_python);
 }
 
 static CiNode *
 operand(Call *c, int k)
 {
-    if (c->traced[k] == NULL)
-        return constant(c, ci_const_cast(c->values[k], c->dtypes[k], CI_DTYPE_f64).re);
-    return cast(c, cx_node(c->traced[k]), CI_DTYPE_f64);
+    const CxNumber *n = &c->number;
+    if (n->traced[k] == NULL)
+        return constant(c, ci_const_cast(n->values[k], n->dtypes[k], CI_DTYPE_f64).re);
+    return cast(c, cx_node(n->traced[k]), CI_DTYPE_f64);
 }
 
 static void
 check(Call *c, CiNode *condition, const char *why)
 {
-    ci_graph_check(c->building.graph, condition, why, c->building.loc);
+    cx_number_check(&c->number, condition, why);
 }
 
 static void
@@ -130,17 +125,17 @@ body_call(CiContext *ctx, void *arg)
 {
     Call *c = arg;
     bool is_whole =
-        c->row->result == RESULT_whole && ci_dtype_class(c->dtypes[0]) != CI_CLASS_float;
+        c->row->result == RESULT_whole && ci_dtype_class(c->number.dtypes[0]) != CI_CLASS_float;
 
     (void)ctx;
     if (is_whole) {
-        CiDtype dtype = c->dtypes[0] == CI_DTYPE_u64 ? CI_DTYPE_u64 : CI_DTYPE_i64;
-        c->building.result = cast(c, cx_node(c->traced[0]), dtype);
+        CiDtype dtype = c->number.dtypes[0] == CI_DTYPE_u64 ? CI_DTYPE_u64 : CI_DTYPE_i64;
+        c->number.building.result = cast(c, cx_node(c->number.traced[0]), dtype);
         return;
     }
     CiNode *x = operand(c, 0), *y = c->row->nargs > 1 ? operand(c, 1) : NULL;
     check_domain(c, x);
-    c->building.result = finish(c, x, apply(c, c->row->op, x, y));
+    c->number.building.result = finish(c, x, apply(c, c->row->op, x, y));
 }
 
 /* ---- the call ---- */
@@ -150,9 +145,10 @@ static bool
 set_operand(Call *c, int k, PyObject *o)
 {
     if (cx_is_traced(o)) {
-        c->traced[k] = (CxTraced *)o;
-        c->dtypes[k] = cx_dtype(c->traced[k]);
-        return cx_rank(c->traced[k]) == 0 && ci_dtype_class(c->dtypes[k]) != CI_CLASS_complex;
+        c->number.traced[k] = (CxTraced *)o;
+        c->number.dtypes[k] = cx_dtype(c->number.traced[k]);
+        return cx_rank(c->number.traced[k]) == 0 &&
+               ci_dtype_class(c->number.dtypes[k]) != CI_CLASS_complex;
     }
     if (!PyFloat_CheckExact(o) && !PyLong_CheckExact(o))
         return false;
@@ -161,8 +157,8 @@ set_operand(Call *c, int k, PyObject *o)
         PyErr_Clear(); /* Python raises it again */
         return false;
     }
-    c->dtypes[k] = CI_DTYPE_f64;
-    c->values[k] = (CiConst){0, value, 0.0};
+    c->number.dtypes[k] = CI_DTYPE_f64;
+    c->number.values[k] = (CiConst){0, value, 0.0};
     return true;
 }
 
@@ -211,31 +207,9 @@ specialize(const Call *c)
 {
     PyObject *exception = cx_take_exception();
     for (int k = 0; k < 2; k++)
-        if (c->traced[k] != NULL && cx_tracer_specialize(c->traced[k]->storage) < 0)
+        if (c->number.traced[k] != NULL && cx_tracer_specialize(c->number.traced[k]->storage) < 0)
             PyErr_Clear();
     cx_restore_exception(exception);
-}
-
-static PyObject *
-build(CxTracer *t, Call *c, PyObject *value)
-{
-    int nargs = c->row->nargs;
-
-    for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
-        for (int k = 0; k < nargs; k++)
-            if (c->traced[k] != NULL && cx_traced_prepare(c->traced[k]) < 0)
-                return NULL;
-    CiNode *node = cx_build_custom(t, body_call, &c->building);
-    CxStorage *s = node == NULL ? NULL : cx_storage_from_node(t, node, CI_KIND_python);
-    if (s == NULL)
-        return NULL;
-    s->value = Py_XNewRef(value);
-    for (int k = 0; k < nargs && value != NULL; k++)
-        if (c->traced[k] != NULL) {
-            s->parents[k] = c->traced[k]->storage;
-            s->parents[k]->refs++;
-        }
-    return cx_traced_new(t, s, NULL);
 }
 
 /* number(name, function, args): function(*args) of numbers, of which one is Traced, as a number of
@@ -264,8 +238,11 @@ cx_method_number(PyObject *self, PyObject *args)
         specialize(&c);
         return NULL;
     }
-    bool fits = (!has_check(&c) || cx_may_check(t)) && (value == NULL || passes(&c, value));
-    PyObject *result = fits ? build(t, &c, value) : Py_NewRef(Py_NotImplemented);
+    c.number.nargs = c.row->nargs;
+    c.number.may_check = cx_may_check(t);
+    bool fits = (!has_check(&c) || c.number.may_check) && (value == NULL || passes(&c, value));
+    PyObject *result =
+        fits ? cx_number_build(t, &c.number, body_call, value) : Py_NewRef(Py_NotImplemented);
     Py_XDECREF(value);
     return result;
 }

@@ -39,9 +39,11 @@ is_divisor(PyObject *b)
 }
 
 static bool
-is_division(int ufunc)
+is_alike(int ufunc, PyObject *b)
 {
-    return ufunc == CI_OP_divide || ufunc == CI_OP_floor_divide || ufunc == CI_OP_remainder;
+    CxTagged when = cx_tagged_when(ufunc);
+    return when == CX_TAGGED_alike || when == CX_TAGGED_same ||
+           (when == CX_TAGGED_divisor && is_divisor(b));
 }
 
 /* Whether Python's number would come to the same, without an exception. */
@@ -62,11 +64,7 @@ computes_alike(int ufunc, PyObject *a, PyObject *b)
         if (!is_float && !cx_is_comparison(ufunc))
             return false;
     }
-    if (is_division(ufunc))
-        return is_divisor(b);
-    return cx_is_comparison(ufunc) || ufunc == CI_OP_add || ufunc == CI_OP_subtract ||
-           ufunc == CI_OP_multiply || ufunc == CI_OP_negative || ufunc == CI_OP_positive ||
-           ufunc == CI_OP_absolute;
+    return is_alike(ufunc, b) || cx_is_comparison(ufunc);
 }
 
 /* NumPy's number as soon as one of two is. */
@@ -107,19 +105,15 @@ is_int_op(int ufunc, PyObject *a, PyObject *b)
 
     if (!has_int || has_other || !cx_may_check(((CxTraced *)(cx_is_traced(a) ? a : b))->tracer))
         return false;
-    if (is_division(ufunc))
-        return is_divisor(b);
-    return ufunc == CI_OP_add || ufunc == CI_OP_subtract || ufunc == CI_OP_multiply ||
-           ufunc == CI_OP_negative || ufunc == CI_OP_positive || ufunc == CI_OP_absolute;
+    return is_alike(ufunc, b);
 }
 
 /* Of two bools, which are one in Python as in NumPy. */
 static bool
 is_bool_op(int ufunc, PyObject *a, PyObject *b)
 {
-    return (ufunc == CI_OP_bitwise_and || ufunc == CI_OP_bitwise_or ||
-            ufunc == CI_OP_bitwise_xor) &&
-           is_of_dtype(a, CI_DTYPE_bool) && is_of_dtype(b, CI_DTYPE_bool);
+    return cx_tagged_when(ufunc) == CX_TAGGED_bools && is_of_dtype(a, CI_DTYPE_bool) &&
+           is_of_dtype(b, CI_DTYPE_bool);
 }
 
 int
@@ -193,7 +187,7 @@ cx_tagged_op(int ufunc, PyObject *a, PyObject *b)
 
     if (is_int_op(ufunc, a, b))
         made = int_op(t, ufunc, a, b);
-    else if (!is_division(ufunc) || check_divisor(t, b) == 0)
+    else if (cx_tagged_when(ufunc) != CX_TAGGED_divisor || check_divisor(t, b) == 0)
         made = cx_ufunc_call(t, ufunc, b ? 2 : 1, args);
     CxTraced *result = (CxTraced *)made;
     if (result == NULL || !cx_is_traced((PyObject *)result))

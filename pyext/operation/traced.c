@@ -222,7 +222,17 @@ traced_format(PyObject *self, PyObject *spec)
     return result;
 }
 
+/* Gives it a node of the open block. */
+static PyObject *
+traced_prepare(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    CX_ENTRY();
+    return cx_traced_prepare((CxTraced *)self) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef traced_methods[] = {
+    {"prepare", traced_prepare, METH_NOARGS, NULL},
     {"materialise", traced_materialise, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
@@ -239,11 +249,11 @@ static PyMethodDef traced_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define BINARY(slot, inplace, ufunc, python)                                                       \
-    PyObject *cx_##slot(PyObject *, PyObject *);                                                   \
-    PyObject *cx_##inplace(PyObject *, PyObject *);
-#define UNARY(slot, ufunc, python) PyObject *cx_##slot(PyObject *);
-#include "operation/number.def"
+#define BINARY(op, slot, ...)                                                                      \
+    PyObject *cx_nb_##slot(PyObject *, PyObject *);                                                \
+    PyObject *cx_nb_inplace_##slot(PyObject *, PyObject *);
+#define UNARY(op, slot, ...) PyObject *cx_nb_##slot(PyObject *);
+#include "value/number.def"
 
 static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_tp_dealloc, cx_traced_dealloc),
@@ -271,10 +281,10 @@ static PyType_Slot traced_slots[] = {
     CX_SLOT(Py_nb_inplace_power, cx_inplace_power),
     CX_SLOT(Py_nb_divmod, cx_divmod),
     CX_SLOT(Py_bf_getbuffer, cx_getbuffer),
-#define BINARY(slot, inplace, ufunc, python)                                                       \
-    CX_SLOT(Py_##slot, cx_##slot), CX_SLOT(Py_##inplace, cx_##inplace),
-#define UNARY(slot, ufunc, python) CX_SLOT(Py_##slot, cx_##slot),
-#include "operation/number.def"
+#define BINARY(op, slot, ...)                                                                      \
+    CX_SLOT(Py_nb_##slot, cx_nb_##slot), CX_SLOT(Py_nb_inplace_##slot, cx_nb_inplace_##slot),
+#define UNARY(op, slot, ...) CX_SLOT(Py_nb_##slot, cx_nb_##slot),
+#include "value/number.def"
     {Py_tp_doc, "A value being traced."},
     {0, NULL},
 };

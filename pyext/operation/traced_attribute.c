@@ -6,6 +6,8 @@
 #include "value/index.h"
 #include "value/tagged.h"
 
+#include "ir/layout.h"
+
 PyTypeObject *
 cx_traced_class(const CxTraced *t)
 {
@@ -69,7 +71,7 @@ GETTER(nbytes)
     SELF(t);
     CxTracer *tracer = t->tracer;
     const CiExpr *count = cx_size_count(tracer, cx_rank(t), cx_sizes(t));
-    return cx_size_object(tracer, cx_size_make(tracer, CX_SIZE_mul, count,
+    return cx_size_object(tracer, cx_size_make(tracer, CI_OP_multiply, count,
                                                cx_size_const(tracer, ci_dtype_size(cx_dtype(t)))));
 }
 
@@ -125,6 +127,31 @@ GETTER(is_whole)
 {
     SELF(t);
     return PyBool_FromLong(t->view == NULL);
+}
+/* Where a view begins, in bytes from the beginning of its memory. */
+GETTER(offset)
+{
+    SELF(t);
+    return t->view ? cx_size_object(t->tracer, t->view->offset) : PyLong_FromLong(0);
+}
+/* Whether it is an int that is the same all through the call. */
+GETTER(is_fixed)
+{
+    SELF(t);
+    const CiExpr *e = cx_is_size(t) ? t->storage->expr : NULL;
+    bool result = e != NULL;
+    for (int k = 0; result && k < e->nsymbols; k++)
+        result = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
+                 e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
+    return PyBool_FromLong(result);
+}
+/* Whether the last axis is the innermost, as far as that makes a difference. */
+GETTER(is_c_order)
+{
+    SELF(t);
+    if (cx_traced_prepare(t) < 0)
+        return NULL;
+    return PyBool_FromLong(ci_layout_is_c_order(cx_rank(t), cx_node(t)->order));
 }
 
 GETTER(transposed)
@@ -197,7 +224,7 @@ cx_has_dense_steps(CxTraced *x)
         const CiExpr *size = cx_sizes(x)[k];
         if (size != t->one && cx_strides(x)[k] != dense)
             return 0;
-        dense = cx_size_make(x->tracer, CX_SIZE_mul, dense, size);
+        dense = cx_size_make(x->tracer, CI_OP_multiply, dense, size);
     }
     return dense == NULL ? -1 : 1;
 }
@@ -216,7 +243,7 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
         const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
         if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
             return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
-        dense = status < 0 ? NULL : cx_size_make(t, CX_SIZE_mul, dense, size);
+        dense = status < 0 ? NULL : cx_size_make(t, CI_OP_multiply, dense, size);
         status = dense == NULL ? -1 : 0;
     }
     return status;
@@ -294,7 +321,7 @@ GETTER(is_dense)
         if (axis == rank)
             Py_RETURN_FALSE;
         is_counted[axis] = true;
-        step = cx_size_make(t->tracer, CX_SIZE_mul, step, sizes[axis]);
+        step = cx_size_make(t->tracer, CI_OP_multiply, step, sizes[axis]);
     }
     if (step == NULL)
         return NULL;
@@ -379,6 +406,9 @@ PyGetSetDef cx_traced_getset[] = {
     {"is_view_of_part", get_is_view_of_part, NULL, NULL, NULL},
     {"storage", get_storage, NULL, NULL, NULL},
     {"is_whole", get_is_whole, NULL, NULL, NULL},
+    {"offset", get_offset, NULL, NULL, NULL},
+    {"is_fixed", get_is_fixed, NULL, NULL, NULL},
+    {"is_c_order", get_is_c_order, NULL, NULL, NULL},
     {"version", get_version, NULL, NULL, NULL},
     {"strong", get_strong, NULL, NULL, NULL},
     {"is_expression", get_is_expression, NULL, NULL, NULL},

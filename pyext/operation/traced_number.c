@@ -167,29 +167,34 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     return result;
 }
 
-#define BINARY(slot, inplace, ufunc, name)                                                         \
-    PyObject *cx_##slot(PyObject *a, PyObject *b);                                                 \
-    PyObject *cx_##inplace(PyObject *a, PyObject *b);                                              \
-    PyObject *cx_##slot(PyObject *a, PyObject *b)                                                  \
+#define BINARY(op, slot, python, ...)                                                              \
+    PyObject *cx_nb_##slot(PyObject *a, PyObject *b);                                              \
+    PyObject *cx_nb_inplace_##slot(PyObject *a, PyObject *b);                                      \
+    PyObject *cx_nb_##slot(PyObject *a, PyObject *b)                                               \
     {                                                                                              \
-        return binary(a, b, ufunc, PyNumber_##name, false);                                        \
+        return binary(a, b, CI_OP_##op, PyNumber_##python, false);                                 \
     }                                                                                              \
-    PyObject *cx_##inplace(PyObject *a, PyObject *b)                                               \
+    PyObject *cx_nb_inplace_##slot(PyObject *a, PyObject *b)                                       \
     {                                                                                              \
-        return binary(a, b, ufunc, PyNumber_InPlace##name, true);                                  \
+        return binary(a, b, CI_OP_##op, PyNumber_InPlace##python, true);                           \
     }
-#define UNARY(slot, ufunc, python)                                                                 \
-    PyObject *cx_##slot(PyObject *a);                                                              \
-    PyObject *cx_##slot(PyObject *a)                                                               \
+#define UNARY(op, slot, python, ...)                                                               \
+    PyObject *cx_nb_##slot(PyObject *a);                                                           \
+    PyObject *cx_nb_##slot(PyObject *a)                                                            \
     {                                                                                              \
-        int is_tagged = cx_is_tagged_op(ufunc, a, NULL);                                           \
+        int is_tagged = cx_is_tagged_op(CI_OP_##op, a, NULL);                                      \
         if (is_tagged != 0)                                                                        \
-            return is_tagged < 0 ? NULL : cx_tagged_op(ufunc, a, NULL);                            \
+            return is_tagged < 0 ? NULL : cx_tagged_op(CI_OP_##op, a, NULL);                       \
         if (cx_is_python_kind(a))                                                                  \
-            return cx_python_unary(ufunc, a, python);                                              \
-        return cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 1, &a);                               \
+            return cx_python_unary(CI_OP_##op, a, PyNumber_##python);                              \
+        return cx_ufunc_call(((CxTraced *)a)->tracer, CI_OP_##op, 1, &a);                          \
     }
-#include "operation/number.def"
+#define COMPARE(op, sign, python, ...)                                                             \
+    static PyObject *compare_##python(PyObject *a, PyObject *b)                                    \
+    {                                                                                              \
+        return PyObject_RichCompare(a, b, Py_##python);                                            \
+    }
+#include "value/number.def"
 
 PyObject *
 cx_divmod(PyObject *a, PyObject *b)
@@ -382,43 +387,31 @@ cx_inplace_power(PyObject *a, PyObject *b, PyObject *modulo)
     return power(a, b, modulo, true);
 }
 
-#define COMPARISON(name, op)                                                                       \
-    static PyObject *compare_##name(PyObject *a, PyObject *b)                                      \
-    {                                                                                              \
-        return PyObject_RichCompare(a, b, op);                                                     \
-    }
-COMPARISON(lt, Py_LT)
-COMPARISON(le, Py_LE)
-COMPARISON(eq, Py_EQ)
-COMPARISON(ne, Py_NE)
-COMPARISON(gt, Py_GT)
-COMPARISON(ge, Py_GE)
-
 PyObject *
 cx_richcompare(PyObject *a, PyObject *b, int op)
 {
-    static const int ufuncs[] = {
-        [Py_LT] = CI_OP_less,      [Py_LE] = CI_OP_less_equal, [Py_EQ] = CI_OP_equal,
-        [Py_NE] = CI_OP_not_equal, [Py_GT] = CI_OP_greater,    [Py_GE] = CI_OP_greater_equal,
+    static const struct {
+        int ufunc;
+        binaryfunc python;
+    } rows[] = {
+#define COMPARE(op, sign, python, ...) [Py_##python] = {CI_OP_##op, compare_##python},
+#include "value/number.def"
     };
-    static const binaryfunc comparisons[] = {
-        [Py_LT] = compare_lt, [Py_LE] = compare_le, [Py_EQ] = compare_eq,
-        [Py_NE] = compare_ne, [Py_GT] = compare_gt, [Py_GE] = compare_ge,
-    };
+    int ufunc = rows[op].ufunc;
     PyObject *args[2] = {a, b};
 
     CX_ENTRY();
-    int is_tagged = cx_is_tagged_op(ufuncs[op], a, b);
+    int is_tagged = cx_is_tagged_op(ufunc, a, b);
     if (is_tagged != 0)
-        return is_tagged < 0 ? NULL : cx_tagged_op(ufuncs[op], a, b);
+        return is_tagged < 0 ? NULL : cx_tagged_op(ufunc, a, b);
     if (cx_is_python_number(a) && cx_is_python_number(b))
-        return cx_python_binary(ufuncs[op], a, b, comparisons[op]);
+        return cx_python_binary(ufunc, a, b, rows[op].python);
     bool is_pythons = cx_is_python_kind(a) && (PyList_CheckExact(b) || PyTuple_CheckExact(b));
     if (is_pythons && (op == Py_EQ || op == Py_NE)) /* a number of Python's is no list */
         Py_RETURN_NOTIMPLEMENTED;
     if (is_operand(b) && !is_pythons)
-        return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufuncs[op], 2, args), a, b,
-                        comparisons[op]);
+        return or_break(cx_ufunc_call(((CxTraced *)a)->tracer, ufunc, 2, args), a, b,
+                        rows[op].python);
     PyObject *real =
         cx_traced_force((CxTraced *)a, "a comparison with an object that is no number");
     PyObject *result = real ? PyObject_RichCompare(real, b, op) : NULL;

@@ -4,46 +4,14 @@
 #include "value/index.h"
 #include "value/python_number.h"
 
-/* forget_guards(mark): what was decided since by the sizes of this call is open again. */
-PyObject *
-cx_method_forget_guards(PyObject *self, PyObject *mark)
-{
-    CxTracer *t = (CxTracer *)self;
-
-    CX_ENTRY();
-    if (cx_mark_forget_guards(t, mark) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
-static int
-relation_from(const char *text, CiRelation *relation, bool *is_swapped)
-{
-    static const struct {
-        const char *text;
-        CiRelation relation;
-        bool is_swapped;
-    } relations[] = {{"==", CI_REL_eq, false}, {"!=", CI_REL_ne, false}, {"<=", CI_REL_le, false},
-                     {"<", CI_REL_lt, false},  {">=", CI_REL_le, true},  {">", CI_REL_lt, true}};
-
-    for (size_t k = 0; k < sizeof relations / sizeof *relations; k++)
-        if (strcmp(text, relations[k].text) == 0) {
-            *relation = relations[k].relation;
-            *is_swapped = relations[k].is_swapped;
-            return 0;
-        }
-    PyErr_Format(PyExc_ValueError, "'%s' is no relation", text);
-    return -1;
-}
-
 /* 1: a relation of sizes; 0: another condition, of which nothing can be said. */
 static int
 condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiExpr **a,
                const CiExpr **b)
 {
     PyObject *left = NULL, *right = NULL;
-    const char *text = NULL;
-    bool is_swapped = false;
+    const char *sign = NULL;
+    const CxCompared *compared;
 
     if (cx_is_traced(condition)) {
         const CxStorage *s = ((CxTraced *)condition)->storage;
@@ -54,16 +22,13 @@ condition_from(CxTracer *t, PyObject *condition, CiRelation *relation, const CiE
     }
     if (!PyTuple_Check(condition))
         return 0;
-    if (!PyArg_ParseTuple(condition, "OsO:assume", &left, &text, &right) ||
-        relation_from(text, relation, &is_swapped) < 0 || (*a = cx_size_from(t, left)) == NULL ||
-        (*b = cx_size_from(t, right)) == NULL)
+    if (!PyArg_ParseTuple(condition, "OsO:assume", &left, &sign, &right) ||
+        (compared = cx_compared_by(sign)) == NULL)
         return -1;
-    if (is_swapped) {
-        const CiExpr *swap = *a;
-        *a = *b;
-        *b = swap;
-    }
-    return 1;
+    *relation = compared->relation;
+    *a = cx_size_from(t, compared->is_swapped ? right : left);
+    *b = *a != NULL ? cx_size_from(t, compared->is_swapped ? left : right) : NULL;
+    return *b != NULL ? 1 : -1;
 }
 
 PyObject *

@@ -5,6 +5,7 @@
 #include "region/region.h"
 #include "state/array.h"
 #include "value/index.h"
+#include "value/python_number.h"
 
 typedef struct Build {
     CxBuilding at;
@@ -74,15 +75,6 @@ cx_method_block(PyObject *self, PyObject *unused)
     (void)ci_graph_enter(t->graph, b->block);
     t->nblocks++;
     return (PyObject *)b;
-}
-
-bool
-cx_block_is_usable(CxBlock *b)
-{
-    if (b->epoch == b->tracer->epoch && b->tracer->graph != NULL)
-        return true;
-    PyErr_SetString(PyExc_ValueError, "the graph of this block is gone");
-    return false;
 }
 
 static int
@@ -196,23 +188,6 @@ block_hold(PyObject *self, PyObject *value)
     }
     b->held[b->nheld] = cx_node((CxTraced *)value);
     return PyLong_FromLong(b->nheld++);
-}
-
-CiNode *
-cx_region_node(CxTracer *t, PyObject *value)
-{
-    if (cx_is_traced(value))
-        return cx_traced_prepare((CxTraced *)value) < 0 ? NULL : cx_node((CxTraced *)value);
-    if (PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 2 &&
-        Py_IS_TYPE(PyTuple_GET_ITEM(value, 0), (PyTypeObject *)t->state->block_type)) {
-        CxBlock *b = (CxBlock *)PyTuple_GET_ITEM(value, 0);
-        long k = PyLong_AsLong(PyTuple_GET_ITEM(value, 1));
-        if (b->tracer == t && k >= 0 && k < b->nheld && cx_block_is_usable(b))
-            return b->held[k];
-    }
-    if (!PyErr_Occurred())
-        cx_misuse(t->state, "a Traced value or (block, number) is expected");
-    return NULL;
 }
 
 /* value(k): the held value, for use in the block it was spliced into. */
@@ -420,34 +395,14 @@ block_result(PyObject *self, PyObject *args)
 
 /* ---- what a block has ---- */
 
-static bool
-is_pythons_type(CiDtype dtype)
-{
-    return dtype == CI_DTYPE_f64 || dtype == CI_DTYPE_c128;
-}
-
 /* A number of Python's that is computed as NumPy's would be. */
 static bool
 is_either_way(const CiNode *node)
 {
-    switch (node->op) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-        return is_pythons_type(node->dtype);
-    case CI_OP_absolute:
-        return node->dtype == CI_DTYPE_f64;
-    case CI_OP_less:
-    case CI_OP_less_equal:
-    case CI_OP_greater:
-    case CI_OP_greater_equal:
-    case CI_OP_equal:
-    case CI_OP_not_equal:
-        return is_pythons_type(node->args[0]->dtype);
-    default:
-        return false;
-    }
+    CxTagged when = cx_tagged_when(node->op);
+    CiDtype of = when == CX_TAGGED_never ? CI_DTYPE_none : node->args[0]->dtype;
+    return (when == CX_TAGGED_alike || when == CX_TAGGED_compared) &&
+           (of == CI_DTYPE_f64 || of == CI_DTYPE_c128);
 }
 
 /* What the block computes, for comparison with another run of the same source. */
@@ -541,6 +496,8 @@ static PyMethodDef block_methods[] = {
     {"value", block_value, METH_O, NULL},
     {"index", block_index, METH_O, NULL},
     {"undefined", block_undefined, METH_O, NULL},
+    {"last_value", cx_block_last_value, METH_O, NULL},
+    {"truths", cx_block_truths, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -44,26 +44,6 @@ get_is_valid(PyObject *self, void *closure)
     return PyBool_FromLong(mark_is_valid((CxMark *)self));
 }
 
-static PyGetSetDef mark_getset[] = {
-    {"is_valid", get_is_valid, NULL, "Whether one can go back: nothing has been run since.", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyType_Slot mark_slots[] = {
-    CX_SLOT(Py_tp_dealloc, mark_dealloc),
-    CX_SLOT(Py_tp_getset, mark_getset),
-    {Py_tp_doc, "A place in the pending graph that can be gone back to."},
-    {0, NULL},
-};
-
-PyType_Spec cx_mark_spec = {
-    "cinductor._core.Mark",
-    sizeof(CxMark),
-    0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    mark_slots,
-};
-
 PyObject *
 cx_method_mark(PyObject *self, PyObject *unused)
 {
@@ -94,36 +74,33 @@ cx_method_mark(PyObject *self, PyObject *unused)
     return (PyObject *)m;
 }
 
-int
-cx_mark_forget_guards(CxTracer *t, PyObject *mark)
+/* What was decided since by the sizes of this call is open again. */
+static PyObject *
+mark_forget_guards(PyObject *self, PyObject *unused)
 {
-    const CxMark *m = (CxMark *)mark;
+    const CxMark *m = (CxMark *)self;
+    CxTracer *t = m->tracer;
 
-    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type)) {
-        cx_misuse(t->state, "a Mark is expected");
-        return -1;
-    }
+    (void)unused;
+    CX_ENTRY();
     if (m->nguards < t->env->nguards)
         t->env->nguards = m->nguards;
     if (mark_is_valid(m) && m->ninferred < t->graph->env->nguards)
         t->graph->env->nguards = m->ninferred;
     cx_facts_forget_guards(t, m->nguards);
-    return 0;
+    Py_RETURN_NONE;
 }
 
-PyObject *
-cx_method_restore(PyObject *self, PyObject *mark)
+static PyObject *
+mark_restore(PyObject *self, PyObject *unused)
 {
-    CxTracer *t = (CxTracer *)self;
+    const CxMark *m = (CxMark *)self;
+    CxTracer *t = m->tracer;
 
+    (void)unused;
     CX_ENTRY();
-    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return cx_misuse(t->state, "restore() takes a Mark");
-    CxMark *m = (CxMark *)mark;
-    if (m->tracer != t || !mark_is_valid(m)) {
-        cx_misuse(t->state, "the graph has been run since, or is in another block");
-        return NULL;
-    }
+    if (!mark_is_valid(m))
+        return cx_misuse(t->state, "the graph has been run since, or is in another block");
     t->graph->at->nnodes = m->nnodes;
     t->nopen = m->nopen;
     if (cx_dominance_begin(t) < 0 || cx_versions_go_back(t, m->nchanges, m->newest) < 0)
@@ -147,18 +124,18 @@ append_written(CxTracer *t, PyObject *list, CxStorage *s)
     return result;
 }
 
-/* written(mark): the storages of before the mark that have another version by now, as whole arrays.
- */
-PyObject *
-cx_method_written(PyObject *self, PyObject *mark)
+/* The storages of before that have another version by now, as whole arrays. */
+static PyObject *
+mark_written(PyObject *self, PyObject *unused)
 {
-    CxTracer *t = (CxTracer *)self;
+    const CxMark *m = (CxMark *)self;
+    CxTracer *t = m->tracer;
     PyObject *list = PyList_New(0);
 
+    (void)unused;
     CX_ENTRY();
-    if (list == NULL || !Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return list;
-    CxMark *m = (CxMark *)mark;
+    if (list == NULL)
+        return NULL;
     int count = 0, since = m->epoch == t->epoch ? m->nchanges : t->nchanges;
     unsigned newest = m->epoch == t->epoch ? m->newest : 0;
     CxStorage **changed = cx_versions_changed(t, since, newest, &count);
@@ -171,56 +148,77 @@ cx_method_written(PyObject *self, PyObject *mark)
     return list;
 }
 
-/* is_before(array, mark): whether the memory was there at the mark. */
-PyObject *
-cx_method_is_before(PyObject *self, PyObject *args)
+/* had(array): whether the memory was there. */
+static PyObject *
+mark_had(PyObject *self, PyObject *value)
 {
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *mark = NULL;
+    const CxMark *m = (CxMark *)self;
 
-    if (!PyArg_ParseTuple(args, "OO!:is_before", &value, t->state->mark_type, &mark) ||
-        !cx_is_traced(value)) {
-        if (!PyErr_Occurred())
-            cx_misuse(t->state, "is_before() takes a Traced value");
-        return NULL;
-    }
+    if (!cx_is_traced(value))
+        return cx_misuse(m->tracer->state, "had() takes a Traced value");
     const CxStorage *s = ((CxTraced *)value)->storage;
     bool is_real = s->value != NULL; /* also what a body is the first to look at */
-    return PyBool_FromLong(is_real || s->serial <= ((const CxMark *)mark)->newest);
+    return PyBool_FromLong(is_real || s->serial <= m->newest);
 }
 
-/* most(size, mark): the largest value of a size in terms of what there was at the mark; None: it
- * has no such bound. */
-PyObject *
-cx_method_most(PyObject *self, PyObject *args)
+/* most(size): its largest value in terms of what there was; None: it has no such bound. */
+static PyObject *
+mark_most(PyObject *self, PyObject *size)
 {
-    CxTracer *t = (CxTracer *)self;
-    PyObject *size = NULL, *mark = NULL;
+    const CxMark *m = (CxMark *)self;
     const CiExpr *most = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO!:most", &size, t->state->mark_type, &mark))
+    const CiExpr *e = cx_size_from(m->tracer, size);
+    if (e == NULL || cx_size_most(m->tracer, e, m->nexprs, &most) < 0)
         return NULL;
-    const CiExpr *e = cx_size_from(t, size);
-    if (e == NULL || cx_size_most(t, e, ((const CxMark *)mark)->nexprs, &most) < 0)
-        return NULL;
-    return most == NULL ? Py_NewRef(Py_None) : cx_size_object(t, most);
+    return most == NULL ? Py_NewRef(Py_None) : cx_size_object(m->tracer, most);
 }
 
-/* work_since(mark): nodes of the open block that compute arrays or NumPy's numbers. */
-PyObject *
-cx_method_work_since(PyObject *self, PyObject *mark)
+static PyObject *
+get_work(PyObject *self, void *closure)
 {
-    CxTracer *t = (CxTracer *)self;
+    const CxMark *m = (CxMark *)self;
+    const CxTracer *t = m->tracer;
     int count = 0;
 
-    if (!Py_IS_TYPE(mark, (PyTypeObject *)t->state->mark_type))
-        return cx_misuse(t->state, "work_since() takes a Mark");
-    const CxMark *m = (const CxMark *)mark;
+    (void)closure;
     for (int k = m->nnodes; mark_is_valid(m) && k < t->graph->at->nnodes; k++)
         count += cx_node_works(t->graph->at->nodes[k]);
     return PyLong_FromLong(count);
 }
+
+static PyGetSetDef mark_getset[] = {
+    {"is_valid", get_is_valid, NULL, "Whether one can go back: nothing has been run since.", NULL},
+    {"work", get_work, NULL, "Nodes of the open block since that compute arrays or NumPy's numbers.",
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef mark_methods[] = {
+    {"restore", mark_restore, METH_NOARGS, NULL},
+    {"forget_guards", mark_forget_guards, METH_NOARGS, NULL},
+    {"written", mark_written, METH_NOARGS, NULL},
+    {"had", mark_had, METH_O, NULL},
+    {"most", mark_most, METH_O, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot mark_slots[] = {
+    CX_SLOT(Py_tp_dealloc, mark_dealloc),
+    CX_SLOT(Py_tp_getset, mark_getset),
+    CX_SLOT(Py_tp_methods, mark_methods),
+    {Py_tp_doc, "A place in the pending graph that can be gone back to."},
+    {0, NULL},
+};
+
+PyType_Spec cx_mark_spec = {
+    "cinductor._core.Mark",
+    sizeof(CxMark),
+    0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    mark_slots,
+};
 
 typedef struct Check {
     CxTracer *tracer;

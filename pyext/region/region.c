@@ -2,28 +2,6 @@
 #include "region/region.h"
 #include "graph/methods.h"
 
-/* same_type(a, b), kinds aside: 0 no, 1 yes, 2 but for the order of axes in memory. */
-PyObject *
-cx_method_same_type(PyObject *self, PyObject *args)
-{
-    CxTracer *t = (CxTracer *)self;
-    PyObject *a = NULL, *b = NULL;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:same_type", &a, &b))
-        return NULL;
-    const CiNode *x = cx_region_node(t, a), *y = x ? cx_region_node(t, b) : NULL;
-    if (y == NULL)
-        return NULL;
-    bool is_same = x->dtype == y->dtype && x->rank == y->rank;
-    for (int k = 0; is_same && k < x->rank; k++)
-        is_same = x->sizes[k] == y->sizes[k];
-    int answer = !is_same                                                          ? 0
-                 : x->rank > 1 && memcmp(x->order, y->order, (size_t)x->rank) != 0 ? 2
-                                                                                   : 1;
-    return PyLong_FromLong(answer);
-}
-
 enum { MAX_BLOCKS = 2 };
 
 typedef struct Build {

@@ -25,7 +25,8 @@ CiNode *cx_region_node(CxTracer *tracer, PyObject *value);
 bool cx_block_is_usable(CxBlock *block); /* else an exception is set */
 int cx_kind_from(PyObject *name);        /* -1: no kind, and an exception */
 
-/* mark.c: how many guards there were; -1 */
-int cx_mark_forget_guards(CxTracer *tracer, PyObject *mark);
+/* region_view.c, region_truths.c: methods of the type Block. */
+PyObject *cx_block_last_value(PyObject *self, PyObject *value);
+PyObject *cx_block_truths(PyObject *self, PyObject *args);
 
 #endif

@@ -115,21 +115,20 @@ truth_list(const Truths *t)
     return list;
 }
 
-/* truths(condition, block, count): a list with the condition's truth in each trip of the block, the
- * body of a `for`; None where not the trip's number alone decides. */
+/* truths(condition, count): a list with the condition's truth in each trip of the body of a `for`;
+ * None where not the trip's number alone decides. */
 PyObject *
-cx_method_truths(PyObject *self, PyObject *args)
+cx_block_truths(PyObject *self, PyObject *args)
 {
-    CxTracer *tracer = (CxTracer *)self;
-    PyObject *condition = NULL, *block = NULL, *result = NULL;
+    const CxBlock *b = (const CxBlock *)self;
+    CxTracer *tracer = b->tracer;
+    PyObject *condition = NULL, *result = NULL;
     long long count = 0;
-    Truths t = {.is_known = true};
+    Truths t = {.is_known = true, .index = b->index};
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO!L:truths", &condition, tracer->state->block_type, &block,
-                          &count))
+    if (!PyArg_ParseTuple(args, "OL:truths", &condition, &count))
         return NULL;
-    t.index = ((CxBlock *)block)->index;
     t.condition = cx_region_node(tracer, condition);
     if (t.condition == NULL)
         return NULL;

@@ -3,28 +3,6 @@
 #include "value/build.h"
 #include "value/index.h"
 
-PyObject *
-cx_method_prepare(PyObject *self, PyObject *value)
-{
-    (void)self;
-    CX_ENTRY();
-    if (!cx_is_traced(value))
-        return cx_misuse(((CxTracer *)self)->state, "prepare() takes a Traced value");
-    if (cx_traced_prepare((CxTraced *)value) < 0)
-        return NULL;
-    Py_RETURN_NONE;
-}
-
-/* offset(array): where a view begins, in bytes from the beginning of its memory. */
-PyObject *
-cx_method_offset(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    if (!cx_is_traced(value))
-        return cx_misuse(((CxTracer *)self)->state, "offset() takes a Traced value");
-    const CxView *view = ((CxTraced *)value)->view;
-    return view ? cx_size_object((CxTracer *)self, view->offset) : PyLong_FromLong(0);
-}
 /* as_data(value): an int that is known only when the program runs as what the program computes. */
 PyObject *
 cx_method_as_data(PyObject *self, PyObject *value)
@@ -49,72 +27,19 @@ expr_of(PyObject *value)
                                                                 : NULL;
 }
 
-/* is_fixed(int): the same all through the call. */
-PyObject *
-cx_method_is_fixed(PyObject *self, PyObject *value)
-{
-    const CiExpr *e = expr_of(value);
-    bool result = e != NULL;
-    (void)self;
-
-    for (int k = 0; result && k < e->nsymbols; k++)
-        result = e->symbols[k]->symbol_kind == CI_SYMBOL_size ||
-                 e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
-    return PyBool_FromLong(result);
-}
-
-/* at_least(int, low): the larger of the two, as an int. */
-PyObject *
-cx_method_at_least(PyObject *self, PyObject *args)
-{
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *low = NULL;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:at_least", &value, &low))
-        return NULL;
-    const CiExpr *e = cx_size_from(t, value), *bound = e ? cx_size_from(t, low) : NULL;
-    if (bound == NULL)
-        return NULL;
-    int is_less = cx_size_prove(t, CI_REL_le, e, bound),
-        is_more = is_less == CX_OPEN ? cx_size_prove(t, CI_REL_le, bound, e) : is_less;
-    if (is_more < 0)
-        return NULL;
-    return cx_size_object(t, is_less == 1   ? bound
-                             : is_more == 1 ? e
-                                            : cx_size_make(t, CX_SIZE_max, e, bound));
-}
-
-/* is_positive(int): True where that is known; where it depends on the arguments, as it usually is.
- */
+/* is_positive(int): True or False where that is known or, of what depends on the arguments, as it is
+ * but for empty arrays; else None. */
 PyObject *
 cx_method_is_positive(PyObject *self, PyObject *value)
 {
     CxTracer *t = (CxTracer *)self;
 
     CX_ENTRY();
+    if (cx_is_traced(value) && !cx_is_size((CxTraced *)value))
+        Py_RETURN_NONE;
     const CiExpr *e = cx_size_from(t, value);
     int answer = e ? cx_size_usual(t, CI_REL_lt, t->zero, e) : -1;
-    return answer < 0 ? NULL : PyBool_FromLong(answer == 1);
-}
-
-/* usually_positive(int): as int > 0, of what is so but for empty arrays. */
-PyObject *
-cx_method_usually_positive(PyObject *self, PyObject *value)
-{
-    CxTracer *t = (CxTracer *)self;
-    const CiExpr *e = expr_of(value);
-    int answer = CX_OPEN;
-
-    CX_ENTRY();
-    if (e != NULL)
-        answer = cx_size_usual(t, CI_REL_lt, t->zero, e);
-    if (answer != CX_OPEN)
-        return answer < 0 ? NULL : PyBool_FromLong(answer);
-    PyObject *zero = PyLong_FromLong(0);
-    PyObject *result = zero ? PyObject_RichCompare(value, zero, Py_GT) : NULL;
-    Py_XDECREF(zero);
-    return result;
+    return answer < 0 ? NULL : answer == CX_OPEN ? Py_NewRef(Py_None) : PyBool_FromLong(answer);
 }
 
 typedef struct Define {

@@ -126,24 +126,21 @@ last_view(Substitute *s, CxStorage *storage, CxView *from)
     return result;
 }
 
-/* last_value(int or view, block): what it is in the last trip of the block, the body of a `for`;
- * None when it is no expression of the trip and of what is fixed. */
+/* last_value(int or view): what it is in the last trip of the body of a `for`; None when it is no
+ * expression of the trip and of what is fixed. */
 PyObject *
-cx_method_last_value(PyObject *self, PyObject *args)
+cx_block_last_value(PyObject *self, PyObject *value)
 {
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *block = NULL;
+    const CxBlock *b = (const CxBlock *)self;
+    CxTracer *t = b->tracer;
     Substitute s = {.tracer = t};
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO!:last_value", &value, t->state->block_type, &block))
-        return NULL;
-    const CxBlock *b = (const CxBlock *)block;
     if (!cx_is_traced(value) || b->index == NULL)
         Py_RETURN_NONE;
     CxTraced *x = (CxTraced *)value;
     s.symbol = b->index;
-    if ((s.last = cx_size_make(t, CX_SIZE_sub, b->extent, t->one)) == NULL)
+    if ((s.last = cx_size_make(t, CI_OP_subtract, b->extent, t->one)) == NULL)
         return NULL;
     if (x->view == NULL) {
         if ((s.e = x->storage->expr) == NULL || !is_fixed(s.e, s.symbol))
@@ -158,8 +155,8 @@ cx_method_last_value(PyObject *self, PyObject *args)
 
 /* ---- sizes that vary ---- */
 
-/* varying(a, b): the axes along which two arrays of one dtype and order differ in size; None for
- * arrays that differ in more. */
+/* varying(a, b): the axes along which two values of one dtype and order differ in size, none where
+ * they are of one type; None for values that differ in more. */
 PyObject *
 cx_method_varying(PyObject *self, PyObject *args)
 {
@@ -219,15 +216,6 @@ cx_method_count(PyObject *self, PyObject *shape)
     int rank = cx_shape_from(t, shape, sizes);
     const CiExpr *count = rank < 0 ? NULL : cx_size_count(t, rank, sizes);
     return count == NULL ? NULL : cx_size_object(t, count);
-}
-
-/* is_c_order(value): whether the last axis is the innermost, as far as that makes a difference. */
-PyObject *
-cx_method_is_c_order(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    const CiNode *node = cx_region_node((CxTracer *)self, value);
-    return node == NULL ? NULL : PyBool_FromLong(ci_layout_is_c_order(node->rank, node->order));
 }
 
 /* Whether a view's elements lie one behind the other: it leaves out whole rows of its memory, and

@@ -24,7 +24,6 @@ cx_guards_free(CxGuards *g)
         PyMem_Free(g->checks[k].sizes);
         PyMem_Free(g->checks[k].sources);
     }
-    Py_XDECREF(g->texts);
     Py_XDECREF(g->names);
     Py_XDECREF(g->where);
     PyMem_Free(g->sources);
@@ -45,8 +44,6 @@ cx_guards_traverse(CxGuards *g, visitproc visit, void *arg)
         Py_VISIT(g->checks[k].a);
         Py_VISIT(g->checks[k].b);
     }
-    if (g != NULL)
-        Py_VISIT(g->texts);
     return 0;
 }
 
@@ -54,12 +51,6 @@ int
 cx_guards_count(const CxGuards *g)
 {
     return g->nsources;
-}
-
-PyObject *
-cx_guards_given(const CxGuards *g)
-{
-    return g->texts;
 }
 
 int

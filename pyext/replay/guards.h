@@ -12,7 +12,6 @@ CxGuards *cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks);
 void cx_guards_free(CxGuards *guards);
 int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
-PyObject *cx_guards_given(const CxGuards *guards); /* (sources, checks) as they were; borrowed */
 /* The number of an expression of any CiSym whose symbols have the same names; -1. */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
 int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */

@@ -77,7 +77,6 @@ struct CxGuards {
     CxCheck *checks;
     CxRelation *relations;
     int nown; /* of them, which follow from symbols and arrays alone; they stand first */
-    PyObject *texts; /* the tuples given, which own what checks borrow */
     PyObject *names, *where;
     CiContext *ctx; /* NULL when no size varies; owns all below */
     CiSym *sym;
@@ -89,7 +88,7 @@ struct CxGuards {
 
 /* guards_sizes.c */
 int cx_guards_open_sizes(CxGuards *guards, const CxTracer *tracer);
-int cx_guards_parse(CxGuards *guards, PyObject *text, const CiExpr **e);
+int cx_guards_take(CxGuards *guards, const CiExpr **e); /* of the tracer, as one of the guards */
 int cx_guards_number_sizes(CxGuards *guards, const CxTracer *tracer);
 /* Is stride k of the check the product of the sizes inside, in C (or Fortran) order? */
 bool cx_guards_is_dense(CxGuards *guards, const CxCheck *check, int64_t itemsize, bool is_fortran);

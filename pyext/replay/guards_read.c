@@ -2,6 +2,8 @@
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 
+#include "graph/storage.h"
+
 static bool
 word_is(PyObject *word, const char *text)
 {
@@ -95,22 +97,20 @@ read_source(CxSource *s, PyObject *tuple, int number)
 
 /* ---- checks ---- */
 
-/* Ints, and texts of sizes that vary. */
+/* Ints, and traced ones that vary. */
 static int
 read_extents(CxGuards *g, CxCheck *c, PyObject *tuple, CxExtent *extents)
 {
     for (int k = 0; k < c->rank; k++) {
         PyObject *item = PyTuple_GET_ITEM(tuple, k);
-        if (PyUnicode_Check(item)) {
-            if (cx_guards_parse(g, item, &extents[k].expr) < 0)
+        if (cx_is_traced(item) && cx_is_size((CxTraced *)item)) {
+            extents[k].expr = ((CxTraced *)item)->storage->expr;
+            if (cx_guards_take(g, &extents[k].expr) < 0)
                 return -1;
-            if (ci_expr_is_const(extents[k].expr, &extents[k].constant))
-                extents[k].expr = NULL;
+            c->count = -1;
         } else {
             extents[k].constant = PyLong_AsLongLong(item);
         }
-        if (extents[k].expr != NULL)
-            c->count = -1;
     }
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -173,7 +173,7 @@ read_array(CxGuards *g, CxCheck *c, PyObject *tuple)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* (source, "size", text): exactly an int of that value. */
+/* (source, "size", size): exactly an int of that value. */
 static int
 read_size(CxGuards *g, CxCheck *c, PyObject *tuple)
 {
@@ -336,10 +336,8 @@ cx_guards_new(CxTracer *tracer, PyObject *sources, PyObject *checks)
     g->state = tracer->state;
     g->sources = PyMem_Calloc((size_t)PyList_GET_SIZE(sources) + 1, sizeof *g->sources);
     g->checks = PyMem_Calloc((size_t)PyList_GET_SIZE(checks) + 1, sizeof *g->checks);
-    g->texts = PyTuple_Pack(2, sources, checks);
-    if (g->sources == NULL || g->checks == NULL || g->texts == NULL) {
-        if (!PyErr_Occurred())
-            PyErr_NoMemory();
+    if (g->sources == NULL || g->checks == NULL) {
+        PyErr_NoMemory();
         goto fail;
     }
     if (cx_guards_open_sizes(g, tracer) < 0)

@@ -94,11 +94,34 @@ cx_guards_text_of(const CxGuards *g, int number)
     return NULL;
 }
 
+/* What the table has, which knows symbols that no tracer does: those that were solved. */
+typedef struct Read {
+    CiSym *sym;
+    const char *text;
+    const CiExpr *e;
+} Read;
+
+static void
+body_read(CiContext *ctx, void *arg)
+{
+    Read *r = arg;
+    CiLexer lex;
+    ci_lexer_init(&lex, ctx, r->text);
+    r->e = ci_expr_parse(r->sym, &lex);
+}
+
 int
 cx_guards_number_of_text(CxGuards *g, PyObject *text)
 {
-    const CiExpr *e = NULL;
-    return PyUnicode_Check(text) && cx_guards_parse(g, text, &e) == 0 ? cx_guards_number(g, e) : -1;
+    Read r = {.sym = g->sym, .text = PyUnicode_AsUTF8(text)};
+
+    if (r.text == NULL)
+        return -1;
+    if (g->ctx == NULL) {
+        PyErr_Format(PyExc_ValueError, "'%U' is no size: no symbol was declared", text);
+        return -1;
+    }
+    return cx_protect(g->state, g->ctx, body_read, &r) < 0 ? -1 : cx_guards_number(g, r.e);
 }
 
 /* ---- made again ---- */

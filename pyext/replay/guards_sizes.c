@@ -9,7 +9,6 @@
 typedef struct Sizes {
     CxGuards *guards;
     const CxTracer *tracer;
-    const char *text;
     const CiExpr *e;
     int number;
 } Sizes;
@@ -49,26 +48,23 @@ cx_guards_open_sizes(CxGuards *g, const CxTracer *tracer)
 }
 
 static void
-body_parse(CiContext *ctx, void *arg)
+body_take(CiContext *ctx, void *arg)
 {
     Sizes *s = arg;
-    CiLexer lex;
-    ci_lexer_init(&lex, ctx, s->text);
-    s->e = ci_expr_parse(s->guards->sym, &lex);
+    (void)ctx;
+    s->e = ci_expr_copy(s->guards->sym, s->e);
 }
 
 int
-cx_guards_parse(CxGuards *g, PyObject *text, const CiExpr **e)
+cx_guards_take(CxGuards *g, const CiExpr **e)
 {
-    Sizes s = {.guards = g, .text = PyUnicode_AsUTF8(text)};
+    Sizes s = {.guards = g, .e = *e};
 
-    if (s.text == NULL)
-        return -1;
     if (g->ctx == NULL) {
-        PyErr_Format(PyExc_ValueError, "'%U' is no size: no symbol was declared", text);
+        PyErr_SetString(PyExc_ValueError, "a size varies, and no symbol was declared");
         return -1;
     }
-    int result = cx_protect(g->state, g->ctx, body_parse, &s);
+    int result = cx_protect(g->state, g->ctx, body_take, &s);
     *e = s.e;
     return result;
 }

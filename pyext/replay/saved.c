@@ -172,11 +172,8 @@ cx_saved_parts(const CxProgram *program, const CxGuards *guards, const CxResult 
     symbols = list ? cx_guards_symbols(guards) : NULL;
     relations = symbols ? cx_guards_relations(guards) : NULL;
     calls = relations ? cx_program_library_calls((PyObject *)program, NULL) : NULL;
-    if (calls != NULL) {
-        PyObject *given = cx_guards_given(guards);
-        made = PyTuple_Pack(8, PyTuple_GET_ITEM(given, 0), PyTuple_GET_ITEM(given, 1), list, pieces,
-                            text, symbols, relations, calls);
-    }
+    if (calls != NULL)
+        made = PyTuple_Pack(6, list, pieces, text, symbols, relations, calls);
     Py_XDECREF(calls);
     Py_XDECREF(symbols);
     Py_XDECREF(relations);

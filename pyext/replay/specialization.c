@@ -451,8 +451,8 @@ static PyGetSetDef spec_getset[] = {
     {"is_trying", get_is_trying, NULL, "Whether its calls are timed, to know which way is quicker.",
      NULL},
     {"saved", get_saved, NULL,
-     "What Tracer.recall makes it of again: sources, checks, inputs, pieces, graph. None: it is for "
-     "this process alone.",
+     "What Tracer.recall makes it of again, beside sources and checks: inputs, pieces, graph. None: "
+     "it is for this process alone.",
      NULL},
     {"program", get_program, NULL, "The Program, or None when nothing is computed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -45,4 +45,6 @@ void cx_layout_paddings(PyArrayObject *array, int64_t *paddings);
 void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
                        const CiExpr *const *paddings, const CiExpr **strides);
 
+extern PyMethodDef cx_syntax_methods[]; /* syntax.c */
+
 #endif

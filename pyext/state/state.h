@@ -23,8 +23,8 @@ enum {
 static inline bool
 cx_is_comparison(int ufunc)
 {
-    return ufunc == CI_OP_less || ufunc == CI_OP_less_equal || ufunc == CI_OP_greater ||
-           ufunc == CI_OP_greater_equal || ufunc == CI_OP_equal || ufunc == CI_OP_not_equal;
+    return ufunc >= 0 && ufunc < CI_OP_COUNT &&
+           ci_op_compares_signs((CiOp)ufunc, CI_DTYPE_i64, CI_DTYPE_u64);
 }
 
 /* What a value is to NumPy's promotion: a CiDtype, or one of Python's weak types. */

@@ -475,6 +475,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
+        add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||
         add_type(module, &cx_device_memory_spec, &state->device_memory_type) < 0 ||
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
@@ -483,6 +484,7 @@ module_exec(PyObject *module)
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
         PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

@@ -8,4 +8,6 @@ PyObject *cx_register_device(PyObject *module, PyObject *args);
 /* toolkit(): a capsule of what compilers from outside are lent. */
 PyObject *cx_toolkit(PyObject *module, PyObject *unused);
 
+extern PyType_Spec cx_hook_spec; /* hook.c */
+
 #endif

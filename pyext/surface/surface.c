@@ -66,13 +66,6 @@ cx_method_close(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-PyObject *
-cx_method_specialized(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return PyList_GetSlice(((CxTracer *)self)->specialized, 0, PY_SSIZE_T_MAX);
-}
-
 /* Operands of one dtype: numbers take the dtype of the Traced ones. */
 PyObject *
 cx_method_apply(PyObject *self, PyObject *args)
@@ -157,21 +150,6 @@ cx_method_fits(PyObject *self, PyObject *args)
     int fits = x == NULL ? -1 : cx_numbers_fit(x, dtype);
     Py_XDECREF(x);
     return fits < 0 ? NULL : PyBool_FromLong(fits);
-}
-
-PyObject *
-cx_method_ufunc(PyObject *self, PyObject *args)
-{
-    PyObject *ufunc = NULL, *operands = NULL, *kwargs = NULL, *tuple = NULL, *result = NULL;
-
-    CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OOO!:ufunc", &ufunc, &operands, &PyDict_Type, &kwargs))
-        return NULL;
-    tuple = PySequence_Tuple(operands);
-    if (tuple != NULL)
-        result = cx_ufunc_general((CxTracer *)self, ufunc, tuple, kwargs);
-    Py_XDECREF(tuple);
-    return result;
 }
 
 static PyObject *

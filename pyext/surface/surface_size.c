@@ -3,7 +3,7 @@
 #include "operation/ufunc.h"
 #include "value/index.h"
 
-/* Per axis None or an expression. NULL in *exprs when there are none. */
+/* Per axis None or a size. NULL in *exprs when there are none. */
 static int
 axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
            const CiExpr *const **exprs)
@@ -20,7 +20,7 @@ axis_exprs(CxTracer *t, PyObject *given, PyObject *array, const CiExpr **room,
         PyErr_SetString(PyExc_ValueError, "an item per axis is expected");
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *item = PySequence_Fast_GET_ITEM(fast, k);
-        room[k] = item == Py_None ? NULL : cx_symbol_parse(t, item);
+        room[k] = item == Py_None ? NULL : cx_size_from(t, item);
         fits = item == Py_None || room[k] != NULL;
     }
     Py_DECREF(fast);
@@ -50,18 +50,36 @@ cx_method_array(PyObject *self, PyObject *args, PyObject *kwargs)
 PyObject *
 cx_method_scalar(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"value", "source", "expr", NULL};
+    static char *names[] = {"value", "source", "size", NULL};
     CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *text = Py_None;
+    PyObject *value = NULL, *size = Py_None;
     int source = CX_SOURCE_unknown;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|O:scalar", names, &value, &source, &text))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Oi|O:scalar", names, &value, &source, &size))
         return NULL;
-    if (text == Py_None)
+    if (size == Py_None)
         return cx_tracer_scalar(t, value, source);
-    const CiExpr *e = cx_symbol_parse(t, text);
+    const CiExpr *e = cx_size_from(t, size);
     return e ? cx_size_object(t, e) : NULL;
+}
+
+/* size(text): the size that a text of a saved call stands for. */
+PyObject *
+cx_method_size(PyObject *self, PyObject *text)
+{
+    CX_ENTRY();
+    const CiExpr *e = cx_symbol_parse((CxTracer *)self, text);
+    return e ? cx_size_object((CxTracer *)self, e) : NULL;
+}
+
+/* size_text(size): its text. */
+PyObject *
+cx_method_size_text(PyObject *self, PyObject *size)
+{
+    CX_ENTRY();
+    const CiExpr *e = cx_size_from((CxTracer *)self, size);
+    return e ? cx_symbol_text((CxTracer *)self, e, NULL) : NULL;
 }
 
 /* The shape that the arrays have together. */
@@ -90,7 +108,7 @@ cx_method_broadcast(PyObject *self, PyObject *items)
 }
 
 static PyObject *
-size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
+size_extremum(PyObject *self, PyObject *args, CiOp op)
 {
     CxTracer *t = (CxTracer *)self;
     PyObject *a = NULL, *b = NULL;
@@ -105,11 +123,11 @@ size_extremum(PyObject *self, PyObject *args, CxSizeOp op)
 PyObject *
 cx_method_size_min(PyObject *self, PyObject *args)
 {
-    return size_extremum(self, args, CX_SIZE_min);
+    return size_extremum(self, args, CI_OP_minimum);
 }
 
 PyObject *
 cx_method_size_max(PyObject *self, PyObject *args)
 {
-    return size_extremum(self, args, CX_SIZE_max);
+    return size_extremum(self, args, CI_OP_maximum);
 }

@@ -249,6 +249,8 @@ static PyGetSetDef tracer_getset[] = {
 static PyMemberDef tracer_members[] = {
     {"breaks", T_OBJECT, offsetof(CxTracer, breaks), READONLY, NULL},
     {"info", T_OBJECT, offsetof(CxTracer, info), READONLY, NULL},
+    {"specialized", T_OBJECT, offsetof(CxTracer, specialized), READONLY,
+     "(source, value) of numbers of Python's that were demanded."},
     {"name", T_OBJECT, offsetof(CxTracer, name), READONLY, NULL},
     {"useful", T_INT, offsetof(CxTracer, useful), READONLY,
      "Of the graphs run so far, those until the last that had more than little work."},
@@ -265,6 +267,8 @@ static PyMemberDef tracer_members[] = {
      "The function's own code object: breaks tell its line."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
+    {"has_effects", T_BOOL, offsetof(CxTracer, has_effects), 0,
+     "Whether something has been done that the function itself would do again."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},

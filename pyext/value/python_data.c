@@ -35,8 +35,9 @@ check_real_power(CxNumber *n, CiNode *a, CiNode *b, double exponent)
 /* a ** b: real and in range, or the check fails. Inside of loops a square is a product, which may
  * be a vector's; the C library's is another number once in a thousand times. */
 static CiNode *
-float_power(CxNumber *n, CiNode *a, CiNode *b)
+float_power(CxNumber *n)
 {
+    CiNode *a = cx_number_operand(n, 0, CI_DTYPE_f64), *b = cx_number_operand(n, 1, CI_DTYPE_f64);
     bool is_known = n->traced[1] == NULL;
     double exponent = is_known ? b->value.re : 0.0;
     bool is_whole = is_known && fabs(exponent) < 1024.0 && exponent == (double)(int64_t)exponent;
@@ -53,79 +54,100 @@ float_power(CxNumber *n, CiNode *a, CiNode *b)
     return result;
 }
 
-/* A complex number and a real one where the real one acts on the parts; NULL: nothing of the kind.
- */
-static CiNode *
-parts_op(CxNumber *n)
+static void
+both_operands(CxNumber *n, CiNode **a, CiNode **b)
 {
-    CiGraph *g = n->building.graph;
-    int at = n->dtypes[0] == CI_DTYPE_c128 ? 0 : 1;
+    *a = cx_number_operand(n, 0, n->want);
+    *b = n->nargs > 1 ? cx_number_operand(n, 1, n->want) : NULL;
+}
 
-    if (!CX_REAL_STAYS_REAL || n->nargs < 2 || n->dtypes[1 - at] == CI_DTYPE_c128)
-        return NULL;
-    CiNode *z = cx_number_operand(n, at, CI_DTYPE_c128),
-           *x = cx_number_operand(n, 1 - at, CI_DTYPE_f64);
-    CiNode *re = cx_number_apply(n, CI_OP_real, z, NULL),
-           *im = cx_number_apply(n, CI_OP_imag, z, NULL);
-    switch (n->ufunc) {
-    case CI_OP_add:
-        re = cx_number_apply(n, CI_OP_add, re, x);
-        break;
-    case CI_OP_subtract:
-        re = at == 0 ? cx_number_apply(n, CI_OP_subtract, re, x)
-                     : cx_number_apply(n, CI_OP_subtract, x, re);
-        im = at == 0 ? im : cx_number_apply(n, CI_OP_negative, im, NULL);
-        break;
-    case CI_OP_multiply:
-        re = cx_number_apply(n, CI_OP_multiply, re, x);
-        im = cx_number_apply(n, CI_OP_multiply, im, x);
-        break;
-    case CI_OP_divide:
-        if (at == 1)
-            return NULL;
-        cx_number_check_divisor(n, x);
-        re = cx_number_apply(n, CI_OP_divide, re, x);
-        im = cx_number_apply(n, CI_OP_divide, im, x);
-        break;
-    default:
-        return NULL;
-    }
-    re = ci_graph_cast(g, re, CI_DTYPE_c128, n->building.loc);
-    im = ci_graph_cast(g, im, CI_DTYPE_c128, n->building.loc);
+static CiNode *
+float_plain(CxNumber *n)
+{
+    CiNode *a, *b;
+    both_operands(n, &a, &b);
+    return cx_number_apply(n, (CiOp)n->ufunc, a, b);
+}
+
+static CiNode *
+float_same(CxNumber *n)
+{
+    return cx_number_operand(n, 0, n->want);
+}
+
+static CiNode *
+float_quotient(CxNumber *n)
+{
+    CiNode *a, *b;
+    both_operands(n, &a, &b);
+    cx_number_check_divisor(n, b);
+    return cx_number_apply(n, (CiOp)n->ufunc, a, b);
+}
+
+/* A complex number and a real one: the real one acts on the parts. */
+typedef struct Parts {
+    CiNode *re, *im, *x;
+    bool is_first; /* the complex one */
+} Parts;
+
+static bool
+open_parts(CxNumber *n, Parts *p)
+{
+    p->is_first = n->dtypes[0] == CI_DTYPE_c128;
+    if (!CX_REAL_STAYS_REAL || n->dtypes[p->is_first] == CI_DTYPE_c128)
+        return false;
+    CiNode *z = cx_number_operand(n, !p->is_first, CI_DTYPE_c128);
+    p->x = cx_number_operand(n, p->is_first, CI_DTYPE_f64);
+    p->re = cx_number_apply(n, CI_OP_real, z, NULL);
+    p->im = cx_number_apply(n, CI_OP_imag, z, NULL);
+    return true;
+}
+
+static CiNode *
+join_parts(CxNumber *n, CiNode *re, CiNode *im)
+{
+    re = ci_graph_cast(n->building.graph, re, CI_DTYPE_c128, n->building.loc);
+    im = ci_graph_cast(n->building.graph, im, CI_DTYPE_c128, n->building.loc);
     return cx_number_apply(n, CI_OP_join_parts, re, im);
 }
 
 static CiNode *
-float_op(CxNumber *n, CiNode *a, CiNode *b)
+complex_sum(CxNumber *n)
 {
-    bool is_complex = a->dtype == CI_DTYPE_c128;
+    bool is_difference = n->ufunc == CI_OP_subtract;
+    Parts p;
 
-    switch (n->ufunc) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-    case CI_OP_multiply:
-    case CI_OP_negative:
-        return cx_number_apply(n, (CiOp)n->ufunc, a, b);
-    case CI_OP_positive:
-        return a;
-    case CI_OP_absolute:
-        return is_complex ? NULL : cx_number_apply(n, CI_OP_absolute, a, NULL);
-    case CI_OP_divide:
-        if (is_complex && n->traced[1] != NULL)
-            return NULL;
-        cx_number_check_divisor(n, b);
-        return cx_number_apply(n, CI_OP_divide, a, b);
-    case CI_OP_floor_divide:
-    case CI_OP_remainder:
-        if (is_complex)
-            return NULL;
-        cx_number_check_divisor(n, b);
-        return cx_number_apply(n, (CiOp)n->ufunc, a, b);
-    case CI_OP_power:
-        return is_complex ? NULL : float_power(n, a, b);
-    default:
-        return NULL;
-    }
+    if (!open_parts(n, &p))
+        return float_plain(n);
+    if (is_difference && !p.is_first)
+        return join_parts(n, cx_number_apply(n, CI_OP_subtract, p.x, p.re),
+                          cx_number_apply(n, CI_OP_negative, p.im, NULL));
+    return join_parts(n, cx_number_apply(n, (CiOp)n->ufunc, p.re, p.x), p.im);
+}
+
+static CiNode *
+of_each_part(CxNumber *n, const Parts *p)
+{
+    CiNode *re = cx_number_apply(n, (CiOp)n->ufunc, p->re, p->x);
+    return join_parts(n, re, cx_number_apply(n, (CiOp)n->ufunc, p->im, p->x));
+}
+
+static CiNode *
+complex_product(CxNumber *n)
+{
+    Parts p;
+    return open_parts(n, &p) ? of_each_part(n, &p) : float_plain(n);
+}
+
+/* By a number that is known. */
+static CiNode *
+complex_quotient(CxNumber *n)
+{
+    Parts p;
+    if (n->dtypes[1] == CI_DTYPE_c128 || !open_parts(n, &p))
+        return float_quotient(n);
+    cx_number_check_divisor(n, p.x);
+    return of_each_part(n, &p);
 }
 
 /* Ints that become floats must be exact for Python's true division and mixed comparisons. */
@@ -141,21 +163,6 @@ check_exact(CxNumber *n, int k)
                     "an int that a float does not hold");
 }
 
-static bool
-is_bitwise(int ufunc)
-{
-    return ufunc == CI_OP_bitwise_and || ufunc == CI_OP_bitwise_or || ufunc == CI_OP_bitwise_xor;
-}
-
-static bool
-are_all(const CxNumber *n, CiDtype dtype)
-{
-    for (int k = 0; k < n->nargs; k++)
-        if (n->dtypes[k] != dtype)
-            return false;
-    return true;
-}
-
 /* Two ints, one to a negative power, are a float. */
 static bool
 makes_float(const CxNumber *n)
@@ -166,41 +173,40 @@ makes_float(const CxNumber *n)
 }
 
 static CiNode *
-op_of_both(CxNumber *n, CiDtype want, bool are_ints)
+float_compared(CxNumber *n)
 {
     for (int k = 0; k < n->nargs; k++)
-        if (are_ints || cx_is_comparison(n->ufunc))
-            check_exact(n, k);
-    CiNode *parts = want == CI_DTYPE_c128 ? parts_op(n) : NULL;
-    if (parts != NULL)
-        return parts;
-    CiNode *a = cx_number_operand(n, 0, want);
-    CiNode *b = n->nargs > 1 ? cx_number_operand(n, 1, want) : NULL;
-    return cx_is_comparison(n->ufunc) ? cx_number_apply(n, (CiOp)n->ufunc, a, b)
-                                      : float_op(n, a, b);
+        check_exact(n, k);
+    return float_plain(n);
 }
+
+#define float_none NULL
+#define complex_none NULL
+#define complex_plain float_plain
+#define complex_same float_same
+#define complex_compared float_compared
+static const struct {
+    CiNode *(*of_floats)(CxNumber *n), *(*of_complexes)(CxNumber *n);
+} rows[CI_OP_COUNT] = {
+#define NUMBER(op, sizes, ints, floats, complexes, ...)                                            \
+    [CI_OP_##op] = {float_##floats, complex_##complexes},
+#include "value/number.def"
+};
 
 static void
 body_number(CiContext *ctx, void *arg)
 {
     CxNumber *n = arg;
-    CiDtype want = CI_DTYPE_i64;
     CiNode *result;
 
     (void)ctx;
-    for (int k = 0; k < n->nargs; k++)
-        if (n->dtypes[k] == CI_DTYPE_c128 || (n->dtypes[k] == CI_DTYPE_f64 && want == CI_DTYPE_i64))
-            want = n->dtypes[k];
-    bool are_ints = want == CI_DTYPE_i64;
-    if (n->nargs == 2 && is_bitwise(n->ufunc) && are_all(n, CI_DTYPE_bool))
-        result = cx_number_apply(n, (CiOp)n->ufunc, cx_number_operand(n, 0, CI_DTYPE_bool),
-                                 cx_number_operand(n, 1, CI_DTYPE_bool));
-    else if (!are_ints || makes_float(n))
-        result = op_of_both(n, are_ints ? CI_DTYPE_f64 : want, are_ints);
+    for (int k = 0; k < n->nargs && n->are_ints && n->want == CI_DTYPE_f64; k++)
+        check_exact(n, k);
+    if (n->want == CI_DTYPE_i64)
+        result = n->cast != CI_DTYPE_none ? cx_int_cast(n) : cx_int_op(n);
     else
-        result = n->cast != CI_DTYPE_none     ? cx_int_cast(n)
-                 : cx_is_comparison(n->ufunc) ? cx_int_compare(n)
-                                              : cx_int_op(n);
+        result = n->want == CI_DTYPE_f64 ? rows[n->ufunc].of_floats(n)
+                                         : rows[n->ufunc].of_complexes(n);
     n->building.result = n->is_refused ? NULL : result;
 }
 
@@ -221,39 +227,22 @@ is_inexact(const CxNumber *n)
     return false;
 }
 
-/* What body_number would refuse, known before anything is built. */
+/* What body_number would refuse, known before anything is built; sets what it computes in. */
 static bool
-is_refused(const CxNumber *n, bool is_complex)
+is_refused(CxNumber *n)
 {
-    if (is_inexact(n))
+    bool is_complex = n->dtypes[0] == CI_DTYPE_c128 || n->dtypes[1] == CI_DTYPE_c128;
+    n->are_ints = !is_complex && n->dtypes[0] != CI_DTYPE_f64 && n->dtypes[1] != CI_DTYPE_f64;
+    n->want = is_complex                         ? CI_DTYPE_c128
+              : !n->are_ints || makes_float(n) ? CI_DTYPE_f64
+                                                 : CI_DTYPE_i64;
+    if (is_inexact(n) || n->ufunc >= CI_OP_COUNT)
         return true;
-    switch (n->ufunc) {
-    case CX_UFUNC_divmod:
-    case CI_OP_matmul:
-        return true;
-    case CI_OP_power:
-        return is_complex;
-    case CI_OP_absolute:
-    case CI_OP_floor_divide:
-    case CI_OP_remainder:
-        return is_complex;
-    case CI_OP_divide:
-        return is_complex && n->traced[1] != NULL;
-    case CI_OP_less:
-    case CI_OP_less_equal:
-    case CI_OP_greater:
-    case CI_OP_greater_equal:
-        return is_complex;
-    case CI_OP_bitwise_and:
-    case CI_OP_bitwise_or:
-    case CI_OP_bitwise_xor:
-    case CI_OP_left_shift:
-    case CI_OP_right_shift:
-    case CI_OP_invert:
-        return n->dtypes[0] == CI_DTYPE_f64 || n->dtypes[1] == CI_DTYPE_f64 || is_complex;
-    default:
-        return false;
-    }
+    if (n->want != CI_DTYPE_c128)
+        return n->want == CI_DTYPE_i64 ? !cx_int_has(n->ufunc)
+                                       : rows[n->ufunc].of_floats == NULL;
+    return rows[n->ufunc].of_complexes == NULL ||
+           (rows[n->ufunc].of_complexes == complex_quotient && n->traced[1] != NULL);
 }
 
 /* Of those that are floats, too. */
@@ -324,25 +313,14 @@ set_operand(CxTracer *t, CxNumber *n, int k, PyObject *o)
     return cx_const_of(t->state, o, n->dtypes[k], &n->values[k]) == 0;
 }
 
-static PyObject *
-number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
+PyObject *
+cx_number_build(CxTracer *t, CxNumber *n, void (*body)(CiContext *ctx, void *arg), PyObject *value)
 {
-    PyObject *both[2] = {a, b};
-
-    n->may_check = cx_may_check(t);
-    n->is_inside = t->nblocks > 0;
-    n->dtypes[0] = n->dtypes[1] = CI_DTYPE_none;
-    for (int k = 0; k < 2 && both[k] != NULL; k++)
-        if (set_operand(t, n, k, both[k]) == 0)
-            Py_RETURN_NOTIMPLEMENTED;
-    bool is_complex = n->dtypes[0] == CI_DTYPE_c128 || n->dtypes[1] == CI_DTYPE_c128;
-    if (is_refused(n, is_complex))
-        Py_RETURN_NOTIMPLEMENTED;
     for (int round = 0; round < 2; round++) /* preparing one may flush the other's graph away */
         for (int k = 0; k < n->nargs; k++)
             if (n->traced[k] != NULL && cx_traced_prepare(n->traced[k]) < 0)
                 return NULL;
-    CiNode *node = cx_build_custom(t, body_number, &n->building);
+    CiNode *node = cx_build_custom(t, body, &n->building);
     if (node == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_NotImplemented);
     CxStorage *s = cx_storage_from_node(t, node, CI_KIND_python);
@@ -355,6 +333,22 @@ number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
             s->parents[k]->refs++;
         }
     return cx_traced_new(t, s, NULL);
+}
+
+static PyObject *
+number_data(CxTracer *t, CxNumber *n, PyObject *a, PyObject *b, PyObject *value)
+{
+    PyObject *both[2] = {a, b};
+
+    n->may_check = cx_may_check(t);
+    n->is_inside = t->nblocks > 0;
+    n->dtypes[0] = n->dtypes[1] = CI_DTYPE_none;
+    for (int k = 0; k < 2 && both[k] != NULL; k++)
+        if (set_operand(t, n, k, both[k]) == 0)
+            Py_RETURN_NOTIMPLEMENTED;
+    if (is_refused(n))
+        Py_RETURN_NOTIMPLEMENTED;
+    return cx_number_build(t, n, body_number, value);
 }
 
 /* The op in the graph. NotImplemented: it has none. value: what Python computed, or NULL. */
@@ -372,32 +366,23 @@ cx_python_data_either(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
     return number_data(t, &n, a, b, NULL);
 }
 
-static PyObject *
-as_int(PyObject *self, PyObject *value, CiDtype want)
+/* as_int(int, dtype): the same int as i64 or u64, which the running program checks; None where it
+ * may not. */
+PyObject *
+cx_method_as_int(PyObject *self, PyObject *args)
 {
-    CxNumber n = {.ufunc = CI_OP_positive, .cast = want};
+    CxTracer *t = (CxTracer *)self;
+    PyObject *value = NULL;
+    const char *dtype = NULL;
 
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "Os:as_int", &value, &dtype))
+        return NULL;
+    CxNumber n = {.ufunc = CI_OP_positive, .cast = ci_dtype_find(dtype)};
     if (!cx_is_python_kind(value) || !cx_is_int_dtype(cx_dtype((CxTraced *)value)))
-        return cx_misuse(((CxTracer *)self)->state, "a Traced int of Python's is expected");
-    PyObject *made = number_data((CxTracer *)self, &n, value, NULL, cx_python_value(value));
+        return cx_misuse(t->state, "a Traced int of Python's is expected");
+    PyObject *made = number_data(t, &n, value, NULL, cx_python_value(value));
     if (made == Py_NotImplemented)
         Py_SETREF(made, Py_NewRef(Py_None));
     return made;
-}
-
-/* as_unsigned(int): the same int as u64, which the running program checks; None where it may not.
- */
-PyObject *
-cx_method_as_unsigned(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    return as_int(self, value, CI_DTYPE_u64);
-}
-
-/* as_signed(int): as i64. */
-PyObject *
-cx_method_as_signed(PyObject *self, PyObject *value)
-{
-    CX_ENTRY();
-    return as_int(self, value, CI_DTYPE_i64);
 }

@@ -15,8 +15,8 @@ static const char *const wide = "an int of more than 64 bits";
 CiNode *
 cx_number_constant(CxNumber *n, CiDtype dtype, double value)
 {
-    CiConst c = {(int64_t)value, value, 0.0};
-    return ci_graph_const(n->building.graph, dtype, CI_KIND_python, c, n->building.loc);
+    return ci_graph_const(n->building.graph, dtype, CI_KIND_python, ci_const_double(dtype, value),
+                          n->building.loc);
 }
 
 CiNode *
@@ -128,7 +128,7 @@ check_fits(CxNumber *n, CiNode *size, CiNode *value)
 }
 
 static CiNode *
-sum(CxNumber *n, CiNode *a, CiNode *b)
+int_sum(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiOp op = (CiOp)n->ufunc;
     CiNode *x = bits_of(n, a), *y = bits_of(n, b), *result = cx_number_apply(n, op, x, y);
@@ -148,7 +148,7 @@ sum(CxNumber *n, CiNode *a, CiNode *b)
 }
 
 static CiNode *
-product(CxNumber *n, CiNode *a, CiNode *b)
+int_product(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiNode *f =
         cx_number_apply(n, CI_OP_multiply, cast(n, a, CI_DTYPE_f64), cast(n, b, CI_DTYPE_f64));
@@ -159,8 +159,9 @@ product(CxNumber *n, CiNode *a, CiNode *b)
 
 /* Of one operand. The least int has no opposite. */
 static CiNode *
-opposite(CxNumber *n, CiNode *a)
+int_opposite(CxNumber *n, CiNode *a, CiNode *b)
 {
+    (void)b;
     if (n->ufunc == CI_OP_absolute && is_unsigned(a))
         return a;
     CiNode *x = bits_of(n, a), *result = cx_number_apply(n, (CiOp)n->ufunc, x, NULL);
@@ -183,7 +184,7 @@ low_bits(CxNumber *n, CiNode *a, uint64_t mask)
 
 /* The quotient or the rest. With u64 neither operand may be negative. */
 static CiNode *
-quotient(CxNumber *n, CiNode *a, CiNode *b)
+int_quotient(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiOp op = (CiOp)n->ufunc;
     uint64_t divisor = b->op == CI_OP_const ? (uint64_t)b->value.i : 0;
@@ -234,7 +235,7 @@ bits_of_words(CxNumber *n, CiNode *a, CiNode *b)
 }
 
 static CiNode *
-bits(CxNumber *n, CiNode *a, CiNode *b)
+int_bits(CxNumber *n, CiNode *a, CiNode *b)
 {
     for (int k = 0; k < 2 && n->ufunc == CI_OP_bitwise_and; k++) {
         const CiNode *mask = k == 0 ? b : a;
@@ -247,7 +248,7 @@ bits(CxNumber *n, CiNode *a, CiNode *b)
 }
 
 static CiNode *
-shift(CxNumber *n, CiNode *a, CiNode *b)
+int_shift(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiNode *count = bits_of(n, b); /* a larger one looks negative */
     bool is_known = count->op == CI_OP_const && count->value.i >= 0;
@@ -283,7 +284,7 @@ narrowed(CxNumber *n, CiNode *node)
 
 /* a ** b: no fraction, and in 64 bits. */
 static CiNode *
-power(CxNumber *n, CiNode *a, CiNode *b)
+int_power(CxNumber *n, CiNode *a, CiNode *b)
 {
     CiNode *x = narrowed(n, a), *y = narrowed(n, b);
     CiNode *base = cx_number_apply(n, CI_OP_absolute, cast(n, x, CI_DTYPE_f64), NULL);
@@ -295,9 +296,41 @@ power(CxNumber *n, CiNode *a, CiNode *b)
 }
 
 static CiNode *
+int_same(CxNumber *n, CiNode *a, CiNode *b)
+{
+    (void)n;
+    (void)b;
+    return a;
+}
+
+/* A u64 and an i64 compare by value as they are. */
+static CiNode *
+int_plain(CxNumber *n, CiNode *a, CiNode *b)
+{
+    return cx_number_apply(n, (CiOp)n->ufunc, a, b);
+}
+
+#define int_none NULL
+static CiNode *(*const of_ints[CI_OP_COUNT])(CxNumber *n, CiNode *a, CiNode *b) = {
+#define NUMBER(op, sizes, ints, ...) [CI_OP_##op] = int_##ints,
+#include "value/number.def"
+};
+
+bool
+cx_int_has(int ufunc)
+{
+    return ufunc < CI_OP_COUNT && of_ints[ufunc] != NULL;
+}
+
+/* Bit operations make bools of bools. */
+static CiNode *
 int_operand(CxNumber *n, int k)
 {
-    return cx_number_operand(n, k, n->dtypes[k] == CI_DTYPE_u64 ? CI_DTYPE_u64 : CI_DTYPE_i64);
+    bool are_bools = n->dtypes[0] == CI_DTYPE_bool && n->dtypes[n->nargs - 1] == CI_DTYPE_bool;
+    bool is_bool = are_bools && n->nargs > 1 && of_ints[n->ufunc] == int_bits;
+    return cx_number_operand(n, k, is_bool                           ? CI_DTYPE_bool
+                                   : n->dtypes[k] == CI_DTYPE_u64 ? CI_DTYPE_u64
+                                                                     : CI_DTYPE_i64);
 }
 
 CiNode *
@@ -316,38 +349,5 @@ CiNode *
 cx_int_op(CxNumber *n)
 {
     CiNode *a = int_operand(n, 0), *b = n->nargs > 1 ? int_operand(n, 1) : NULL;
-    switch (n->ufunc) {
-    case CI_OP_add:
-    case CI_OP_subtract:
-        return sum(n, a, b);
-    case CI_OP_multiply:
-        return product(n, a, b);
-    case CI_OP_negative:
-    case CI_OP_absolute:
-    case CI_OP_invert:
-        return opposite(n, a);
-    case CI_OP_floor_divide:
-    case CI_OP_remainder:
-        return quotient(n, a, b);
-    case CI_OP_positive:
-        return a;
-    case CI_OP_bitwise_and:
-    case CI_OP_bitwise_or:
-    case CI_OP_bitwise_xor:
-        return bits(n, a, b);
-    case CI_OP_right_shift:
-    case CI_OP_left_shift:
-        return shift(n, a, b);
-    case CI_OP_power:
-        return power(n, a, b);
-    default:
-        return NULL;
-    }
-}
-
-/* A u64 and an i64 compare by value as they are. */
-CiNode *
-cx_int_compare(CxNumber *n)
-{
-    return cx_number_apply(n, (CiOp)n->ufunc, int_operand(n, 0), int_operand(n, 1));
+    return a->dtype == CI_DTYPE_bool ? int_plain(n, a, b) : of_ints[n->ufunc](n, a, b);
 }

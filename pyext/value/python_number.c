@@ -25,29 +25,13 @@ expr_of(CxTracer *t, PyObject *o, const CiExpr **e)
     return (*e = cx_size_const(t, value)) == NULL ? -1 : 1;
 }
 
-static bool
-relation_of(int ufunc, CiRelation *relation, bool *is_swapped)
-{
-    *is_swapped = ufunc == CI_OP_greater || ufunc == CI_OP_greater_equal;
-    switch (ufunc) {
-    case CI_OP_less:
-    case CI_OP_greater:
-        *relation = CI_REL_lt;
-        return true;
-    case CI_OP_less_equal:
-    case CI_OP_greater_equal:
-        *relation = CI_REL_le;
-        return true;
-    case CI_OP_equal:
-        *relation = CI_REL_eq;
-        return true;
-    case CI_OP_not_equal:
-        *relation = CI_REL_ne;
-        return true;
-    default:
-        return false;
-    }
-}
+/* An operator of ints that are expressions, of two or one. */
+typedef struct SizeOp {
+    CxTracer *tracer;
+    CiOp op;
+    PyObject *args[2];
+    const CiExpr *x, *y;
+} SizeOp;
 
 /* What it says in this call: a new reference; NULL where nobody knows, or with an exception. */
 static PyObject *
@@ -67,21 +51,24 @@ truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *rig
 
 /* Proved or decided: a bool. Open: a Traced one that remembers what it says. */
 static PyObject *
-compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject *b,
-              const CiExpr *left, const CiExpr *right)
+size_compared(const SizeOp *s)
 {
-    int holds = (t->leaves_open ? cx_size_prove : cx_size_decide)(t, relation, left, right);
+    CxTracer *t = s->tracer;
+    const CxCompared *c = cx_compared(s->op);
+    const CiExpr *left = c->is_swapped ? s->y : s->x, *right = c->is_swapped ? s->x : s->y;
+    int holds = (t->leaves_open ? cx_size_prove : cx_size_decide)(t, c->relation, left, right);
+
     if (holds < 0)
         return NULL;
     if (holds != CX_OPEN)
         return PyBool_FromLong(holds);
-    PyObject *value = truth_of(t, relation, left, right);
+    PyObject *value = truth_of(t, c->relation, left, right);
     if (value == NULL && PyErr_Occurred())
         return NULL;
-    CxTraced *result = (CxTraced *)cx_python_data(t, ufunc, a, b, value);
+    CxTraced *result = (CxTraced *)cx_python_data(t, s->op, s->args[0], s->args[1], value);
     Py_XDECREF(value);
     if (result != NULL && cx_is_traced((PyObject *)result)) {
-        result->storage->relation = relation;
+        result->storage->relation = c->relation;
         result->storage->left = left;
         result->storage->right = right;
     }
@@ -89,26 +76,25 @@ compare_exprs(CxTracer *t, int ufunc, CiRelation relation, PyObject *a, PyObject
 }
 
 static PyObject *
-divide_exprs(CxTracer *t, int ufunc, const CiExpr *a, const CiExpr *b)
+size_quotient(const SizeOp *s)
 {
-    int has_value = cx_size_usual(t, CI_REL_ne, b, t->zero);
+    int has_value = cx_size_usual(s->tracer, CI_REL_ne, s->y, s->tracer->zero);
     if (has_value < 0)
         return NULL;
     if (has_value == 0) {
-        PyErr_SetString(PyExc_ZeroDivisionError, ufunc == CI_OP_floor_divide
+        PyErr_SetString(PyExc_ZeroDivisionError, s->op == CI_OP_floor_divide
                                                      ? "integer division or modulo by zero"
                                                      : "integer modulo by zero");
         return NULL;
     }
     if (has_value == CX_OPEN)
         Py_RETURN_NOTIMPLEMENTED;
-    CxSizeOp op = ufunc == CI_OP_floor_divide ? CX_SIZE_floordiv : CX_SIZE_mod;
-    return cx_size_object(t, cx_size_make(t, op, a, b));
+    return cx_size_object(s->tracer, cx_size_make(s->tracer, s->op, s->x, s->y));
 }
 
 /* NotImplemented: more than 64 bits, which Python's own ints have. */
 static PyObject *
-made_expr(CxTracer *t, const CiExpr *e)
+if_it_fits(CxTracer *t, const CiExpr *e)
 {
     int fits = e == NULL ? -1 : cx_size_fits(t, e);
     if (e == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) {
@@ -120,60 +106,70 @@ made_expr(CxTracer *t, const CiExpr *e)
     return fits < 0 ? NULL : cx_size_object(t, e);
 }
 
+static PyObject *
+size_made(const SizeOp *s)
+{
+    return if_it_fits(s->tracer, cx_size_make(s->tracer, s->op, s->x, s->y));
+}
+
+static const CiExpr *
+negated(const SizeOp *s)
+{
+    return cx_size_make(s->tracer, CI_OP_subtract, s->tracer->zero, s->x);
+}
+
+static PyObject *
+size_negative(const SizeOp *s)
+{
+    return cx_size_object(s->tracer, negated(s));
+}
+
+static PyObject *
+size_same(const SizeOp *s)
+{
+    return cx_size_object(s->tracer, s->x);
+}
+
+static PyObject *
+size_absolute(const SizeOp *s)
+{
+    return cx_size_object(s->tracer, cx_size_make(s->tracer, CI_OP_maximum, s->x, negated(s)));
+}
+
 /* A small power of a size, by multiplications. */
 static PyObject *
-power_expr(CxTracer *t, const CiExpr *x, const CiExpr *y)
+size_power(const SizeOp *s)
 {
     enum { LARGEST = 8 };
     int64_t exponent = 0;
-    const CiExpr *e = t->one;
+    const CiExpr *e = s->tracer->one;
 
-    if (!ci_expr_is_const(y, &exponent) || exponent < 0 || exponent > LARGEST)
+    if (!ci_expr_is_const(s->y, &exponent) || exponent < 0 || exponent > LARGEST)
         Py_RETURN_NOTIMPLEMENTED;
     for (int64_t k = 0; e != NULL && k < exponent; k++)
-        e = cx_size_make(t, CX_SIZE_mul, e, x);
-    return made_expr(t, e);
+        e = cx_size_make(s->tracer, CI_OP_multiply, e, s->x);
+    return if_it_fits(s->tracer, e);
 }
+
+#define size_none NULL
+static PyObject *(*const of_sizes[CI_OP_COUNT])(const SizeOp *) = {
+#define NUMBER(op, sizes, ...) [CI_OP_##op] = size_##sizes,
+#include "value/number.def"
+};
 
 /* NotImplemented: not of expressions alone. */
 static PyObject *
 expr_op(CxTracer *t, int ufunc, PyObject *a, PyObject *b)
 {
-    const CiExpr *x = NULL, *y = NULL;
-    CiRelation relation;
-    bool is_swapped;
-    int fits = expr_of(t, a, &x);
+    SizeOp s = {.tracer = t, .op = (CiOp)ufunc, .args = {a, b}};
+    bool has_row = ufunc < CI_OP_COUNT && of_sizes[ufunc] != NULL;
+    int fits = has_row ? expr_of(t, a, &s.x) : 0;
 
     if (fits > 0 && b != NULL)
-        fits = expr_of(t, b, &y);
+        fits = expr_of(t, b, &s.y);
     if (fits < 0)
         return NULL;
-    if (fits == 0)
-        Py_RETURN_NOTIMPLEMENTED;
-    if (b != NULL && relation_of(ufunc, &relation, &is_swapped))
-        return compare_exprs(t, ufunc, relation, a, b, is_swapped ? y : x, is_swapped ? x : y);
-    switch (ufunc) {
-    case CI_OP_add:
-        return made_expr(t, cx_size_make(t, CX_SIZE_add, x, y));
-    case CI_OP_subtract:
-        return made_expr(t, cx_size_make(t, CX_SIZE_sub, x, y));
-    case CI_OP_multiply:
-        return made_expr(t, cx_size_make(t, CX_SIZE_mul, x, y));
-    case CI_OP_negative:
-        return cx_size_object(t, cx_size_make(t, CX_SIZE_sub, t->zero, x));
-    case CI_OP_positive:
-        return cx_size_object(t, x);
-    case CI_OP_absolute:
-        return cx_size_object(
-            t, cx_size_make(t, CX_SIZE_max, x, cx_size_make(t, CX_SIZE_sub, t->zero, x)));
-    case CI_OP_floor_divide:
-    case CI_OP_remainder:
-        return divide_exprs(t, ufunc, x, y);
-    case CI_OP_power:
-        return power_expr(t, x, y);
-    default:
-        Py_RETURN_NOTIMPLEMENTED;
-    }
+    return fits == 0 ? Py_NewRef(Py_NotImplemented) : of_sizes[ufunc](&s);
 }
 
 /* ---- operators ---- */

@@ -4,6 +4,29 @@
 
 #include "value/value.h"
 
+/* number.c: what number.def says. */
+/* When an operator of Python's number and of NumPy's come to the same: number.def. */
+typedef enum CxTagged {
+    CX_TAGGED_never,
+    CX_TAGGED_alike,
+    CX_TAGGED_same,
+    CX_TAGGED_divisor,
+    CX_TAGGED_compared,
+    CX_TAGGED_bools
+} CxTagged;
+CxTagged cx_tagged_when(int ufunc);
+
+/* What a comparison says of sizes: the relation of its operands, or of the second and the first. */
+typedef struct CxCompared {
+    CiOp op;
+    const char *sign;
+    CiRelation relation;
+    bool is_swapped;
+} CxCompared;
+const CxCompared *cx_compared(int ufunc); /* NULL: no comparison */
+const CxCompared *cx_compared_by(const char *sign);
+CiOp cx_comparison_of(CiRelation relation);
+
 static inline bool
 cx_is_python_kind(PyObject *o) /* a Traced one */
 {

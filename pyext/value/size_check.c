@@ -7,15 +7,11 @@
 static int
 check(CxTracer *t, CiRelation relation, const CiExpr *a, const CiExpr *b, const char *why)
 {
-    static const int ufuncs[] = {[CI_REL_eq] = CI_OP_equal,
-                                 [CI_REL_ne] = CI_OP_not_equal,
-                                 [CI_REL_le] = CI_OP_less_equal,
-                                 [CI_REL_lt] = CI_OP_less};
     PyObject *x = cx_size_object(t, a), *y = x ? cx_size_object(t, b) : NULL, *holds = NULL;
     int result = -1;
 
     if (y != NULL)
-        holds = cx_python_data(t, ufuncs[relation], x, y, NULL);
+        holds = cx_python_data(t, cx_comparison_of(relation), x, y, NULL);
     if (holds != NULL && cx_is_traced(holds)) {
         (void)cx_build_check(t, (CxTraced *)holds, why);
         result = PyErr_Occurred() ? -1 : cx_fact_add(t, relation, a, b, 0) < 0 ? -1 : 0;

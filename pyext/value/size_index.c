@@ -9,9 +9,9 @@
 static const CiExpr *
 from_end_if_negative(CxTracer *t, const CiExpr *at, const CiExpr *size)
 {
-    const CiExpr *sign = cx_size_make(t, CX_SIZE_min, at, t->zero);
-    sign = cx_size_make(t, CX_SIZE_max, sign, cx_size_const(t, -1));
-    return cx_size_make(t, CX_SIZE_sub, at, cx_size_make(t, CX_SIZE_mul, size, sign));
+    const CiExpr *sign = cx_size_make(t, CI_OP_minimum, at, t->zero);
+    sign = cx_size_make(t, CI_OP_maximum, sign, cx_size_const(t, -1));
+    return cx_size_make(t, CI_OP_subtract, at, cx_size_make(t, CI_OP_multiply, size, sign));
 }
 
 static const CiExpr *
@@ -22,7 +22,7 @@ from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
         return NULL;
     if (is_inside == CX_OPEN)
         return from_end_if_negative(t, at, size);
-    return is_inside ? at : cx_size_make(t, CX_SIZE_add, at, size);
+    return is_inside ? at : cx_size_make(t, CI_OP_add, at, size);
 }
 
 /* What can be said of the index before the program runs: its place, or CX_OPEN. */
@@ -32,7 +32,7 @@ place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
     int is_counted = cx_size_usual(t, CI_REL_le, t->zero, at);
     if (is_counted != 0 && is_counted != 1)
         return is_counted;
-    *start = is_counted ? at : cx_size_make(t, CX_SIZE_add, at, size);
+    *start = is_counted ? at : cx_size_make(t, CI_OP_add, at, size);
     if (*start == NULL)
         return -1;
     return is_counted ? cx_size_usual(t, CI_REL_lt, at, size)
@@ -58,9 +58,9 @@ cx_index_wrap(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **
 
 /* A bound that a slice clamps: usually none is needed, and knowing that is worth more. */
 static const CiExpr *
-clamped(CxTracer *t, CxSizeOp op, const CiExpr *at, const CiExpr *end)
+clamped(CxTracer *t, CiOp op, const CiExpr *at, const CiExpr *end)
 {
-    int is_inside = op == CX_SIZE_max ? cx_size_usual(t, CI_REL_le, end, at)
+    int is_inside = op == CI_OP_maximum ? cx_size_usual(t, CI_REL_le, end, at)
                                       : cx_size_usual(t, CI_REL_le, at, end);
     if (is_inside < 0)
         return NULL;
@@ -77,8 +77,8 @@ clamp(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *low, const
         return cx_index_define((CxTraced *)bound, size, true);
     const CiExpr *at = cx_size_from(t, bound);
     at = at == NULL ? NULL : from_end(t, at, size);
-    at = at == NULL ? NULL : clamped(t, CX_SIZE_max, at, low);
-    return at == NULL ? NULL : clamped(t, CX_SIZE_min, at, high);
+    at = at == NULL ? NULL : clamped(t, CI_OP_maximum, at, low);
+    return at == NULL ? NULL : clamped(t, CI_OP_minimum, at, high);
 }
 
 /* (stop - start + step - 1) // step for a positive step, and its mirror for a negative one. */
@@ -93,12 +93,12 @@ slice_count(CxTracer *t, const CiExpr *start, const CiExpr *stop, int64_t step)
     if (has_some == 0)
         return t->zero;
     int64_t stride = is_up ? step : -step;
-    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, to, from);
+    const CiExpr *count = cx_size_make(t, CI_OP_subtract, to, from);
     if (stride != 1) {
-        count = cx_size_make(t, CX_SIZE_add, count, cx_size_const(t, stride - 1));
-        count = cx_size_make(t, CX_SIZE_floordiv, count, cx_size_const(t, stride));
+        count = cx_size_make(t, CI_OP_add, count, cx_size_const(t, stride - 1));
+        count = cx_size_make(t, CI_OP_floor_divide, count, cx_size_const(t, stride));
     }
-    return has_some == CX_OPEN ? cx_size_make(t, CX_SIZE_max, count, t->zero) : count;
+    return has_some == CX_OPEN ? cx_size_make(t, CI_OP_maximum, count, t->zero) : count;
 }
 
 /* A bound without what clamps it; NULL, without an exception too, where its sign is open. */
@@ -113,7 +113,7 @@ unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missin
     int is_negative = at ? cx_size_prove(t, CI_REL_lt, at, t->zero) : -1;
     if (is_negative != 0 && is_negative != 1)
         return NULL;
-    return is_negative ? cx_size_make(t, CX_SIZE_add, at, size) : at;
+    return is_negative ? cx_size_make(t, CI_OP_add, at, size) : at;
 }
 
 /* x[1:-1] of any size: from a place that is not negative to one not behind the end there are
@@ -133,17 +133,17 @@ slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t
         is_inside = cx_size_prove(t, CI_REL_le, stop, size);
     if (is_inside != 1)
         return is_inside < 0 ? -1 : 0;
-    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, stop, start);
+    const CiExpr *count = cx_size_make(t, CI_OP_subtract, stop, start);
     if (step != 1) {
-        count = cx_size_make(t, CX_SIZE_add, count, cx_size_const(t, step - 1));
-        count = cx_size_make(t, CX_SIZE_floordiv, count, cx_size_const(t, step));
+        count = cx_size_make(t, CI_OP_add, count, cx_size_const(t, step - 1));
+        count = cx_size_make(t, CI_OP_floor_divide, count, cx_size_const(t, step));
     }
     int has_some = count ? cx_size_prove(t, CI_REL_le, t->zero, count) : -1;
     if (has_some == -1 || count->kind == CI_EXPR_const)
         return has_some == -1 ? -1 : 0;
     out[0] = start;
     out[1] = cx_size_const(t, step);
-    out[2] = has_some == 1 ? count : cx_size_make(t, CX_SIZE_max, count, t->zero);
+    out[2] = has_some == 1 ? count : cx_size_make(t, CI_OP_maximum, count, t->zero);
     return out[1] == NULL || out[2] == NULL ? -1 : 1;
 }
 
@@ -157,18 +157,18 @@ slice_by_symbol(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiE
                                                "a slice whose step is positive");
     if (is_up != 1)
         return is_up;
-    step = cx_size_make(t, CX_SIZE_max, step, t->one); /* sizes may be computed before the check */
+    step = cx_size_make(t, CI_OP_maximum, step, t->one); /* sizes may be computed before the check */
     const CiExpr *start = clamp(t, slice->start, size, t->zero, size, t->zero),
                  *stop = start ? clamp(t, slice->stop, size, t->zero, size, size) : NULL;
     if (stop == NULL)
         return -1;
-    const CiExpr *count = cx_size_make(t, CX_SIZE_sub, stop, start);
-    count = cx_size_make(t, CX_SIZE_add, count, cx_size_make(t, CX_SIZE_sub, step, t->one));
-    count = cx_size_make(t, CX_SIZE_floordiv, count, step);
+    const CiExpr *count = cx_size_make(t, CI_OP_subtract, stop, start);
+    count = cx_size_make(t, CI_OP_add, count, cx_size_make(t, CI_OP_subtract, step, t->one));
+    count = cx_size_make(t, CI_OP_floor_divide, count, step);
     int has_some = count ? cx_size_prove(t, CI_REL_le, start, stop) : -1;
     out[0] = start;
     out[1] = step;
-    out[2] = has_some == 1 ? count : cx_size_make(t, CX_SIZE_max, count, t->zero);
+    out[2] = has_some == 1 ? count : cx_size_make(t, CI_OP_maximum, count, t->zero);
     return has_some < 0 || step == NULL || out[2] == NULL ? -1 : 1;
 }
 
@@ -197,7 +197,7 @@ cx_index_slice(CxTracer *t, PySliceObject *slice, const CiExpr *size, const CiEx
     if (is_done != 0)
         return is_done;
     const CiExpr *minus_one = cx_size_const(t, -1), *low = step > 0 ? t->zero : minus_one,
-                 *high = step > 0 ? size : cx_size_make(t, CX_SIZE_add, size, minus_one);
+                 *high = step > 0 ? size : cx_size_make(t, CI_OP_add, size, minus_one);
     if (minus_one == NULL || high == NULL)
         return -1;
     const CiExpr *start = clamp(t, slice->start, size, low, high, step > 0 ? low : high),

@@ -171,7 +171,7 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
         }
         if (is_negative == 1)
             unknown = k;
-        else if ((known = cx_size_make(t, CX_SIZE_mul, known, asked[k])) == NULL)
+        else if ((known = cx_size_make(t, CI_OP_multiply, known, asked[k])) == NULL)
             return -1;
     }
     if (count == NULL)
@@ -182,7 +182,7 @@ reshape_sizes(CxTraced *x, int rank, const CiExpr *const *asked, const CiExpr **
     if (fits <= 0)
         return fits;
     if ((sizes[unknown] = quotient_of(t, count, known)) == NULL ||
-        (known = cx_size_make(t, CX_SIZE_mul, known, sizes[unknown])) == NULL)
+        (known = cx_size_make(t, CI_OP_multiply, known, sizes[unknown])) == NULL)
         return -1;
     return cx_size_join(t, count, known) != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
@@ -206,8 +206,8 @@ meet_axes(CxTraced *x, int rank, const CiExpr **sizes)
                 return -1;
             if (is_less == CX_OPEN || (is_less ? k + 1 == rank : old + 1 == nold))
                 return is_found;
-            ours = is_less ? cx_size_make(t, CX_SIZE_mul, ours, sizes[++k]) : ours;
-            theirs = is_less ? theirs : cx_size_make(t, CX_SIZE_mul, theirs, olds[++old]);
+            ours = is_less ? cx_size_make(t, CI_OP_multiply, ours, sizes[++k]) : ours;
+            theirs = is_less ? theirs : cx_size_make(t, CI_OP_multiply, theirs, olds[++old]);
             if (ours == NULL || theirs == NULL)
                 return -1;
         }
@@ -271,7 +271,8 @@ guard_gaps(CxTraced *x)
     int status = 0;
 
     for (int k = 0; k + 1 < cx_rank(x) && status >= 0; k++) {
-        const CiExpr *step = cx_size_make(t, CX_SIZE_mul, cx_sizes(x)[k + 1], cx_strides(x)[k + 1]);
+        const CiExpr *step =
+            cx_size_make(t, CI_OP_multiply, cx_sizes(x)[k + 1], cx_strides(x)[k + 1]);
         status = step == NULL ? -1 : cx_size_decide(t, CI_REL_eq, cx_strides(x)[k], step);
     }
     return status < 0 ? -1 : 0;
@@ -510,7 +511,7 @@ cx_make_part(CxTraced *x, bool imaginary)
         v->strides[k] = cx_strides(x)[k];
     }
     if (imaginary)
-        v->offset = cx_size_make(x->tracer, CX_SIZE_add, v->offset,
+        v->offset = cx_size_make(x->tracer, CI_OP_add, v->offset,
                                  cx_size_const(x->tracer, ci_dtype_size(part)));
     if (v->offset == NULL) {
         cx_view_release(v);

@@ -7,12 +7,15 @@ that never had to flush before it returned, and had no outside effect, becomes a
 guards, one program, and the shape of its result, replayed without Python.
 """
 
+import ast
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import CodeType, FrameType
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
@@ -70,6 +73,11 @@ class Traced:
         """
     def known(self) -> Any:
         """The real value to look at, without running what is pending; None where there is none."""
+    def prepare(self) -> None:
+        """Gives it a node of the open block."""
+    offset: Any  # where a view begins, in bytes from the beginning of its memory
+    is_fixed: bool  # an int expression of the arguments' sizes and ints alone
+    is_c_order: bool  # the last axis is the innermost, as far as that makes a difference
     # of arrays, as NumPy's
     size: Any
     strides: tuple[Any, ...]
@@ -112,8 +120,28 @@ class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
 
 @final
+class Hook:
+    """A method of a `stage`: the first function, or behind an effect, or where the call has fallen back, the
+    second.
+    """
+
+    def __new__(cls, method: Callable[..., Any], late: Callable[..., Any]) -> Hook: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
 class Mark:
     is_valid: bool  # one can go back: nothing has been run since, and the block is open
+    work: int  # nodes of the open block since then that compute arrays or NumPy's numbers
+    def restore(self) -> None:
+        """Goes back: nodes and versions of memory are as they were."""
+    def forget_guards(self) -> None:
+        """What was decided since by the sizes of this call is open again."""
+    def written(self) -> list[Traced]:
+        """The memory of before that has been written to since, as whole arrays."""
+    def had(self, value: Traced) -> bool:
+        """Whether the value's memory was there."""
+    def most(self, size: Any) -> Any:
+        """The most that a size can be, by what was known then; None where there is no bound."""
 
 @final
 class Block:
@@ -124,6 +152,10 @@ class Block:
     has_effects: bool  # it checks something, or calls a library
     def index(self, extent: int | Traced) -> Traced:
         """The loop variable of a `for` over [0, extent): the first parameter."""
+    def last_value(self, value: Traced) -> Any:
+        """What an int expression of the index, or a view, is in the last trip; None where that is none."""
+    def truths(self, condition: Traced, count: int) -> list[bool] | None:
+        """The condition's truth in each trip, where the trip's number alone decides."""
     def param(self, like: Any, kind: str = ...) -> Traced:
         """A parameter of the type of a Traced value, or of a dtype and kind."""
     def bind(self, array: Traced) -> None:
@@ -163,6 +195,7 @@ class Tracer:
     name: str
     fullgraph: bool
     has_fallen_back: bool  # NumPy goes on with the call; may be set
+    has_effects: bool  # something has been done that the function itself would do again
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
@@ -178,13 +211,11 @@ class Tracer:
         low: int = 0,
         high: int | None = None,
         is_unbacked: bool = False,
-    ) -> None:
-        """Declares a size symbol of the call ("s0"), in [low, high]: a later call finds it as the
+    ) -> Any:
+        """A new size symbol of the call ("s0"), in [low, high], as a Traced int: a later call finds it as the
         extent of that axis of a source's array, as its padding (PADDING_AXIS - axis), or as the value of
         its int (axis -1). hint: its value in this call. is_unbacked: nothing may be decided by
         that."""
-    def layout(self, traced: Traced) -> tuple[tuple[int | str, ...], tuple[int | str, ...]]:
-        """Shape and strides (bytes) of a traced array as its guard is told: texts vary."""
     def close(self) -> None:
         """Nothing is traced any more: its values are real, or none."""
     def detached(self, array: Any) -> Any:
@@ -193,31 +224,36 @@ class Tracer:
         """An array of like's dtype whose elements are anything."""
     def tagged(self, *parts: Any) -> Any:
         """One number of several kinds: which one, and its parts."""
-    def varying(self, *args: Any) -> Any:
-        """A size of which only a bound is known."""
-    def most(self, size: Any, mark: Mark) -> Any:
-        """The most that a size can be, by what was known at the mark; None where there is no bound."""
+    def varying(self, a: Any, b: Any) -> list[int] | None:
+        """Axes along which Traced values or (block, number) of one dtype and order differ in size: none
+        where they are of one type. None: they differ in more.
+        """
     def resolve_class(self, value: Any) -> None:
         """Has a number whose class the program decides be of one class from here on."""
-    def shape_guards(self) -> list[tuple[str, str, str, str, int]]:
-        """What was decided of sizes so far: left, "==" "!=" "<=" or "<", right, file, line."""
+    def fixed_sizes(self) -> list[tuple[tuple[str, ...], bool, str, str, int]]:
+        """What was decided to be one number: the names of its symbols, whether it is the symbol itself,
+        the guard's text, file, line.
+        """
+    def size(self, text: str) -> Any:
+        """The size that a text of a saved call stands for: an int or a Traced one."""
+    def size_text(self, size: Any) -> str:
+        """The text of a size."""
     def array(
         self,
         value: np.ndarray,
         source: int = -1,
-        sizes: Sequence[str | int | None] | None = None,
-        paddings: Sequence[str | int | None] | None = None,
+        sizes: Sequence[Any] | None = None,
+        paddings: Sequence[Any] | None = None,
     ) -> Traced:
         """The traced value of a real array; the same array object gives the same Traced. source
         >= 0 says how a later call finds it (see Specialization);
         -1 means made in this call by Python, which sets needs_python when it enters a graph.
-        sizes, paddings (in elements): per axis an expression of symbols ("s0 + 1"), or None for the
-        array's own size, and stride; strides of a dense array follow from its sizes."""
+        sizes, paddings (in elements): per axis an int, maybe a Traced one, or None for the array's own size, and stride; strides of a dense array follow from its sizes."""
     def scalar(
-        self, value: float | complex | int | np.generic, source: int, expr: str | None = None
+        self, value: float | complex | int | np.generic, source: int, size: Any = None
     ) -> Traced:
         """A scalar argument or guarded read that is a run-time value. Of kind python; of kind
-        scalar when the value is a NumPy scalar. expr: an int that is this expression of symbols.
+        scalar when the value is a NumPy scalar. size: what an int is, of symbols.
         """
     # Control flow. A value made in a block that is closed, or behind a mark that one went back to,
     # raises RegionBreak when it is used; so does whatever would run the graph while a block is open.
@@ -227,14 +263,6 @@ class Tracer:
     forbids_breaks: bool  # may be set: a break raises RegionBreak, too
     def mark(self) -> Mark:
         """A place in the open block that one can go back to."""
-    def restore(self, mark: Mark) -> None:
-        """Goes back: nodes and versions of memory are as they were."""
-    def written(self, mark: Mark) -> list[Traced]:
-        """The memory of before the mark that has been written to since, as whole arrays."""
-    def is_before(self, value: Traced, mark: Mark) -> bool:
-        """Whether the value's memory was there at the mark."""
-    def work_since(self, mark: Mark) -> int:
-        """Nodes of the open block since then that compute arrays or NumPy's numbers."""
     def block(self) -> Block:
         """Opens a block in the open one."""
     def region(
@@ -253,35 +281,23 @@ class Tracer:
         """Where the bool is false when the program runs, CheckFailed is raised."""
     def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:
         """An int that data decide as an expression; checked to be in [low, limit)."""
-    def same_type(self, a: Any, b: Any) -> int:
-        """Of Traced values or (block, number): 0 no, 1 yes, 2 but for the order of axes in memory."""
     def fitted(self, array: Traced, like: Traced) -> Traced | None:
         """The array with its sizes written as like's are; None unless they are known to be equal."""
     def as_line(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
         """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
-    def prepare(self, value: Traced) -> None:
-        """Gives the value a node of the open block."""
+    specialized: list[tuple[Any, ...]]
+    """(source, value) of Python scalars whose value was demanded; (source, values, "differs") of exponents
+    for which NumPy has no way of its own, as it has for the values."""
+    def as_int(self, value: Traced, dtype: str) -> Traced | None:
+        """The same int of Python's as i64 or u64, which the running program checks; None where it may not."""
     def as_data(self, value: Traced) -> Traced:
         """An int that only the running program knows, as what the program computes."""
-    def offset(self, value: Traced) -> int | Traced:
-        """Where a view begins, in bytes from the beginning of its memory."""
     def as_python(self, value: Traced) -> Traced:
         """A bool as Python's own."""
-    def is_fixed(self, value: Any) -> bool:
-        """Whether it is an int expression of the arguments' sizes and ints alone."""
     def count(self, shape: Any) -> int | Traced:
         """How many elements an array of that shape has."""
-    def is_c_order(self, value: Traced) -> bool:
-        """Whether the last axis is the innermost, as far as that makes a difference."""
-    def at_least(self, value: int | Traced, low: int) -> int | Traced:
-        """The larger of the two."""
-    def forget_guards(self, mark: Mark) -> None: ...
-    def usually_positive(self, value: int | Traced) -> bool | Traced: ...
-    def is_positive(self, value: int | Traced) -> bool:
-        """Whether that is known; guarded where it depends on the arguments."""
-    def truths(self, condition: Traced, block: Block, count: int) -> list[bool] | None: ...
-    def last_value(self, value: Traced, block: Block) -> int | Traced | None:
-        """What an int expression of a loop's index is in the last trip."""
+    def is_positive(self, value: int | Traced) -> bool | None:
+        """Whether it is known to be, or not; guarded where it depends on the arguments, None where on data."""
     def assume(self, condition: Any, holds: bool = True) -> int:
         """A fact that proofs may use until it is forgotten: a Traced bool that compared sizes, or
         (a, relation, b). holds=False: its contrary. Other conditions say nothing."""
@@ -294,9 +310,6 @@ class Tracer:
     def size_min(self, a: Any, b: Any) -> Any: ...  # of ints that may be symbols
     def size_max(self, a: Any, b: Any) -> Any: ...
     def broadcast(self, xs: Sequence[Any]) -> tuple[Any, ...]: ...  # their common shape
-    def specialized(self) -> list[tuple[Any, ...]]:
-        """(source, value) of Python scalars whose value was demanded; (source, values, "differs")
-        of exponents for which NumPy has no way of its own, as it has for the values."""
     def lift(self, value: Any, like: np.dtype[Any] | None = None) -> Traced:
         """A concrete number, NumPy scalar or ndarray as an operand of this graph (Traced values
         pass through).
@@ -328,7 +341,6 @@ class Tracer:
     def apply(self, op: str, *args: Any) -> Traced: ...
     def cast(self, x: Any, dtype: Any) -> Traced: ...
     # exactly `ufunc(*args, **kwargs)`, promotion included
-    def ufunc(self, ufunc: np.ufunc, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
     # folded axes go; result kind array
     def reduce(self, op: str, x: Any, axes: Sequence[int]) -> Traced: ...
     def scan(self, op: str, x: Any, axis: int) -> Traced: ...
@@ -406,8 +418,6 @@ class Tracer:
         too late for a check."""
     # a 0-d result NumPy returns as a scalar
     def as_scalar(self, x: Traced) -> Traced: ...
-    def as_signed(self, x: Traced) -> Traced | None: ...
-    def as_unsigned(self, x: Traced) -> Traced | None: ...
     def recall(
         self,
         sources: list[Any],
@@ -610,6 +620,14 @@ def own_functions() -> list[tuple[str, str]]: ...
 def cache_info() -> Any: ...
 def cache_clear() -> int: ...
 def ufuncs() -> list[np.ufunc]: ...  # those that are ops
+def is_a(value: Any, classes: Any) -> bool:
+    """isinstance by the object's own class: its `__class__`, which may be code of the user's, is not asked
+    for; a traced value has that of what it stands for.
+    """
+def children(node: ast.AST) -> list[ast.AST]: ...  # in its fields, in order
+def walk(node: ast.AST) -> list[ast.AST]: ...  # it and all below it, those nearer to it first
+def placed(new: _Node, old: ast.AST) -> _Node: ...  # the new node, at the old one's place
+def place_of(node: ast.AST) -> dict[str, Any]: ...  # where it stands, as keywords
 def sha256(data: bytes) -> str: ...  # in hexadecimal
 def graph_inputs(text: str) -> list[tuple[str, np.dtype[Any], tuple[int, ...], tuple[int, ...]]]:
     """Kind ("array", "scalar", "python"), dtype, shape and strides in elements of each input of a graph's

@@ -206,30 +206,26 @@ class Config:
     """
 
     def __init__(self) -> None:
-        values = {name: from_environment(option) for name, option in OPTIONS.items()}
-        object.__setattr__(self, "_values", values)
+        self.reload()
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self.__dict__["_values"][name]
-        except KeyError:
-            raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}") from None
+        raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in OPTIONS:
             raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}")
-        self._values[name] = checked(name, value)
+        self.__dict__[name] = checked(name, value)
 
     def __dir__(self) -> list[str]:
         return [*OPTIONS, "patch", "reload", "as_dict"]
 
     def as_dict(self) -> dict[str, Any]:
         """A copy of all values."""
-        return dict(self._values)
+        return dict(self.__dict__)
 
     def reload(self) -> None:
         """Back to what the environment says now."""
-        self._values.update({n: from_environment(o) for n, o in OPTIONS.items()})
+        self.__dict__.update({n: from_environment(o) for n, o in OPTIONS.items()})
 
     def patch(self, **values: Any) -> contextlib.AbstractContextManager[None]:
         """Sets options inside a with statement: all of them, or none when one is not allowed."""
@@ -239,10 +235,10 @@ class Config:
     def _patched(self, new: dict[str, Any]) -> Iterator[None]:
         before = self.as_dict()
         try:
-            self._values.update(new)
+            self.__dict__.update(new)
             yield
         finally:
-            self._values.update(before)
+            self.__dict__.update(before)
 
 
 config = Config()

@@ -29,8 +29,10 @@ from .user import wrong
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
 # strides and paddings of its axes are at ("x:2 stride", 0) and ("x:2 padding", 0).
 Place = tuple[str, int | None]
+Size = Any  # an int, or a traced one that is an expression of symbols
 LARGEST_INT = 1 << 48  # above it an int argument is a number, not a size
 KEPT_CAPTURES = 8
+NUMBERS = {type(None)}  # where no size is a symbol
 VERSION = 1
 SUFFIX = ".shapes"
 
@@ -257,23 +259,23 @@ class Symbols:
     ) -> None:
         self.tracer, self.profile, self.dynamic = tracer, profile, dynamic
         self.may_break = may_break  # it does with numbers, too
-        self.made: list[tuple[str, int, Place]] = []  # name, value, place
+        self.made: list[tuple[str, Size, int, Place]] = []  # name, size, value, place
         self.marked: dict[str, str] = {}  # name -> its place in words
         self.unbacked: set[str] = set()  # those that nothing is decided by until a break
         self.record = profile.begin()
 
-    def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[str | None, ...] | None:
-        """The sizes of an array that a source reaches: a text where one is a symbol."""
+    def of_array(self, value: np.ndarray, source: int, words: str) -> tuple[Size | None, ...] | None:
+        """The sizes of an array that a source reaches, where one is a symbol."""
         marks = marks_of(value)
         sizes = tuple(
             self.of_axis((f"{words}:{value.ndim}", axis), source, size, marks.get(axis), words)
             for axis, size in enumerate(value.shape)
         )
-        return sizes if any(sizes) else None
+        return None if NUMBERS.issuperset(map(type, sizes)) else sizes
 
     def of_axis(
         self, place: Place, source: int, size: int, mark: Mark | None, words: str
-    ) -> str | None:
+    ) -> Size | None:
         """The symbol of one axis, or None for a number."""
         profile = self.profile
         profile.meet(self.record, place, size)
@@ -290,12 +292,12 @@ class Symbols:
         if mark is not None or self.dynamic is False or size == 1:
             return None
         if place in profile.dynamic or self.dynamic is True:
-            return self.shared(place, size) or self.declare(place, source, size)
+            return self.shared(place, size, source)
         return None
 
     def of_paddings(
-        self, value: np.ndarray, source: int, words: str, sizes: tuple[str | None, ...] | None
-    ) -> tuple[str | None, ...] | None:
+        self, value: np.ndarray, source: int, words: str, sizes: tuple[Size | None, ...] | None
+    ) -> tuple[Size | None, ...] | None:
         """The paddings of an array that is a part of a larger one: what its memory leaves out in front
         of each next step of an axis, as a text where the stride follows from the sizes and that.
         """
@@ -306,7 +308,7 @@ class Symbols:
             self.of_padding(value, axis, padding, source, words, sizes)
             for axis, padding in enumerate(_core.paddings(value))
         )
-        return paddings if any(paddings) else None
+        return None if NUMBERS.issuperset(map(type, paddings)) else paddings
 
     def of_padding(
         self,
@@ -315,8 +317,8 @@ class Symbols:
         padding: int,
         source: int,
         words: str,
-        sizes: tuple[str | None, ...] | None,
-    ) -> str | None:
+        sizes: tuple[Size | None, ...] | None,
+    ) -> Size | None:
         """The padding of one axis, or None for a stride that is a number.
 
         A stride that captures have shown as one number is a number, and so is a padding; what differed
@@ -331,20 +333,20 @@ class Symbols:
         profile.meet(self.record, at, padding)
         profile.meet(self.record, beside, stride)
         inside = [k for k, s in enumerate(value.strides) if abs(s) < stride and value.shape[k] != 1]
-        is_around = sizes is not None and any(sizes[k] for k in inside)
+        is_around = sizes is not None and any(sizes[k] is not None for k in inside)
         differs = at in profile.dynamic and beside in profile.dynamic
         if differs or (is_first and (is_around or (self.dynamic is True and bool(inside)))):
-            return self.shared(at, padding) or self.declare(at, source, padding)
-        return str(padding) if is_around and beside in profile.dynamic else None
+            return self.shared(at, padding, source)
+        return padding if is_around and beside in profile.dynamic else None
 
-    def of_int(self, value: int, source: int, words: str) -> str | None:
+    def of_int(self, value: int, source: int, words: str) -> Size | None:
         """The size that an int argument is, or None for one that is just a number."""
         place = (words, None)
         self.profile.meet(self.record, place, value)
         if self.dynamic is False or abs(value) > LARGEST_INT or place in self.profile.fixed:
             return None
         if place in self.profile.dynamic or (self.dynamic is True and abs(value) > 1):
-            return self.shared(place, value, less=1) or self.declare(place, source, value)
+            return self.shared(place, value, source, less=1)
         return None
 
     def is_uint64(self, value: int, words: str) -> bool:
@@ -361,21 +363,21 @@ class Symbols:
         self.profile.meet(self.record, place, zlib.crc32(value))
         return self.dynamic is not False and (self.dynamic is True or place in self.profile.dynamic)
 
-    def shared(self, place: Place, size: int, less: int = 0) -> str | None:
-        """A symbol that has always been equal, or up to `less` more."""
+    def shared(self, place: Place, size: int, source: int, less: int = 0) -> Size:
+        """A symbol that has always been equal, or up to `less` more; else one of its own."""
         for difference in range(less + 1):
-            for name, value, other in self.made:
+            for name, symbol, value, other in self.made:
                 if value != size + difference or name in self.marked:
                     continue
                 if is_padding(other) != is_padding(place):
                     continue
                 if self.profile.were_equal(other, place, difference):
-                    return f"{name} - {difference}" if difference else name
-        return None
+                    return symbol - difference if difference else symbol
+        return self.declare(place, source, size)
 
     def declare(
         self, place: Place, source: int, size: int, mark: Mark | None = None, words: str = ""
-    ) -> str:
+    ) -> Size:
         """A new symbol."""
         name = f"s{len(self.made)}"
         low, high = 0, None
@@ -389,13 +391,13 @@ class Symbols:
             axis = _core.PADDING_AXIS - axis
         is_unbacked = mark is not None and mark.kind == "unbacked"
         self.unbacked |= {name} if is_unbacked else set()
-        self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
+        symbol = self.tracer.symbol(name, source, axis, size, low, high, is_unbacked)
         self.tracer.on_force = UnbackedForced
         if self.dynamic is None and mark is None and not self.may_break:
             # There may be no break where sizes are numbers: that they are symbols was our own choice.
             self.tracer.on_break = functools.partial(Replan, "dynamic")
-        self.made.append((name, size, place))
-        return name
+        self.made.append((name, symbol, size, place))
+        return symbol
 
     def denied(self, error: UnbackedForced) -> Exception:
         """What the user is told of a demand."""
@@ -411,23 +413,20 @@ class Symbols:
         """Learns from what was decided by sizes. Raises ValueError where the function works only
         for what a marked one was.
         """
-        guards = self.tracer.shape_guards() if self.made else []
-        for left, relation, right, file, line in guards:
-            for name, words in self.marked.items():
-                if name in self.unbacked:
-                    continue
-                is_one = relation == "==" and (left.isdigit() or right.isdigit())
-                if is_one and re.search(rf"\b{name}\b", left + " " + right):
+        places = {name: place for name, _, _, place in self.made}
+        for names, is_symbol, text, file, line in self.tracer.fixed_sizes() if self.made else ():
+            for name in names:
+                if name in self.marked and name not in self.unbacked:
+                    words = self.marked[name]
                     where = f"{os.path.basename(file)}:{line}" if file else "the function"
-                    told = re.sub(rf"\b{name}\b", words, f"{left} {relation} {right}")
+                    told = re.sub(rf"\b{name}\b", words, text)
                     from .errors import ConstraintViolation
 
                     raise ConstraintViolation(
                         f"{words} was marked dynamic, but {where} is right only where {told}"
                     )
-            for name, _, place in self.made:
-                if place[1] is None and relation == "==" and name == left and right.isdigit():
-                    self.profile.fixed.add(place)
+            if is_symbol and names[0] in places and places[names[0]][1] is None:
+                self.profile.fixed.add(places[names[0]])
 
 
 def place_of(sources: list[tuple[Any, ...]], number: int, names: tuple[str, ...]) -> str:

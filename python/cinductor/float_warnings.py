@@ -67,7 +67,7 @@ def are_all_given() -> bool:
     """Whether a filter, or errstate, has each warning given or raised; by default each line gives one.
     pyext/state/error.c asks the same.
     """
-    if any(asked not in ("warn", "ignore") for asked in np.geterr().values()):
+    if not {"warn", "ignore"}.issuperset(np.geterr().values()):
         return True
     for action, message, category, module, _ in filters():
         if issubclass(RuntimeWarning, category):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._core import Traced
+from ._core import is_a as is_a
 
 
 class Record:
@@ -21,14 +21,6 @@ class Record:
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
         return f"{type(self).__name__}({values})"
-
-
-def is_a(value: Any, classes: Any) -> bool:
-    """isinstance by the object's own class: its `__class__`, which may be code of the user's, is not
-    asked for; a traced value has that of what it stands for.
-    """
-    cls = type(value)
-    return isinstance(value, classes) if cls is Traced else issubclass(cls, classes)
 
 
 def offered(module: Any) -> list[Any]:

@@ -43,6 +43,7 @@ class Job:
         self.profile = Profile()
         self.captures = self.misses = self.eager = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
+        self.saved_under: str | None = None  # the key of the latest capture
         self.is_at_limit = False  # compiled once more for any sizes
         self.leaves_open = True  # conditions on sizes are the program's
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that Python decides
@@ -189,7 +190,7 @@ class Job:
                 return self.run_eager(args, kwargs)
         try:
             self.why = why = self.why_plain() or self.why_no_more(compiled, bound)
-            if why is None and not self.captures and saved.recall(self, compiled, bound):
+            if why is None and saved.recall(self, compiled, bound, not self.captures):
                 return _core.MISSING  # the call looks again
             if why is None:
                 return self.capture(compiled, bound, args, kwargs)

@@ -20,6 +20,7 @@ import importlib
 import os
 import sys
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +30,10 @@ from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
 from .user import PACKAGE
 
 if TYPE_CHECKING:
+    from .capture.stage import Stage
     from .job import Job
+
+Traced = _core.Traced
 
 MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
@@ -75,9 +79,10 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
         return None
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
-    if backend_of(job) not in OWN_BACKENDS:
+    backend = backend_of(job)
+    if backend not in OWN_BACKENDS:
         return None
-    how = (backend_of(job), settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
+    how = (backend, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
@@ -104,19 +109,20 @@ def is_there(job: Job) -> bool:
     return key is not None and bool(_core.has_call(key))
 
 
-def save(job: Job, bound: tuple[Any, ...], specialization: Any, sizes: dict[Any, int]) -> None:
-    """Keeps the specialisation of a call, where another process can make it again; sizes: those that the
-    call has shown, by place.
-    """
-    key = key_of(job, bound)
+def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) -> None:
+    """Keeps the specialisation that a stage has made, where another process can make it again."""
+    key = None if job.profile.marks else job.saved_under
     parts = None if key is None else specialization.saved
     if key is None or parts is None or specialization.program is None:
         return
     if specialization.program.backend != backend_of(job):
         return
-    shown = tuple((*place, size) for place, size in sizes.items())
+    symbols, checks = stage.symbols, stage.checks
+    sizes = () if symbols is None else tuple((*p, size) for p, size in symbols.record.items())
+    if symbols is not None and symbols.made:
+        checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
-        text = "\n".join(CallWriter(job.fn, bound, (*parts, shown)).lines)
+        text = "\n".join(CallWriter(job.fn, bound, (stage.sources, checks, *parts, sizes)).lines)
         text.encode()
     except (NotSaved, UnicodeEncodeError):
         return
@@ -132,10 +138,12 @@ def calls_under(key: str) -> list[str]:
     return [] if text is None else text.split(BETWEEN)
 
 
-def recall(job: Job, compiled: Any, bound: tuple[Any, ...]) -> bool:
-    """Whether a saved call is like this one: then the function has its specialisation."""
-    key = key_of(job, bound)
-    for text in () if key is None else calls_under(key):
+def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
+    """Whether a saved call is like this one: then the function has its specialisation. is_first: none is
+    looked for behind the first capture; what that one gives is kept under the same key.
+    """
+    key = job.saved_under = key_of(job, bound)
+    for text in () if key is None or not is_first else calls_under(key):
         if text in job.recalled:  # its guards held, and then did not: whoever asks again is captured
             continue
         try:
@@ -166,4 +174,17 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
         tracer.symbol(*symbol)
     for call in found.calls:
         _core.add_extern(*call)
-    return tracer.recall(*found.parts, bound)
+    sources, checks, inputs, pieces, graph, relations = found.parts
+    checks = [with_sizes(check, tracer.size, str) for check in checks]
+    return tracer.recall(sources, checks, inputs, pieces, graph, relations, bound)
+
+
+def with_sizes(check: tuple[Any, ...], of: Callable[[Any], Any], kind: type) -> tuple[Any, ...]:
+    """A check whose sizes of that kind, traced or texts, are the others."""
+    word = check[1] if type(check[0]) is int else None  # behind a source
+    if word == "size":
+        return (*check[:2], of(check[2]))
+    if word != "array":
+        return check
+    shape, strides = (tuple(of(e) if type(e) is kind else e for e in one) for one in check[3:5])
+    return (*check[:3], shape, strides, *check[5:])

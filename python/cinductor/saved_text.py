@@ -86,8 +86,7 @@ def module_at(name: Any) -> Any:
     """A module that is there, or one of NumPy's own, which it loads when they are first asked for."""
     if type(name) is not str:
         return None
-    is_public = not any(part.startswith("_") for part in name.split("."))
-    if name.startswith("numpy.") and is_public and name not in sys.modules:
+    if name.startswith("numpy.") and name not in sys.modules and "._" not in name:
         try:
             importlib.import_module(name)
         except ImportError:
@@ -225,9 +224,9 @@ class LineWriter:
         self.values: list[Any] = []  # what the sources find
         self.known: set[int] = set()  # functions whose code a check compares, by their ids
 
-    def put(self, value: Any) -> None:
-        """The lines of one value: a letter and what it says, then those of its items."""
-        left, lines = [value], self.lines
+    def put(self, *values: Any) -> None:
+        """The lines of values: a letter and what it says, then those of its items."""
+        left, lines = [*reversed(values)], self.lines
         while left:
             value = left.pop()
             cls, single = type(value), LETTERS.get(id(value))
@@ -282,8 +281,8 @@ class LineWriter:
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         outside, self.lines = self.lines, [f"C{place} {len(cells)}"]
         for held in cells:  # keywords are a dict, which is nobody's but the function's
-            self.put(type(held) is dict)
-            self.put([*held.keys(), *held.values()] if type(held) is dict else held)
+            is_dict = type(held) is dict
+            self.put(is_dict, [*held.keys(), *held.values()] if is_dict else held)
         own, self.lines = self.lines, outside
         return "\n".join(own)
 
@@ -308,25 +307,24 @@ class CallWriter(LineWriter):
     def __init__(self, fn: types.FunctionType, bound: tuple[Any, ...], parts: tuple[Any, ...]) -> None:
         super().__init__(fn)
         self.sources, checks = parts[:2]
-        if not all(source[0] in KEPT_SOURCES for source in self.sources):
-            raise NotSaved
         for source in self.sources:
+            if source[0] not in KEPT_SOURCES:
+                raise NotSaved
             self.values.append(value_of(source, self.values, bound))
-        self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in ("body", "function")}
-        self.put(len(self.sources))
-        for source in self.sources:
-            self.put(source)
-        self.put([with_digest(check) for check in checks])
-        for part in parts[2:]:
-            self.put(part)
+        self.known = {id(fn)} | {id(self.values[c[0]]) for c in checks if c[1] in CODED}
+        checks = [with_digest(check) if check[1] in CODED else check for check in checks]
+        self.put(len(self.sources), *self.sources, checks, *parts[2:])
+
+
+CODED = ("body", "function")  # checks of a function's code
 
 
 def with_digest(check: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A check with the digest of a function's code in place of the code, and defaults as tuples."""
-    if check[1] == "body":
-        code, defaults, named = check[2]
-        return (*check[:2], digest_of(code), defaults, as_tuple(named))
-    return (*check[:2], digest_of(check[2]), *check[3:]) if check[1] == "function" else check
+    """Such a check with the digest of the code in place of the code, and defaults as tuples."""
+    if check[1] == "function":
+        return (*check[:2], digest_of(check[2]), *check[3:])
+    code, defaults, named = check[2]
+    return (*check[:2], digest_of(code), defaults, as_tuple(named))
 
 
 def as_tuple(named: dict[str, Any] | None) -> tuple[Any, ...] | None:

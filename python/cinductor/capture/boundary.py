@@ -260,9 +260,9 @@ class Arrays:
         traced = tracer.array(value, source, sizes, paddings)
         if source >= 0:
             is_symbolic = sizes is not None or paddings is not None
-            layout = tracer.layout(traced) if is_symbolic else (value.shape, value.strides)
+            shown = traced if is_symbolic else value
             flags = value.flags
-            stage.check(source, "array", value.dtype, *layout, flags.writeable, flags.aligned)
+            stage.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
         self.add(value, source, traced)
         if self.overlap and self.written:
             tracer.note_break("an array that overlaps one written to is read")
@@ -325,7 +325,7 @@ class Arrays:
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
-        return any(traced.shares_storage(written) for written in self.written)
+        return any(map(traced.shares_storage, self.written))
 
     def check_disjoint(self) -> None:
         """Guards that written arguments overlap no other, as they did not in this call."""

@@ -196,7 +196,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     stage.escapes.end()
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
-    for source, value, *kind in stage.tracer.specialized():
+    for source, value, *kind in stage.tracer.specialized:
         stage.check(source, *(kind or ["equals"]), value)
     if stage.symbols is not None:
         stage.symbols.finish()
@@ -381,14 +381,14 @@ def is_loose(stage: Stage, value: Any) -> bool:
     """A view whose layout data decide."""
     if value.kind != "array" or value.whole is value:
         return False
-    layout = (*value.shape, *value.strides, stage.tracer.offset(value))
-    fixed = (stage.tracer.is_fixed(n) for n in layout if type(n) is Traced)
+    layout = (*value.shape, *value.strides, value.offset)
+    fixed = (n.is_fixed for n in layout if type(n) is Traced)
     return not all(fixed)
 
 
 def view_call(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int, Any]) -> DeferredCall:
     """How a later call makes such a view."""
-    layout = (value.shape, value.strides, stage.tracer.offset(value))
+    layout = (value.shape, value.strides, value.offset)
     parts = (returnable(stage, part, reached, seen) for part in (value.whole, *layout))
     return DeferredCall((view, value.dtype, value.flags_now.writeable, *parts))
 

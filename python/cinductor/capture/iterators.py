@@ -77,7 +77,7 @@ class Items:
         gone = self.position
         left = self.length - gone
         if type(left) is Traced:
-            left = tracer.at_least(left, 0)
+            left = tracer.size_max(left, 0)
         return Items(left, lambda i: self.get(gone + i))
 
     @property
@@ -155,8 +155,8 @@ class Range:
         distance = stop - start if is_up else start - stop
         stride = step if is_up else -step
         if type(stride) is not int or stride != 1:
-            distance = (distance + (stride - 1)) // tracer.at_least(stride, 1)
-        self.length = tracer.at_least(distance, 0)
+            distance = (distance + (stride - 1)) // tracer.size_max(stride, 1)
+        self.length = tracer.size_max(distance, 0)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self.get, range(int(self.length)))

@@ -129,7 +129,7 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
     if dtype == UINT64 and are_ints(kind_of(value), (kind, dtype)):
         if type(value) is not Traced and value < 0:
             return None
-        return tracer.as_unsigned(value if type(value) is Traced else tracer.lift(value))
+        return tracer.as_int(value if type(value) is Traced else tracer.lift(value), "u64")
     if type(value) is Traced:
         if value.kind == "python" and kind == "scalar" and value.dtype == dtype:
             return tracer.as_scalar(value)

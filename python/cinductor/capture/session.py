@@ -434,7 +434,7 @@ def keep(
     outcome.specialization = specialization
     if specialization is not None:
         job.keep(compiled, specialization, bound)
-        saved.save(job, bound, specialization, {} if stage.symbols is None else stage.symbols.record)
+        saved.save(job, bound, specialization, stage)
     else:
         job.has_given_inexact |= stage.tracer.is_inexact
         job.breaks_by_itself |= not (stage.symbols.made or stage.learned)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 import sys
 import time
@@ -179,7 +180,7 @@ class Stage:
     def check_all(self) -> None:
         """Adds the guards of all names, and that objects are as many, where that may be seen."""
         for space, found in self.namespaces.values():
-            self.checks.append(("names", space, tuple(v for pair in found.items() for v in pair)))
+            self.checks.append(("names", space, tuple(itertools.chain(*found.items()))))
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 
@@ -266,10 +267,10 @@ class Stage:
             self.check(source, cls.__name__)
             return self.tracer.scalar(value, source)
         if cls is int and self.symbols is not None:
-            text = self.symbols.of_int(value, source, self.place(source))
-            if text is not None:
-                self.check(source, "size", text)
-                return self.tracer.scalar(value, source, text)
+            size = self.symbols.of_int(value, source, self.place(source))
+            if size is not None:
+                self.check(source, "size", size)
+                return self.tracer.scalar(value, source, size)
             if self.is_given(source) and self.symbols.is_uint64(value, self.place(source)):
                 self.check(source, "word")
                 return self.tracer.scalar(value, source)
@@ -361,7 +362,7 @@ class Stage:
 
     def may_check(self) -> bool:
         """Whether the function itself can still answer the call when a check fails."""
-        return self.effects == 0 and self.tracer.flushes == 0
+        return self.tracer.may_check()
 
     def effect(self, reason: str) -> None:
         """Python must run on every call: noted before it happens."""
@@ -369,6 +370,7 @@ class Stage:
         self.tracer.note_effect(reason)
         self.look_at_flags()
         self.effects += 1
+        self.tracer.has_effects = True
         self.stores.flush()
 
     def begin_effects(self, reason: str) -> None:
@@ -388,6 +390,7 @@ class Stage:
         self.tracer.note_break(reason)
         self.look_at_flags()
         self.effects += 1
+        self.tracer.has_effects = True
         self.stores.flush()
 
     def outside(self, f: Callable[..., Any], args: Any, kwargs: Any) -> Any:

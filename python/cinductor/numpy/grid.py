@@ -99,7 +99,7 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
     if type(step) is Traced:
         if not t.is_positive(step):
             require(t, step > 0, "a step that is positive")
-        stride = t.at_least(step, 1)
+        stride = t.size_max(step, 1)
     else:
         stride = operator.index(step)
         refuse(stride == 0, "a step of zero")

@@ -23,6 +23,7 @@ from .surface import (
     normal_axis,
     refuse,
     result_type,
+    usually_positive,
     whole,
 )
 
@@ -162,11 +163,11 @@ def roll(t: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     made = x
     for k, by in total.items():
         n = made.shape[k]
-        has_some = t.usually_positive(n)
+        has_some = usually_positive(t, n)
         if has_some is False or (type(by) is int and type(n) is int and by % n == 0):
             continue
         front = (slice(None),) * k
-        if type(by) is int and type(n) is Traced and t.usually_positive(n - abs(by) + 1) is True:
+        if type(by) is int and type(n) is Traced and usually_positive(t, n - abs(by) + 1) is True:
             at = n - by if by > 0 else -by
         else:
             at = n - by % (n if has_some is True else t.size_max(n, 1))

@@ -18,6 +18,7 @@ from .surface import (
     normal_axis,
     refuse,
     require,
+    usually_positive,
 )
 
 UNSET = np._NoValue
@@ -153,7 +154,7 @@ def mean(
     if dtype is None:
         dtype = np.float64 if x.dtype.kind in "biu" else np.float32 if is_half else None
     count = count_items(x, axis)
-    require(t, t.usually_positive(count), "the mean of an empty slice warns")
+    require(t, usually_positive(t, count), "the mean of an empty slice warns")
     more = {} if where is UNSET else {"where": where, "initial": 0}
     total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keep, **more)
     if where is UNSET or where is True:
@@ -192,7 +193,7 @@ def var(
     if dtype is None and x.dtype.kind in "biu":
         dtype = np.float64
     count = count_items(x, axis)
-    require(t, selects or t.usually_positive(count - ddof), "no degrees of freedom: warns")
+    require(t, selects or usually_positive(t, count - ddof), "no degrees of freedom: warns")
     if mean is UNSET:
         total = np.add.reduce(x, axis=axis, dtype=dtype, keepdims=True, **more)
         if selects:
@@ -232,7 +233,7 @@ def extreme(op: str) -> Any:
     def handler(t: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = UNSET) -> Any:
         x = array(t, a)
         refuse(out is not None, "out=")
-        require(t, t.usually_positive(x.size), "an empty array")
+        require(t, usually_positive(t, x.size), "an empty array")
         keep = keepdims is not UNSET and keepdims
         shape = x.shape
         if axis is None:

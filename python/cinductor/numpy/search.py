@@ -10,7 +10,16 @@ import numpy as np
 
 from .index import INT64, coordinates, flat, gathered, places, scattered, truth
 from .order import argsorted, sorted_values
-from .surface import array, function, method, normal_axis, operand, refuse, require
+from .surface import (
+    array,
+    function,
+    method,
+    normal_axis,
+    operand,
+    refuse,
+    require,
+    usually_positive,
+)
 
 COUNT_IS_PYTHONS = type(np.count_nonzero(np.ones(1))) is int
 
@@ -206,7 +215,7 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     if weights is None:
         scattered(t, counts, [0], [index], np.int64(1), combine="add", inside=True)
         return counts
-    require(t, t.usually_positive(index.size), "an empty array gives ints, weights or not")
+    require(t, usually_positive(t, index.size), "an empty array gives ints, weights or not")
     weight = operand(t, weights, np.dtype(np.float64))
     if weight.shape != index.shape:
         raise ValueError("The weights and list don't have the same length.")

@@ -18,6 +18,7 @@ from .surface import (
     normal_axes,
     normal_axis,
     refuse,
+    usually_positive,
     whole,
 )
 
@@ -86,7 +87,7 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
         if order == "K" and not flags.c_contiguous and not flags.f_contiguous:
             strides = x.strides
             refuse(
-                not all(t.usually_positive(s) for s in strides),
+                not all(usually_positive(t, s) for s in strides),
                 "order='K' of strides that are not positive",
             )
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))

@@ -27,6 +27,7 @@ from .surface import (
     refuse,
     require,
     require_same,
+    usually_positive,
 )
 
 UNSET = np._NoValue
@@ -75,7 +76,7 @@ def median_of(name: str) -> None:
         if few is not None:
             return into(t, out, as_result(t, few))
         shape = left_shape(x, axis, keep)
-        require(t, t.usually_positive(x.size), "an empty array warns")
+        require(t, usually_positive(t, x.size), "an empty array warns")
         dtype = small_result(f, np.ones(1, x.dtype))
 
         def call(values: Any, result: Any) -> None:
@@ -109,7 +110,7 @@ def quantile_of(name: str) -> None:
         varies = not is_fixed(q)
         wanted = array(t, q) if varies else np.asarray(q)
         refuse(wanted.dtype.kind not in "fiu", "such quantiles")
-        require(t, t.usually_positive(x.size), "an empty array warns")
+        require(t, usually_positive(t, x.size), "an empty array warns")
         probe = q if not varies else weak_one(q)
         dtype = small_result(f, np.ones(1, x.dtype), probe, method=method)
         fixed = None if varies else q

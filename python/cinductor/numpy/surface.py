@@ -142,7 +142,7 @@ def resolved(t: Any, value: Any) -> Any:
         return {k: resolved(t, v) for k, v in value.items()}
     if not is_large_int(value):
         return value
-    small = t.as_signed(value)
+    small = t.as_int(value, "i64")
     refuse(small is None, "an int that may be beyond 64 bits")
     return small
 
@@ -203,6 +203,12 @@ def refuse(condition: Any, reason: str) -> None:
     """Raises NotCaptured when the condition holds."""
     if condition:
         raise NotCaptured(reason)
+
+
+def usually_positive(t: _core.Tracer, size: Any) -> Any:
+    """size > 0, of what is so but for empty arrays: then it is guarded."""
+    known = t.is_positive(size)
+    return size > 0 if known is None else known
 
 
 def require(t: _core.Tracer, condition: Any, reason: str) -> None:
@@ -295,7 +301,7 @@ def laid_out(t: _core.Tracer, x: Any) -> Any:
 def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
     """An array of this call's in that order of memory: C's, Fortran's, or (K) that of another."""
     wanted = t.empty(made.shape, made.dtype, order, like)
-    if made.ndim < 2 or t.same_type(made, wanted) == 1:
+    if made.ndim < 2 or t.varying(made, wanted) == []:
         return made
     t.assign(wanted, made)
     return wanted

@@ -358,7 +358,7 @@ def repeated_items(scope: Hooks, *args: Any) -> Items | None:
     """itertools.repeat"""
     if len(args) not in (1, 2) or not is_int(args[-1] if args[1:] else 0):
         return None
-    times = ENDLESS if len(args) == 1 else scope.stage.tracer.at_least(bound_of(scope.stage, args[1]), 0)
+    times = ENDLESS if len(args) == 1 else scope.stage.tracer.size_max(bound_of(scope.stage, args[1]), 0)
     made = lambda c, f=iter: f(itertools.repeat(*map(c.of, args)))  # noqa: E731
     return Items(times, lambda i: args[0], made)
 
@@ -431,7 +431,7 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
     if not is_free and (type(length) is not int or callable(items.size)):
         return None
     count = length - start
-    count = tracer.at_least(count if step == 1 else (count + (step - 1)) // step, 0)
+    count = tracer.size_max(count if step == 1 else (count + (step - 1)) // step, 0)
     over = () if is_free else (items,)
     if is_free:
         made = lambda c, f=iter: f(itertools.islice(items.made(c), *map(c.of, args[1:])))  # noqa: E731
@@ -447,7 +447,7 @@ def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
     items = None if len(args) != 1 or is_held(args[0]) else numbered_of(scope, args[0])
     if items is None or callable(items.size):
         return None
-    count = scope.stage.tracer.at_least(items.length - 1, 0)
+    count = scope.stage.tracer.size_max(items.length - 1, 0)
     made = lambda c, f=iter: f(itertools.pairwise(items.made(c)))  # noqa: E731
     return Items(count, lambda i: (items.get(i), items.get(i + 1)), items.made and made)
 
@@ -506,7 +506,7 @@ def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
         if is_before is False:
             break
         if not (type(number) is int and type(begin) is int and number < begin):
-            place = tracer.at_least(tracer.size_min(number - begin, length - 1), 0)
+            place = tracer.size_max(tracer.size_min(number - begin, length - 1), 0)
             item = part.get(place)
             if found is not MISSING and type(is_before) is Traced:
                 item = select(stage, is_before, item, found)

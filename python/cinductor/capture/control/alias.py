@@ -199,7 +199,7 @@ class Aliases:
     def is_like(self, value: Any, source: Source) -> bool:
         """Whether nobody could tell the value from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
-        return is_fresh and self.stage.tracer.same_type(value, source.array) == 1
+        return is_fresh and self.stage.tracer.varying(value, source.array) == []
 
     def check_other(self, value: Any, source: Source) -> None:
         """Checks that the value is not that array."""
@@ -280,7 +280,7 @@ class Flow:
 
     def is_before(self, source: Source) -> bool:
         """Whether it is memory of before the loop."""
-        return self.carried.tracer.is_before(source.array.whole, self.loop.snapshot.graph)
+        return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
         """What each may be of before, after any number of trips."""

@@ -68,7 +68,7 @@ class Level:
         region = self.region
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.diff_containers(appended)}
-        end = End(region.state, block, names, region.tracer.written(self.snapshot.graph))
+        end = End(region.state, block, names, self.snapshot.graph.written())
         for grown, items in appended:
             end.append(block, grown, items)
         self.snapshot.undo()
@@ -347,7 +347,7 @@ class Condition(Region):
     def end_arm(self, block: Any, value: Any) -> End:
         """The operand's value, and everything as before it."""
         self.check_names()
-        if self.tracer.written(self.level.snapshot.graph):
+        if self.level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
         return self.level.close_arm(block, {VALUE: value})
 
@@ -403,7 +403,7 @@ class Choice(Condition):
         """b is evaluated next."""
         level = self.level
         self.check_names()
-        if self.tracer.written(level.snapshot.graph):
+        if level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
         self.state.close(level.then_block)
         level.snapshot.forget()  # that a is evaluated
@@ -414,7 +414,7 @@ class Choice(Condition):
         """The value, given both."""
         level = self.level
         self.check_names()
-        written = self.tracer.written(level.snapshot.graph)
+        written = level.snapshot.graph.written()
         second = End(self.state, level.else_block, {VALUE: b}, written)
         if second.written or self.diff(level.snapshot):
             self.fail("an operand of a condition changes something")

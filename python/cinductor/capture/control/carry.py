@@ -125,7 +125,7 @@ class Carried:
     def open(self) -> dict[str, Any]:
         """Opens the blocks of a run; the values of names at its head."""
         for handle in self.written:  # inputs enter the graph outside
-            self.tracer.prepare(handle)
+            handle.prepare()
         site = self.loop.site
         is_counted = bool(self.steps or self.types.joined)
         for name in site.live_out:  # a trip makes it, or there must be one
@@ -242,7 +242,7 @@ class Carried:
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
-        if any(self.is_new(h) for h in self.tracer.written(self.snapshot.graph)):
+        if any(self.is_new(h) for h in self.snapshot.graph.written()):
             self.loop.fail("the condition writes to an array")
         if test is not None:
             self.check_condition()
@@ -300,7 +300,7 @@ class Carried:
             and (self.head[name] is not UNBOUND or is_undefined(name, names.get(name)))
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
-        written = self.tracer.written(loop.snapshot.graph)
+        written = loop.snapshot.graph.written()
         news = [handle for handle in written if self.is_new(handle)]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
@@ -450,7 +450,7 @@ class Carried:
         return False
 
     def is_turned(self, a: Any, b: Any) -> bool:
-        return a.ndim == b.ndim > 1 and self.tracer.is_c_order(a) != self.tracer.is_c_order(b)
+        return a.ndim == b.ndim > 1 and a.is_c_order != b.is_c_order
 
     def repeat(self, period: int) -> None:
         """From here on the body runs that often in one trip of the region."""
@@ -471,7 +471,7 @@ class Carried:
             raise Peel(f"{name} is bound in one trip and not in another")
         if is_int(head) and is_int(value) and name not in self.no_steps:
             step = value - head
-            if type(step) is int or (type(step) is Traced and self.tracer.is_fixed(step)):
+            if type(step) is int or (type(step) is Traced and step.is_fixed):
                 self.steps[name] = step
                 return
         self.types.widen(name, head, value)

@@ -139,15 +139,15 @@ class Length:
 
 def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
     """A size of before the mark that is at least both, None where there is none."""
-    most = tracer.most(end, mark)
-    if most is None or (entry := tracer.most(entry, mark)) is None:
+    most = mark.most(end)
+    if most is None or (entry := mark.most(entry)) is None:
         return None
-    return tracer.at_least(entry, most)
+    return tracer.size_max(entry, most)
 
 
 def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
     """Whether a size is known not to be larger than another."""
-    return is_same(tracer.at_least(size, other), other)
+    return is_same(tracer.size_max(size, other), other)
 
 
 def axes_that_vary(tracer: Any, a: Any, b: Any) -> list[int] | None:
@@ -257,14 +257,14 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     if place is not None and place in loop.capacities:
         return loop.capacities[place]
     if is_at_most(tracer, end, before):
-        return tracer.most(entry, mark) if length is None else length.capacity
+        return mark.most(entry) if length is None else length.capacity
     most = larger(tracer, entry, end, mark)
     if place is None or most is None or length is None or is_same(most, length.capacity):
         return most
     rule = tracer.as_line(end, length.now)
     if rule is None:
         return most
-    more = tracer.most(rule[1], mark)
+    more = mark.most(rule[1])
     trips = None if loop.is_while else loop.items.length
     is_far = type(trips) is int and rule[0] > 1 and trips * rule[0].bit_length() > MOST_BITS
     if trips is None or is_far or more is None:
@@ -279,13 +279,13 @@ def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: 
     that vary along their first axis lie densely as it is.
     """
     tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
-    if axes == [0] or entry.ndim < 2 or not tracer.is_c_order(entry):
+    if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
         return None
     pairs = zip(before.shape, after.shape, strict=True)
     if not all(is_at_most(tracer, b, a) for a, b in pairs):
         if not is_at_most(tracer, after.size, before.size):
             return None
-    return tracer.most(entry.size, mark)
+    return mark.most(entry.size)
 
 
 def place_of(types: Types, kind: Type, axis: int) -> Place | None:
@@ -312,12 +312,12 @@ def grown(loop: Loop, rule: Rule) -> Any:
     name, number, axis = rule.place
     entry = leaves(loop.entry[name])[number].shape[axis]
     if rule.factor == 1:
-        return entry + trips * tracer.at_least(rule.more, 0)
+        return entry + trips * tracer.size_max(rule.more, 0)
     power = rule.factor**trips
     size = power * entry + rule.more * ((power - 1) // (rule.factor - 1))
     if type(size) is Traced and not size.is_expression:
         size = tracer.define(size, None, None)
-    return tracer.at_least(size, entry)
+    return tracer.size_max(size, entry)
 
 
 # --- what a loop's trips hand to each other, leaf by leaf ---
@@ -453,7 +453,7 @@ class Types:
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
         fitted = self.tracer.fitted(after, before)
-        return fitted is not None and self.tracer.same_type(before, fitted) == 1
+        return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
         """Whether an array is of the type, or of one with sizes that vary."""
@@ -491,7 +491,7 @@ class Types:
         if not loop.may_peel or self.carried.flag:
             return False
         mark = loop.snapshot.graph  # type: ignore[union-attr]
-        known = [k for k in axes if is_same(tracer.most(after.shape[k], mark), after.shape[k])]
+        known = [k for k in axes if is_same(mark.most(after.shape[k]), after.shape[k])]
         if kind.lengths:
             is_news = any(axis not in kind.lengths for axis in known)
             return is_news or (self.guessed and len(known) == len(axes))

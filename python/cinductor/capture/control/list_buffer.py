@@ -344,7 +344,7 @@ def repeated(scope: Any, items: list[Any], count: Any) -> list[Any] | None:
         return None
     if not count.is_expression:
         count = scope.stage.tracer.define(count, None, None)
-    length = scope.stage.tracer.at_least(count, 0)
+    length = scope.stage.tracer.size_max(count, 0)
     return made_of(scope, items[0], scope.call(np.full, length, items[0], kind[1]), length)
 
 
@@ -451,7 +451,7 @@ def want_buffer(loop: Any, container: list[Any], item: Any) -> Any:
             mark = owner.mark
         if not region.is_loop:
             continue
-        most = None if region.is_while else region.tracer.most(region.extent, mark)
+        most = None if region.is_while else mark.most(region.extent)
         is_open |= most is None
         room = room if most is None else room * most
     if owner is None or owner.offset:

@@ -189,7 +189,7 @@ class ListColumns:
     def truths(self, condition: Any, item: Any) -> list[bool]:
         """Whether the condition, under which the item is appended, holds, for each trip."""
         carried = self.carried
-        found = self.tracer.truths(condition, carried.body, int(carried.extent))
+        found = carried.body.truths(condition, int(carried.extent))
         return list_buffer.want_buffer(self.loop, self.container, item) if found is None else found
 
     # --- at the end of a trip ---
@@ -246,7 +246,7 @@ class ListColumns:
             if leaf.strong is not None:
                 self.loop.fail("a number of one class or another is appended to a list")
             return None
-        if not self.tracer.is_c_order(leaf):
+        if not leaf.is_c_order:
             self.loop.fail("arrays in Fortran's order are appended to a list")
         shared = None
         for array in (s.array for s in self.loop.regions.aliases.sources(leaf)):
@@ -261,11 +261,11 @@ class ListColumns:
         if type(leaf) is not Traced:
             return None
         mark = self.loop.snapshot.graph
-        most = [self.tracer.most(size, mark) for size in leaf.shape]
+        most = [mark.most(size) for size in leaf.shape]
         if any(size is None for size in most):
             self.loop.fail("arrays of many sizes are appended to a list")
         pairs = zip(leaf.shape, most, strict=True)
-        return tuple(m if is_same(m, size) else self.tracer.at_least(m, 0) for size, m in pairs)
+        return tuple(m if is_same(m, size) else self.tracer.size_max(m, 0) for size, m in pairs)
 
     @staticmethod
     def axes(leaf: Any, room: Any) -> list[int]:
@@ -274,7 +274,7 @@ class ListColumns:
 
     def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
         """The name that has the array behind the trip, with the leaf's number; None: there is none."""
-        carried, tracer = self.carried, self.tracer
+        carried = self.carried
         holders = [
             (name, place)
             for name, value in names.items()
@@ -290,7 +290,7 @@ class ListColumns:
             if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
                 raise Peel("an array of before the loop is appended to a list")
             return None
-        if tracer.is_before(array.whole, self.loop.snapshot.graph):
+        if self.loop.snapshot.graph.had(array.whole):
             self.loop.fail("an array of before the loop is appended to a list")
         for name, _ in holders:
             if name not in carried.types.of and name not in self.loop.site.live_out:

@@ -286,7 +286,7 @@ class Loop(Region):
             self.phase = PLAIN
             self.restores = False
             return
-        work = self.tracer.work_since(self.base.graph)
+        work = self.base.graph.work
         self.worked_trips += work > self.worked
         self.worked = work
         if self.worked_trips >= PATIENCE:

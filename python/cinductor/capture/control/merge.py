@@ -378,7 +378,7 @@ class Merge:
         if type(part) is not ArmValue or part.kind != "array" or not part.value.is_whole:
             return part
         mark = self.level.snapshot.graph
-        return part.value if self.tracer.is_before(part.value, mark) else part
+        return part.value if mark.had(part.value) else part
 
     def plan_maybe_unbound(self, name: str, a: Any, b: Any) -> MaybeUnbound | None:
         """Numbers that a path does not bind, with the bool that says whether they have a value."""
@@ -434,7 +434,7 @@ class Merge:
         lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
-            most = self.tracer.most(size, self.level.snapshot.graph)
+            most = self.level.snapshot.graph.most(size)
             if most is None:
                 self.region.fail(f"the size of {name} is known only in one branch")
             if not is_same(most, size):
@@ -459,7 +459,7 @@ class Merge:
             where = " in each branch" if joined is OTHER else ""
             self.region.fail(f"{name} {joined}{where}")
         if joined.kind == "array":
-            is_alike = self.tracer.same_type(a.node, b.node) == 1
+            is_alike = self.tracer.varying(a.node, b.node) == []
             return self.want(a, b) if is_alike else self.join_sizes(name, a, b)
         if joined.tagged:
             return self.tag(a, b, joined.dtype)
@@ -506,7 +506,7 @@ class Merge:
                 if array is None:
                     continue
                 for source in sources_in(end.records, array.value):
-                    if not self.tracer.is_before(source.array.whole, mark):
+                    if not mark.had(source.array.whole):
                         made[which].setdefault(source.storage, []).append(value)
                         continue
                     is_alone = number not in self.listed and self.is_alone(source.array, end)

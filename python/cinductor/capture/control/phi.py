@@ -326,7 +326,7 @@ class Last:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
             return leaf if is_fixed or self.was_there(leaf) else NOWHERE
         is_array = leaf.kind == "array"
-        is_before = is_array and self.tracer.is_before(leaf.whole, self.mark)
+        is_before = is_array and self.mark.had(leaf.whole)
         if (is_before and leaf.is_whole) or (is_before or not is_array) and self.closes(leaf):
             return leaf
         sources = self.sources(name, place, leaf) if is_array else []
@@ -350,7 +350,7 @@ class Last:
         """Whether it is an expression of the trip."""
         if self.carried.is_while or self.carried.period > 1:
             return False
-        return self.tracer.last_value(leaf, self.carried.body) is not None
+        return self.carried.body.last_value(leaf) is not None
 
     def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
         """What it may be of before the loop; None where a copy will not do."""
@@ -403,7 +403,7 @@ class Last:
         if last.value.kind != "array":
             return
         for axis, size in enumerate(last.value.shape):
-            most = self.tracer.most(size, self.mark)
+            most = self.mark.most(size)
             if most is None:
                 self.loop.fail(f"the size of {last.name} is known only in the loop")
             if not is_same(most, size):
@@ -413,7 +413,7 @@ class Last:
         if type(leaf) is not Traced or leaf.kind == "array" and leaf.is_whole:
             return leaf
         if id(leaf) not in self.made:
-            self.made[id(leaf)] = self.tracer.last_value(leaf, self.carried.body)
+            self.made[id(leaf)] = self.carried.body.last_value(leaf)
         return self.made[id(leaf)]
 
     def value_before(self, last: LastValue) -> Any:
@@ -427,7 +427,7 @@ class Last:
             return None
         if leaf.strong is not None and last.value.strong is None:
             return None
-        is_like = self.tracer.same_type(leaf, last.node) == 1
+        is_like = self.tracer.varying(leaf, last.node) == []
         return leaf if is_like else None
 
     def exits(self) -> dict[str, Any]:
@@ -471,7 +471,7 @@ class Trips:
     def note(self, key: Any, extent: Any) -> None:
         """A loop inside has to make a trip; an extent of None: it has no number of trips."""
         if extent is not None:
-            most = self.carried.tracer.most(extent, self.carried.loop.snapshot.graph)  # type: ignore[union-attr]
+            most = self.carried.loop.snapshot.graph.most(extent)  # type: ignore[union-attr]
             extent = extent if most is not None and is_same(most, extent) else None
         self.now.setdefault(key, []).append(extent)
 

@@ -97,7 +97,7 @@ class Regions:
             items.move(position + 1)
             return items.get(position)
         left = items.length - position
-        is_left, is_fixed = left > 0, type(left) is int or self.stage.tracer.is_fixed(left)
+        is_left, is_fixed = left > 0, type(left) is int or left.is_fixed
         is_own = self.state.active and self.state.active[-1].scope is scope
         if not is_fixed and not (is_own and self.stage.may_check()):
             return next(items)

@@ -292,7 +292,7 @@ class Snapshot:
         call is open again.
         """
         self.undo()
-        self.state.tracer.forget_guards(self.graph)
+        self.graph.forget_guards()
 
     def undo(self) -> None:
         """Back to where it was made; it may be undone again."""
@@ -311,7 +311,7 @@ class Snapshot:
     def rewind(self) -> None:
         """The graph and what is known are as they were, whatever names and containers have now."""
         self.state.put(**self.tables)
-        self.state.tracer.restore(self.graph)
+        self.graph.restore()
 
     def unwind(self) -> None:
         """Closes the blocks that are open since."""

@@ -15,7 +15,6 @@ Invariant: no step is taken twice. Where something may have happened within it, 
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from types import FrameType, FunctionType
@@ -156,24 +155,22 @@ def is_asked_by_users() -> bool:
     return not frame.f_code.co_filename.startswith(PACKAGE)
 
 
-def with_bailout(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a scope, with NumPy's answer where it fails behind an effect."""
+def with_bailout(method: Callable[..., Any]) -> Any:
+    """The method of a scope, with NumPy's answer where it fails behind an effect; until there is one, C
+    calls it as it is.
+    """
     name = method.__name__
 
-    @functools.wraps(method)
-    def asked(self: Scope, /, *args: Any, **kwargs: Any) -> Any:
+    def late(self: Scope, /, *args: Any, **kwargs: Any) -> Any:
         stage = self.stage
-        if stage is None:
-            return method(self, *args, **kwargs)
         if stage.has_fallen_back:  # since the frame has read this method
             return on_real_values(self, name, args, kwargs)
         state = stage.state
-        effects, followed, changes = stage.effects, stage.followed, state.changes
+        before = stage.effects, stage.followed, state.changes
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            is_done = (stage.effects, stage.followed, state.changes) != (effects, followed, changes)
-            if not effects or is_done:
+            if (stage.effects, stage.followed, state.changes) != before:
                 raise
             if stage.tracer.in_region or not is_of_ours(error):
                 raise
@@ -182,7 +179,7 @@ def with_bailout(method: Callable[..., Any]) -> Callable[..., Any]:
             reason = error
         return ask_python(self, name, args, kwargs, reason)
 
-    return asked
+    return _core.Hook(method, late)
 
 
 def on_real_values(scope: Scope, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -36,7 +36,7 @@ from ..syntax.rewrite import (
     factory,
     find_function,
     imports_of,
-    named,
+    renamed,
     rewrite,
 )
 from .split import CELL, FOLLOW, UNBOUND, Marks, Piece, Split
@@ -224,7 +224,7 @@ class SplitPlan:
         if new is None:
             return None
         made_as = f"{FACTORY}.<locals>.{FUNCTION}"
-        new = named(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
+        new = renamed(new, made_as, fn.__qualname__).replace(co_name=code.co_name)
         own = dict(zip(code.co_freevars, fn.__closure__ or (), strict=True))
         closure = tuple(own.get(n) or types.CellType(cells[n]) for n in new.co_freevars)
         made = types.FunctionType(new, fn.__globals__, fn.__name__, fn.__defaults__, closure)

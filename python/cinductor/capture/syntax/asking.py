@@ -119,7 +119,7 @@ class Asking(Transformer):
 
     def where(self, name: str) -> str:
         """Where a name of the innermost function lives."""
-        if name.startswith(OURS) or self.is_hidden(name):
+        if name.startswith(OURS) or (self.hidden and self.is_hidden(name)):
             return LOCAL
         if name in self.scopes[-1].globals:
             return GLOBAL
@@ -134,7 +134,7 @@ class Asking(Transformer):
 
     def is_hidden(self, name: str) -> bool:
         """Whether a comprehension around binds it."""
-        return bool(self.hidden) and any(name in targets for targets in self.hidden)
+        return any(name in targets for targets in self.hidden)
 
     def _may_be_unbound(self, name: str) -> bool:
         """Whether constructs may leave a name without a value on some paths, for whoever reads it

@@ -23,6 +23,11 @@ from .names import children, is_closed, names_in, walk
 Set = frozenset[str]
 Bound = Set | None  # None: no path leads there
 EMPTY: Set = frozenset()
+# Expressions whose parts are not all evaluated, or not in the order in which they stand.
+NOT_IN_ORDER = (
+    ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.NamedExpr
+    | ast.BoolOp | ast.IfExp | ast.Compare
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,25 @@ class Effect:
 
     def add(self, node: ast.AST, certain: bool) -> None:
         """A part that is evaluated next; certain: in every case."""
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
-                self.uses.add(node.id)
-            if not isinstance(node.ctx, ast.Load):
-                self.bind(node.id, certain)
-            if isinstance(node.ctx, ast.Del):
-                self.drops.add(node.id)
-            return
+        left = [node]
+        while left:
+            node = left.pop()
+            if isinstance(node, ast.Name):
+                self._name(node, certain)
+            elif isinstance(node, NOT_IN_ORDER):
+                self._special(node, certain)
+            else:
+                left += reversed(children(node))
+
+    def _name(self, node: ast.Name, certain: bool) -> None:
+        if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
+            self.uses.add(node.id)
+        if not isinstance(node.ctx, ast.Load):
+            self.bind(node.id, certain)
+        if isinstance(node.ctx, ast.Del):
+            self.drops.add(node.id)
+
+    def _special(self, node: Any, certain: bool) -> None:
         if isinstance(node, ast.Lambda):
             self._function(node, certain)
         elif isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
@@ -83,9 +99,6 @@ class Effect:
         elif isinstance(node, ast.Compare):
             for i, value in enumerate((node.left, *node.comparators)):
                 self.add(value, certain and i < 2)
-        else:
-            for child in children(node):
-                self.add(child, certain)
 
     def _function(self, node: ast.Lambda | ast.FunctionDef, certain: bool) -> None:
         for default in (*node.args.defaults, *node.args.kw_defaults):
@@ -362,11 +375,13 @@ class Cfg:
         while is_new:
             is_new = False
             for point in self.points:
-                live = union(point.ahead) - point.stops
-                live = live if point.only is None else live & point.only
+                live = EMPTY
+                for other in point.ahead:
+                    live |= other.live
+                live = live - point.stops if point.only is None else (live - point.stops) & point.only
                 live = (live - point.effect.kills) | point.effect.uses
-                if point.errors:
-                    live |= union(point.errors)
+                for other in point.errors:
+                    live |= other.live
                 is_new |= live != point.live
                 point.live = live
 

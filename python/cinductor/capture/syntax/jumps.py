@@ -103,11 +103,13 @@ def _leaves_construct(node: ast.stmt) -> bool:
 
 
 def _jumps_from_finally(body: list[ast.stmt]) -> bool:
-    for node in body:
+    left = list(body)
+    while left:
+        node = left.pop()
         if getattr(node, "finalbody", None) and next(_own_jumps(node.finalbody), None):  # type: ignore[attr-defined]
             return True
-        if any(_jumps_from_finally(block) for block in blocks_of(node)):
-            return True
+        for block in blocks_of(node):
+            left += block
     return False
 
 
@@ -158,7 +160,7 @@ class Lowering:
             has_text = isinstance(new[0], ast.Expr) and isinstance(new[0].value, ast.Constant)
             new.insert(int(has_text), self._set(new[0], RETURN, False))
         declarations = list(_declarations(self.dropped))
-        node.body = declarations + self._prune(new)
+        node.body = declarations + (self._prune(new) if self.flags else new)
 
     # building
 

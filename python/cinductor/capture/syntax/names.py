@@ -10,35 +10,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
-Node = TypeVar("Node", bound=ast.AST)
+from ... import _core
+
 FunctionNode = ast.FunctionDef | ast.Lambda
 LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 
 
-def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes in a node's fields, in order."""
-    return walk(node, is_deep=False)[1:]
-
-
-def walk(root: ast.AST, is_deep: bool = True) -> list[ast.AST]:
-    """The node and all below it, those nearer to it first; or only those that are its parts."""
-    found = [root]
-    for node in found:
-        if type(node) not in LEAVES:
-            values = node.__dict__
-            for field in node._fields:
-                value = values.get(field)
-                if type(value) is list:
-                    for part in value:
-                        if isinstance(part, ast.AST):
-                            found.append(part)
-                elif isinstance(value, ast.AST) and value._fields:
-                    found.append(value)
-        if not is_deep:
-            break
-    return found
+# The nodes in a node's fields, in order; it and all below it, those nearer to it first; the new node, at
+# the old one's place; where a node stands, for what makes another there. Asked thousands of times, in C.
+children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
 
 
 def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
@@ -46,32 +28,38 @@ def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
     return not set(map(type, walk(root))).isdisjoint(classes)
 
 
+class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
+    """By classes of nodes, what visits one: looked for when one is met first."""
+
+    def __init__(self, visitor: type[Visitor]) -> None:
+        self.visitor = visitor
+
+    def __missing__(self, kind: type[ast.AST]) -> Callable[[Any, Any], Any]:
+        cls = self.visitor
+        found: Callable[[Any, Any], Any] = getattr(cls, f"visit_{kind.__name__}", cls.generic_visit)
+        self[kind] = found
+        return found
+
+
 class Visitor:
     """`visit_Name` and its like are called for nodes of that class, for others `generic_visit`."""
 
-    _methods: ClassVar[dict[type[ast.AST], Callable[[Any, Any], Any]]]
+    _methods: ClassVar[Methods]
     _quiet: ClassVar[frozenset[type[ast.AST]]]  # leaves of which there is nothing to say
 
     def __init_subclass__(cls) -> None:
-        cls._methods = {}
+        cls._methods = Methods(cls)
         cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
 
     def visit(self, node: Any) -> Any:
         """What the method for the node's class gives."""
-        if type(node) in self._quiet:
-            return node
-        method = self._methods.get(type(node))
-        if method is None:
-            name = f"visit_{type(node).__name__}"
-            method = getattr(type(self), name, type(self).generic_visit)
-            self._methods[type(node)] = method
-        return method(self, node)
+        return node if type(node) in self._quiet else self._methods[type(node)](self, node)
 
     def generic_visit(self, node: ast.AST) -> Any:
         """Visits the parts of a node."""
-        for child in walk(node, is_deep=False)[1:]:
+        for child in children(node):
             if type(child) not in self._quiet:
-                self.visit(child)
+                self._methods[type(child)](self, child)
 
 
 class Transformer(Visitor):
@@ -85,7 +73,7 @@ class Transformer(Visitor):
             if type(value) is list:
                 values[field] = self._list(value) if value else value
             elif isinstance(value, ast.AST) and value._fields and type(value) not in self._quiet:
-                values[field] = self.visit(value)
+                values[field] = self._methods[type(value)](self, value)
         return node
 
     def _list(self, nodes: list[Any]) -> list[Any]:
@@ -97,29 +85,6 @@ class Transformer(Visitor):
             elif new is not None or node is None:
                 out.append(new)
         return out
-
-
-def place_of(node: ast.AST) -> dict[str, Any]:
-    """Where a node stands, for what makes another there."""
-    own = node.__dict__
-    if "end_col_offset" not in own:
-        return {name: own[name] for name in node._attributes if name in own}
-    return {
-        "lineno": own["lineno"],
-        "col_offset": own["col_offset"],
-        "end_lineno": own["end_lineno"],
-        "end_col_offset": own["end_col_offset"],
-    }
-
-
-def placed(new: Node, old: ast.AST) -> Node:
-    """The new node, at the old one's place."""
-    to, place = new.__dict__, old.__dict__
-    if "end_col_offset" not in place:
-        return ast.copy_location(new, old)
-    to["lineno"], to["col_offset"] = place["lineno"], place["col_offset"]
-    to["end_lineno"], to["end_col_offset"] = place["end_lineno"], place["end_col_offset"]
-    return new
 
 
 # --- the names of a function ---

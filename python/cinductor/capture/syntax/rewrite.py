@@ -33,7 +33,7 @@ from .bytecode import function_of, modules_in
 from .control import Control
 from .desugar import COMPREHENSION, with_loops, without_matches
 from .jumps import with_exits_behind
-from .names import FunctionNode, Transformer, children, walk
+from .names import FunctionNode, Transformer, children, place_of, walk
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -112,36 +112,44 @@ def imports_of(code: types.CodeType) -> list[str]:
     return _imports_of_lines(linecache.getlines(code.co_filename))
 
 
-def named(code: types.CodeType, old: str, new: str) -> types.CodeType:
-    """The code with another beginning of the qualified names in it."""
-
-    def of(value: Any) -> Any:
+def renamed(
+    code: types.CodeType, old: str, new: str, loops: str | None = None
+) -> types.CodeType:
+    """The code with another beginning of the qualified names in it, and with the names that tracebacks
+    give to the functions of comprehensions: <listcomp> for `loops` with listcomp and a number.
+    """
+    consts: list[Any] = []
+    for value in code.co_consts:
         if isinstance(value, types.CodeType):
-            return named(value, old, new)
-        is_name = isinstance(value, str) and value.startswith(old)
-        return new + value[len(old) :] if is_name else value
-
-    changes: dict[str, Any] = {"co_consts": tuple(map(of, code.co_consts))}
-    if hasattr(code, "co_qualname"):
-        changes["co_qualname"] = of(code.co_qualname)
+            value = renamed(value, old, new, loops)
+        elif isinstance(value, str) and value.startswith(old):
+            value = new + value[len(old) :]
+        consts.append(value)
+    changes: dict[str, Any] = {"co_consts": tuple(consts)}
+    if loops and code.co_name.startswith(loops):
+        changes["co_name"] = f"<{code.co_name.removeprefix(loops).rstrip('0123456789')}>"
+    qualname = getattr(code, "co_qualname", "")
+    if qualname.startswith(old):
+        changes["co_qualname"] = new + qualname[len(old) :]
     return code.replace(**changes)
 
 
-def renamed(code: types.CodeType, beginning: str) -> types.CodeType:
-    """The code with the names that tracebacks give to the functions of comprehensions in it:
-    <listcomp> for that beginning with listcomp and a number.
-    """
-    consts = tuple(
-        renamed(c, beginning) if isinstance(c, types.CodeType) else c for c in code.co_consts
-    )
-    name = code.co_name
-    if name.startswith(beginning):
-        name = f"<{name.removeprefix(beginning).rstrip('0123456789')}>"
-    return code.replace(co_consts=consts, co_name=name)
+_imports_known: dict[int, tuple[list[str], list[str]]] = {}  # by the list of a file's lines
 
 
 def _imports_of_lines(lines: list[str]) -> list[str]:
-    """The names that import statements in the first column bind: they change how calls compile."""
+    """The names that import statements in the first column bind: they change how calls compile. Looked
+    for once in the lines of a file, which linecache keeps until it has changed.
+    """
+    known = _imports_known.get(id(lines))
+    if known is None or known[0] is not lines:
+        if len(_imports_known) > 256:
+            _imports_known.clear()
+        known = _imports_known[id(lines)] = lines, _look_for_imports(lines)
+    return known[1]
+
+
+def _look_for_imports(lines: list[str]) -> list[str]:
     found: list[str] = []
     for i, line in enumerate(lines):
         if not line.startswith(("import ", "from ")):
@@ -210,7 +218,7 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     It is only compiled, never run: decorators and the values of defaults are left out, and type
     parameters, which are cells to the body. `imports`: names that the module imports.
     """
-    here = {f: getattr(node, f) for f in node._attributes}
+    here = place_of(node)
     arguments = ast.arguments(
         posonlyargs=[],
         args=[ast.arg(n, **here) for n in cells],
@@ -223,10 +231,11 @@ def factory(node: FunctionNode, cells: Iterable[str], imports: Iterable[str] = (
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.Return(value=node, **here)]
     else:
-        fields = {f: getattr(node, f, None) for f in node._fields}
-        fields |= {"name": FUNCTION, "decorator_list": [], "returns": None, "type_params": []}
-        fields = {f: fields[f] for f in node._fields}
-        body = [ast.FunctionDef(**fields, **here)]
+        inner = copy.copy(node)
+        inner.name, inner.decorator_list, inner.returns = FUNCTION, [], None
+        if "type_params" in ast.FunctionDef._fields:
+            inner.type_params = []
+        body = [inner]
     maker = ast.FunctionDef(
         name=FACTORY, args=arguments, body=body, decorator_list=[], returns=None, **here
     )
@@ -434,7 +443,7 @@ class Rewritten:
         """
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         cells[STAGE] = cell
-        closure = tuple(cells[name] for name in self.code.co_freevars)
+        closure = tuple(map(cells.__getitem__, self.code.co_freevars))
         new = types.FunctionType(self.code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
         new.__kwdefaults__ = fn.__kwdefaults__
         new.__qualname__ = fn.__qualname__
@@ -485,7 +494,7 @@ def _rewrite(code: types.CodeType, qualname: str, given: FunctionNode | None) ->
     if code.co_name == "__annotate__":
         raise NotRewritable("it evaluates annotations, and the compiler made it")
     names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
-    if any(name.startswith(OURS) for name in names):
+    if " " + OURS in " " + " ".join(names):
         raise NotRewritable("it is rewritten already, or uses names that begin with __ci_")
     try:
         return _rewrite_source(code, qualname, given, True) or _rewrite_source(
@@ -518,8 +527,8 @@ def _rewrite_source(
     if new is None:
         raise NotRewritable("its rewriting does not compile")
     inner = code.co_name if code.co_name == "<lambda>" else FUNCTION
-    new = named(new, f"{FACTORY}.<locals>.{inner}", qualname).replace(co_name=code.co_name)
-    new = renamed(new, COMPREHENSION)
+    new = renamed(new, f"{FACTORY}.<locals>.{inner}", qualname, COMPREHENSION)
+    new = new.replace(co_name=code.co_name)
     return Rewritten(new, code, tree, tuple(rewriter.sites))
 
 
