@@ -124,6 +124,8 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
     for (int k = 0; k < fold->ninto; k++)
         into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
                                  CI_SPACE_register, ci_expr_const(sym, 1));
+    if (!count)
+        count = ci_split_part_of(s, fold, &first);
     CiAt same = {.lanes = 1};
     CiStmts one = {fold, fold};
     fold->next = NULL;
@@ -208,8 +210,7 @@ part_fold(void *arg, CiStmt *stmt)
     CiSplitter *s = arg;
     if (stmt->kind != CI_STMT_fold)
         return;
-    const CiExpr *first, *count = ci_split_part_of(s, stmt, &first);
-    ci_split_fold_part(s, stmt, first, count);
+    ci_split_fold_part(s, stmt, NULL, NULL);
     s->npartials += stmt->ninto;
 }
 

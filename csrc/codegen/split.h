@@ -19,7 +19,7 @@ typedef struct CiSplitter {
 
 /* The points of this part of a fold: the first, and how many. */
 const CiExpr *ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first);
-/* In the place of a fold: it over the points of a part, its sums to where they are kept, from number
+/* In the place of a fold: it over `count` points from `first` on (NULL: this part's), its sums to where they are kept, from number
  * `npartials` on; and it over what parts have left. */
 void ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count);
 void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
