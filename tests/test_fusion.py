@@ -230,6 +230,27 @@ def test_rows_and_columns_in_one_walk(shape, dtype):
     assert one.program.text("kernels").count("template margins") == 1
 
 
+def ends_before_it_begins(x, y):
+    t = np.sort(y, axis=0)
+    s = (t[::-1] * x).sum()  # where t ends; nothing can be stored in it meanwhile
+    return np.sin(s), x * 2.5 + np.float64(1)  # and a result begins
+
+
+def test_what_would_be_held_at_once_stays_apart():
+    """Both read x, which is less than what the one is done with before the other begins."""
+    x, y = r(64, 64).astype(np.float32), r(64, 64)
+    kernels = cinductor.explain(compile(ends_before_it_begins, backend="interp"), x, y).kernels
+    assert len([k for k in re.findall(r"takes (.*)", kernels) if "in0" in k]) == 2, kernels
+    assert peak_of(ends_before_it_begins, x, y) < 2 * y.nbytes
+
+
+def peak_of(fn, *args):
+    compiled = compile(fn, backend="interp")
+    compiled(*args)
+    (one,) = compiled.specializations
+    return int(re.search(r"at most (\d+) bytes", one.program.text("wrapper"))[1])
+
+
 def test_rows_that_are_too_short_are_walked_alone():
     """Of few columns a walk could not be shared out, and what gives a loop of NumPy's is no plain element."""
     for fn, x in ((both_sums, r(20000, 200)), (lambda x: both_sums(np.arctan2(x, 2)), r(64, 1024))):
