@@ -80,8 +80,10 @@ is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int parts)
 {
     if (parts == 1)
         return true;
-    const CiExpr *half = ci_pairwise_half(s->b.sym, fold->into[0]->dtype, count);
-    return count->kind == CI_EXPR_const && count->low > CI_PAIRWISE_LENGTH * ci_pairwise_lanes(fold->into[0]->dtype) &&
+    CiDtype dtype = fold->into[0]->dtype;
+    const CiExpr *half = ci_pairwise_half(s->b.sym, dtype, count);
+    return count->kind == CI_EXPR_const &&
+           count->low > CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype) &&
            ci_expr_sub(s->b.sym, count, half) == half && is_even(s, fold, half, parts / 2);
 }
 

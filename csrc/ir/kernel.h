@@ -59,8 +59,9 @@
  *       stage r0<s2 {  buf0 local = sum.fused …  }
  *       stage {  buf1 = …  }
  *
- * Margins. Folds over the rows and over the columns of one table, in two stages, are one walk over it: a
- * unit is a subtree of the columns, and what units leave of the rows meets in the finishing function.
+ * Margins. Folds over the rows and over the columns of one table, in two stages, are one walk over
+ * it: a unit is a subtree of the columns, and what units leave of the rows meets in the finishing
+ * function.
  *
  *   k0: template margins for split into 8 {
  *     stage j0<4096 vector, j1<4096 {  buf0 = sum.pairwise 0 …  }

@@ -66,5 +66,6 @@ ci_kernel_why_no_margins(const CiKernel *kernel, CiMargins *out)
         return "they fold other tables";
     if (out->height->kind != CI_EXPR_const || out->width->kind != CI_EXPR_const)
         return "who knows whether its rows are long";
-    return out->width->low < 4 * CI_MARGINS_COLUMNS ? "its rows are too short to be shared out" : NULL;
+    bool is_short = out->width->low < 4 * CI_MARGINS_COLUMNS;
+    return is_short ? "its rows are too short to be shared out" : NULL;
 }

@@ -86,7 +86,7 @@ take_part(void *arg, CiStmt *stmt)
     w->s.npartials += stmt->ninto;
 }
 
-/* What is done with a row, anew: by rewrite, which stands in the place of each of its statements. */
+/* What is done with a row, anew: what rewrite puts in the place of each statement. */
 static CiStmts
 rows_anew(Walk *w, void (*rewrite)(void *arg, CiStmt *stmt))
 {
@@ -121,14 +121,15 @@ finish_rows(Walk *w, CiProcs *procs, const CiProc *proc)
     CiStmt *tiles = ci_build_for(b, "t", ci_expr_ceildiv(sym, height, tile), CI_RUN_parallel);
     ci_build_enter(b, &tiles->body);
     const CiExpr *first = ci_expr_mul(sym, tiles->vars[0], tile),
-                 *count = ci_build_named(b, ci_expr_min(sym, tile, ci_expr_sub(sym, height, first)));
+                 *rest = ci_expr_sub(sym, height, first),
+                 *count = ci_build_named(b, ci_expr_min(sym, tile, rest));
     CiStmts body = rows_anew(w, sum_up);
     CiStmt *lanes = ci_build_for(b, "r", count, CI_RUN_vector);
     ci_build_enter(b, &lanes->body);
     ci_build_trip(b, &body, row, plus(w, first, lanes->vars[0]));
 }
 
-/* What a load takes of the row is asked for: a processor does not see that reading goes on there. */
+/* What a load takes of the row is asked for: no processor sees that reading goes on there. */
 static void
 fetch(Walk *w, const CiStmt *fold, const CiStmt *load, const CiExpr *row_var, const CiExpr *row)
 {
@@ -165,7 +166,8 @@ fetch_row(Walk *w, const CiExpr *row)
 /* Calls act for each store of a fold's result, with the number of the fold. */
 static void
 each_store(Walk *w, const CiStmt *loop, const CiExpr *column,
-           void (*act)(Walk *w, CiMemory *memory, const CiExpr *at, int *values, int k), int *values)
+           void (*act)(Walk *w, CiMemory *memory, const CiExpr *at, int *values, int k),
+           int *values)
 {
     int k = 0;
     for (const CiStmt *stmt = loop->body.first; stmt; stmt = stmt->next)
