@@ -1,10 +1,10 @@
 """How compile time grows with the nodes of a program: a ladder of sizes that double, up to 20,000 nodes and more.
 
-    python benchmarks/nodes.py [--most 20000] [--kinds adds,sorts]
+    python benchmarks/nodes.py [--most 20000] [--kinds adds,sorts] [--backend c]
 
 Each kind of program is straight code of so many operations. Given for each: milliseconds of the graph's passes, of lowering, of
-the scheduler (fusion, order, memory), of the program's lines and of the kernels' code, the scheduler's share of all but capture
-and the compiler, and milliseconds for each thousand nodes, which should stay the same down the ladder.
+the scheduler (fusion, order, memory) and of the program's lines, the scheduler's share of all but capture, and milliseconds for
+each thousand nodes, which should stay the same down the ladder. With `--backend c` the total has the C compiler's time, too.
 """
 
 import argparse
@@ -50,8 +50,8 @@ def program(kind, count, folder):
     return module.f
 
 
-def times_of(fn):
-    """Milliseconds by level, and of the whole call, of a first call without a compiler; and nodes of its graph."""
+def times_of(fn, backend="interp"):
+    """Milliseconds by level, and of the whole call, of a first call."""
     rng, said = np.random.default_rng(0), list[str]()
     args = rng.random(64), rng.random(64)
     handler = logging.Handler()
@@ -61,7 +61,7 @@ def times_of(fn):
     logger.addHandler(handler)
     logger.propagate = False
     try:
-        compiled = cinductor.compile(fn, backend="interp", options={"cache": False}, fullgraph=True)
+        compiled = cinductor.compile(fn, backend=backend, options={"cache": False}, fullgraph=True)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             compiled(*args)
@@ -78,6 +78,7 @@ def main():
     parser.add_argument("--most", type=int, default=20000, help="lines of the longest program")
     parser.add_argument("--steps", type=int, default=4, help="programs of a ladder")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--backend", default="interp", choices=("interp", "c"))
     options = parser.parse_args()
     cinductor.config.capture_limit = 3600
     print("| program | lines | " + " | ".join(LEVELS) + " | total | scheduler's share | ms for 1,000 lines |")
@@ -87,7 +88,7 @@ def main():
             for step in reversed(range(options.steps)):
                 count = options.most >> step
                 fn = program(kind, count, folder)
-                found = min((times_of(fn) for _ in range(REPEATS)), key=lambda times: times["total"])
+                found = min((times_of(fn, options.backend) for _ in range(REPEATS)), key=lambda times: times["total"])
                 total = found.get("total", sum(found[level] for level in LEVELS))
                 shown = " | ".join(f"{found[level]:.0f}" for level in LEVELS)
                 print(f"| {kind} | {count} | {shown} | {total:.0f} | {found['schedule'] / total:.0%} | {total / count * 1000:.1f} |", flush=True)

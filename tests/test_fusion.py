@@ -145,7 +145,7 @@ PROGRAMS = {
     log_sum_exp: ((X,), 1, 0, 1.0),
     moments: ((X,), 1, 0, 1.0),
     unit_rows: ((X,), 1, 0, 1.0),
-    both_sums: ((X,), 2, 0, 2.0),  # NumPy's order of the one walks rows, of the other columns
+    both_sums: ((X,), 1, 0, 1.0),
     scaled_by_extremes: ((X,), 2, 0, 1.5),
     nearest_centre: ((r(1000, 3), r(16, 3)), 1, 0, 1.0),
     nearest_by_product: ((r(1000, 3), r(16, 3)), 2, 1, 9.3),
@@ -211,6 +211,51 @@ def leaves(value):
     if isinstance(value, list | tuple):
         return [leaf for item in value for leaf in leaves(item)]
     return [value]
+
+
+def several_margins(x, y):
+    return x.sum(axis=0), (x * y).sum(axis=1), (x + y).sum(axis=0), y.sum(axis=1)
+
+
+@pytest.mark.parametrize("shape", [(2, 513), (103, 777), (515, 4096)])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
+def test_rows_and_columns_in_one_walk(shape, dtype):
+    """NumPy's orders of both, in every part of the columns, with rows that are no multiple of those walked together."""
+    x, y = (r(*shape) + (1j * r(*shape) if dtype == "c16" else 0) for _ in range(2))
+    x, y = x.astype(dtype), y.astype(dtype)
+    compiled = compile(several_margins)
+    for got, expected in zip(compiled(x, y), several_margins(x, y)):
+        assert got.tobytes() == expected.tobytes()
+    (one,) = compiled.specializations
+    assert one.program.text("kernels").count("template margins") == 1
+
+
+def ends_before_it_begins(x, y):
+    t = np.sort(y, axis=0)
+    s = (t[::-1] * x).sum()  # where t ends; nothing can be stored in it meanwhile
+    return np.sin(s), x * 2.5 + np.float64(1)  # and a result begins
+
+
+def test_what_would_be_held_at_once_stays_apart():
+    """Both read x, which is less than what the one is done with before the other begins."""
+    x, y = r(64, 64).astype(np.float32), r(64, 64)
+    kernels = cinductor.explain(compile(ends_before_it_begins, backend="interp"), x, y).kernels
+    assert len([k for k in re.findall(r"takes (.*)", kernels) if "in1" in k]) == 2, kernels
+    assert peak_of(ends_before_it_begins, x, y) < 2 * y.nbytes
+
+
+def peak_of(fn, *args):
+    compiled = compile(fn, backend="interp")
+    compiled(*args)
+    (one,) = compiled.specializations
+    return int(re.search(r"at most (\d+) bytes", one.program.text("wrapper"))[1])
+
+
+def test_rows_that_are_too_short_are_walked_alone():
+    """Of few columns a walk could not be shared out, and what gives a loop of NumPy's is no plain element."""
+    for fn, x in ((both_sums, r(20000, 200)), (lambda x: both_sums(np.arctan2(x, 2)), r(64, 1024))):
+        kernels = cinductor.explain(compile(fn, backend="interp"), x).kernels
+        assert "margins" not in kernels
 
 
 def test_what_a_check_or_a_call_separates_stays_apart():

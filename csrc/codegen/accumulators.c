@@ -170,6 +170,7 @@ ci_reduce_start(CiReducer *r, CiOp fold, int at, int count)
     for (int k = 0; k < count; k++)
         values[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], 1);
     if (ci_op_combine(fold) == CI_OP_add) /* a sum of nothing is +0, though it begins from -0 */
-        values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1), (CiConst){0});
+        values[0] = ci_build_const(&r->b, ci_type_of(r->fold->into[at]->dtype, 1),
+                                   ci_reduction_of_nothing(fold, 0, r->fold->into[at]->dtype));
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }

@@ -313,6 +313,14 @@ typedef struct Fetch {
     const CiExpr *first; /* of the trip */
 } Fetch;
 
+/* Of a part of a row what follows is another's. */
+static bool
+ends_before(const CiReducer *r, int64_t elements)
+{
+    const CiExpr *count = r->fold->count;
+    return count && count->kind == CI_EXPR_const && count->low <= 2 * elements;
+}
+
 /* What a trip of four vectors takes of a buffer is asked for some trips before. A processor sees by
  * itself where reading goes if whole lines are read. */
 static void
@@ -323,7 +331,8 @@ fetch(void *arg, const CiStmt *stmt)
     CiSym *sym = r->b.sym;
     const CiExpr *step, *rest;
     const CiMemory *memory = stmt->at.memory;
-    if (stmt->op != CI_OP_load || memory->space != CI_SPACE_global || !memory->is_const ||
+    int64_t bytes = stmt->op == CI_OP_load ? ci_dtype_size(memory->dtype) : 0;
+    if (stmt->op != CI_OP_load || ends_before(r, AHEAD / bytes) || memory->space != CI_SPACE_global || !memory->is_const ||
         memory->size->high <= LITTLE ||
         !ci_expr_split_linear(sym, stmt->at.index, r->var, &step, &rest) ||
         !ci_expr_equals_const(step, 1))

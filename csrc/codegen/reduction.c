@@ -97,3 +97,10 @@ ci_reduction_identity(CiOp fold, int k, CiDtype dtype)
     CiOp like = fold == CI_OP_argmax ? CI_OP_max : fold == CI_OP_argmin ? CI_OP_min : fold;
     return ci_op_identity(like, dtype);
 }
+
+CiConst
+ci_reduction_of_nothing(CiOp fold, int k, CiDtype dtype)
+{
+    return k == 0 && ci_op_combine(fold) == CI_OP_add ? (CiConst){0}
+                                                     : ci_reduction_identity(fold, k, dtype);
+}

@@ -18,4 +18,7 @@ const CiReduction *ci_reduction_of(CiOp fold);
 /* What accumulator number k starts from; dtype is the first one's. */
 CiConst ci_reduction_identity(CiOp fold, int k, CiDtype dtype);
 
+/* And what a reduction of nothing is: a sum +0, though it begins from -0. */
+CiConst ci_reduction_of_nothing(CiOp fold, int k, CiDtype dtype);
+
 #endif

@@ -7,20 +7,8 @@
 
 #include "codegen/apart.h"
 
-typedef struct Splitter {
-    CiBuild b;
-    const CiKernel *kernel;
-    CiStmt *loops[CI_MAX_FOLD_AXES];
-    int nloops;
-    CiStmts *inside;            /* where the fold stands */
-    const CiExpr *parts, *part; /* how many a fold has; this one */
-    const CiExpr *size;         /* elements of one; NULL: a subtree */
-    bool has_own_order;         /* parts need be no blocks of the fold's order */
-    int npartials;
-} Splitter;
-
 static void
-find_loops(Splitter *s)
+find_loops(CiSplitter *s)
 {
     s->inside = &s->b.proc->body;
     s->nloops = 0;
@@ -31,14 +19,14 @@ find_loops(Splitter *s)
 }
 
 static const CiExpr *
-length_of(Splitter *s, const CiStmt *fold)
+length_of(CiSplitter *s, const CiStmt *fold)
 {
     return ci_expr_product_of(s->b.sym, fold->extents, fold->nvars);
 }
 
 /* Where the sums of a part lie: points fastest, so that lanes lie side by side. */
 static const CiExpr *
-place_of(Splitter *s, const CiExpr *part)
+place_of(CiSplitter *s, const CiExpr *part)
 {
     CiSym *sym = s->b.sym;
     const CiExpr *place = part;
@@ -50,7 +38,7 @@ place_of(Splitter *s, const CiExpr *part)
 }
 
 static const CiExpr *
-all_places(Splitter *s)
+all_places(CiSplitter *s)
 {
     const CiExpr *places = s->parts;
     for (int k = 0; k < s->nloops; k++)
@@ -59,7 +47,7 @@ all_places(Splitter *s)
 }
 
 static CiMemory *
-add_partial(Splitter *s, CiDtype dtype, int number)
+add_partial(CiSplitter *s, CiDtype dtype, int number)
 {
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
@@ -69,7 +57,7 @@ add_partial(Splitter *s, CiDtype dtype, int number)
 /* A step down the tree of a pairwise fold: to the left or to the right half, where there are two. A
  * part on the right of one that is a block already has no elements. */
 static const CiExpr *
-step_down(Splitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExpr *count,
+step_down(CiSplitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExpr *count,
           const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
@@ -86,18 +74,28 @@ step_down(Splitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExpr 
     return ci_build_named(&s->b, ci_expr_add(sym, left, ci_expr_mul(sym, is_right, rest)));
 }
 
-/* The points of this part: the first, and how many. */
+/* All parts are alike: each subtree has as many elements. */
+static bool
+is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int parts)
+{
+    if (parts == 1)
+        return true;
+    CiDtype dtype = fold->into[0]->dtype;
+    const CiExpr *half = ci_pairwise_half(s->b.sym, dtype, count);
+    return count->kind == CI_EXPR_const &&
+           count->low > CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype) &&
+           ci_expr_sub(s->b.sym, count, half) == half && is_even(s, fold, half, parts / 2);
+}
+
 static const CiExpr *
-part_of(Splitter *s, const CiStmt *fold, const CiExpr **first)
+subtree(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 {
     CiSym *sym = s->b.sym;
-    const CiExpr *size = s->size, *length = length_of(s, fold), *two = ci_expr_const(sym, 2);
-    if (size) {
-        *first = ci_expr_mul(sym, s->part, size);
-        const CiExpr *left = ci_expr_sub(sym, length, *first);
-        if (s->has_own_order) /* there may be no part so late */
-            return ci_expr_min(sym, size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
-        return ci_build_named(&s->b, ci_expr_min(sym, size, left));
+    const CiExpr *length = length_of(s, fold), *two = ci_expr_const(sym, 2), *parts = s->parts;
+    if (is_even(s, fold, length, s->kernel->split_parts)) {
+        length = ci_expr_floordiv(sym, length, parts);
+        *first = ci_expr_mul(sym, s->part, length);
+        return length;
     }
     *first = ci_expr_const(sym, 0);
     for (int width = s->kernel->split_parts / 2; width > 0; width /= 2) {
@@ -107,16 +105,29 @@ part_of(Splitter *s, const CiStmt *fold, const CiExpr **first)
     return length;
 }
 
-/* The fold over the points of this part, and its sums to where they are kept. */
-static void
-fold_part(Splitter *s, CiStmt *fold)
+const CiExpr *
+ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    if (!s->size)
+        return subtree(s, fold, first);
+    *first = ci_expr_mul(sym, s->part, s->size);
+    const CiExpr *left = ci_expr_sub(sym, length_of(s, fold), *first);
+    if (s->has_own_order) /* there may be no part so late */
+        return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
+    return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
+}
+
+void
+ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count)
 {
     CiSym *sym = s->b.sym;
     CiMemory **into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
         into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
                                  CI_SPACE_register, ci_expr_const(sym, 1));
-    const CiExpr *first, *count = part_of(s, fold, &first);
+    if (!count)
+        count = ci_split_part_of(s, fold, &first);
     CiAt same = {.lanes = 1};
     CiStmts one = {fold, fold};
     fold->next = NULL;
@@ -138,9 +149,8 @@ fold_part(Splitter *s, CiStmt *fold)
 
 /* ---- what they left ---- */
 
-/* A fold over parts in its place. */
-static void
-fold_sums(Splitter *s, CiStmt *fold)
+void
+ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
 {
     CiSym *sym = s->b.sym;
     CiMemory **partials = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
@@ -186,12 +196,12 @@ first_fold(const CiStmts *block)
 static void
 finish_fold(void *arg, CiStmt *stmt)
 {
-    Splitter *s = arg;
+    CiSplitter *s = arg;
     if (stmt->kind != CI_STMT_fold) {
         ci_build_move(&s->b, stmt);
         return;
     }
-    fold_sums(s, stmt);
+    ci_split_fold_sums(s, stmt);
     s->npartials += stmt->ninto;
 }
 
@@ -199,22 +209,22 @@ finish_fold(void *arg, CiStmt *stmt)
 static void
 part_fold(void *arg, CiStmt *stmt)
 {
-    Splitter *s = arg;
+    CiSplitter *s = arg;
     if (stmt->kind != CI_STMT_fold)
         return;
-    fold_part(s, stmt);
+    ci_split_fold_part(s, stmt, NULL, NULL);
     s->npartials += stmt->ninto;
 }
 
 static void
-rewrite_folds(Splitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
+rewrite_folds(CiSplitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
 {
     s->npartials = 0;
     ci_build_rewrite(&s->b, s->inside, rewrite, s);
 }
 
 static void
-make_finish(Splitter *s, CiProcs *procs, const CiProc *proc)
+make_finish(CiSplitter *s, CiProcs *procs, const CiProc *proc)
 {
     s->b.proc = ci_split_new_finish(procs, proc);
     s->b.to = &s->b.proc->body;
@@ -226,7 +236,7 @@ make_finish(Splitter *s, CiProcs *procs, const CiProc *proc)
 
 /* Units are parts of points; lanes stay inside. */
 static void
-make_parts(Splitter *s, CiProc *proc)
+make_parts(CiSplitter *s, CiProc *proc)
 {
     s->b.proc = proc;
     s->b.to = &proc->body;
@@ -244,7 +254,7 @@ make_parts(Splitter *s, CiProc *proc)
 }
 
 static void
-split(Splitter *s, CiProcs *procs, CiProc *proc)
+split(CiSplitter *s, CiProcs *procs, CiProc *proc)
 {
     s->part = ci_expr_index(procs->sym, ci_build_name(&s->b, "c"), s->parts);
     make_finish(s, procs, proc);
@@ -254,8 +264,8 @@ split(Splitter *s, CiProcs *procs, CiProc *proc)
 void
 ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    Splitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
-    if (!s.kernel || !ci_kernel_is_split(s.kernel) || proc->is_finish)
+    CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
         return;
     if (ci_kernel_runs(s.kernel)) {
         ci_split_running(procs, proc, family);
@@ -298,7 +308,7 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const Splitter *s, int64_t points)
+count_parts(const CiSplitter *s, int64_t points)
 {
     bool is_across = s->kernel->lanes_on_outer;
     points = is_across ? (points + 31) / 32 : points;
@@ -311,7 +321,7 @@ void
 ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     CiSym *sym = procs->sym;
-    Splitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
+    CiSplitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
                   .kernel = proc->kernel,
                   .has_own_order = true};
     const CiExpr *points = ci_expr_const(sym, 1);

@@ -130,10 +130,11 @@ fill(Tiler *t, const CiAccess *from, CiMemory *tile)
     }
     const CiExpr *squares_down = ci_expr_floordiv(sym, t->rows, number(t, lanes)),
                  *squares = ci_expr_floordiv(sym, t->columns, number(t, lanes));
-    CiStmt *down = ci_build_for(&t->b, "r", squares_down, CI_RUN_serial);
-    ci_build_enter(&t->b, &down->body);
+    /* Along the lines of few rows of x: rows a power of two apart push each other out of cache. */
     CiStmt *right = ci_build_for(&t->b, "c", squares, CI_RUN_serial);
     ci_build_enter(&t->b, &right->body);
+    CiStmt *down = ci_build_for(&t->b, "r", squares_down, CI_RUN_serial);
+    ci_build_enter(&t->b, &down->body);
     turn_square(t, from, tile, times(t, down->vars[0], lanes), times(t, right->vars[0], lanes),
                 lanes);
     ci_build_leave(&t->b, outside);

@@ -71,6 +71,8 @@ typedef struct CiGraph CiGraph;
 /* A library call, registered by whoever knows how to make it. The callee sees dense operands. */
 typedef struct CiExtern CiExtern;
 
+struct CiQueue;
+
 typedef struct CiExternCall {
     const CiExtern *ext;
     int noperands;
@@ -97,6 +99,9 @@ struct CiExtern {
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
     bool may_fail;     /* as a check does: what the operands are decides it */
+    /* The same with memory of the device that the program is made for, in the order of the queue's
+     * stream; operands lie in C order. NULL: the device itself knows of it, or nobody does. */
+    int32_t (*call_on)(void *data, const struct CiQueue *queue, const CiExternCall *call);
 };
 
 /* The order in which NumPy adds up, or multiplies, what a reduction folds: `pairwise` of ir/loop.h.

@@ -59,6 +59,14 @@
  *       stage r0<s2 {  buf0 local = sum.fused …  }
  *       stage {  buf1 = …  }
  *
+ * Margins. Folds over the rows and over the columns of one table, in two stages, are one walk over
+ * it: a unit is a subtree of the columns, and what units leave of the rows meets in the finishing
+ * function.
+ *
+ *   k0: template margins for split into 8 {
+ *     stage j0<4096 vector, j1<4096 {  buf0 = sum.pairwise 0 …  }
+ *     stage j0<4096, j1<4096 vector {  buf1 = sum.pairwise 1 …  }
+ *
  * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
  * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
  * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
@@ -226,6 +234,16 @@ const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
  * one. */
 const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
 int ci_product_panel(const CiKernel *kernel); /* columns of the panel */
+/* What the margins of a table are made of. */
+typedef struct CiMargins {
+    const CiStage *rows, *columns;
+    const CiExpr *height, *width; /* rows, and what is in each */
+} CiMargins;
+/* Rows that are finished in a unit; columns that one walks down at least: no block has more. */
+#define CI_MARGINS_ROWS 512
+#define CI_MARGINS_COLUMNS 128
+/* NULL where a kernel folds the rows and the columns of a table, which *out then describes. */
+const char *ci_kernel_why_no_margins(const CiKernel *kernel, CiMargins *out);
 /* A nest of its first stage scans or packs. */
 static inline bool
 ci_kernel_is_split(const CiKernel *kernel)

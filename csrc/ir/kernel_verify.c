@@ -125,9 +125,10 @@ static void
 verify_stage(const Verifier *v, const CiStage *stage)
 {
     int lanes = count_lanes(stage->axes, stage->naxes);
+    bool is_free = v->part->kind == CI_TEMPLATE_margins; /* columns side by side, their rows inside */
     if (lanes > (v->part->lanes_on_outer ? 0 : 1))
         refuse(v, "lanes on two axes");
-    if (lanes == 1 && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
+    if (lanes == 1 && !is_free && stage->axes[stage->naxes - 1].label != CI_LABEL_vector)
         refuse(v, "lanes on an axis that is not the last of its stage");
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
@@ -193,8 +194,24 @@ points_of(const Verifier *v)
     return points;
 }
 
+static void
+verify_margins(const Verifier *v)
+{
+    const CiKernel *kernel = v->whole;
+    CiMargins margins;
+    const char *why = ci_kernel_why_no_margins(kernel, &margins);
+    if (why)
+        refuse(v, ci_format(v->ctx, "it has no margins: %s", why));
+    const CiExpr *rows = ci_expr_const(v->sym, CI_MARGINS_ROWS);
+    if (kernel->split_parts < 1 || (kernel->split_parts & (kernel->split_parts - 1)) ||
+        margins.width->low / kernel->split_parts < CI_MARGINS_COLUMNS ||
+        !ci_expr_equals_const(kernel->units, kernel->split_parts) || !kernel->partial_bytes ||
+        kernel->finish_units != ci_expr_ceildiv(v->sym, margins.height, rows))
+        refuse(v, "units of margins are subtrees of columns, and tiles of rows");
+}
+
 static const CiExpr *
-verify_template(const Verifier *v)
+verify_product(const Verifier *v)
 {
     const CiKernel *kernel = v->whole;
     CiProduct product;
@@ -260,6 +277,9 @@ ci_kernels_verify(const CiKernels *kernels)
             verify_placements(&v);
         }
         const CiExpr *rows = tree ? verify_tree(&v, tree) : verify_part(&v);
-        verify_units(&v, kernel->kind ? verify_template(&v) : rows);
+        if (kernel->kind == CI_TEMPLATE_margins)
+            verify_margins(&v);
+        else
+            verify_units(&v, kernel->kind ? verify_product(&v) : rows);
     }
 }

@@ -16,6 +16,7 @@ typedef struct CiTarget {
     bool has_rows_of_any_size; /* scratch may be of a size that only a launch knows */
     int64_t tile_rows; /* of a tile of two axes, in which what lies across is turned; 0: none */
     bool has_templates;        /* kernels of csrc/kernels */
+    bool has_margins;          /* folds over both axes of a table in one walk */
     bool splits_running;       /* scans and packs in chunks, side by side */
     bool has_own_order;        /* of float scans, too: chunks of them may begin with sums of others */
     int64_t chunk_elements;    /* elements of work worth a chunk of its own */

@@ -6,7 +6,7 @@
 typedef struct Template {
     CiTemplate kind;
     const char *family;
-    void (*build)(CiBuild *b, const CiFamily *family);
+    void (*build)(CiProcs *procs, CiBuild *b, const CiFamily *family);
 } Template;
 
 static const Template templates[] = {
@@ -19,7 +19,7 @@ ci_template(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
     for (size_t k = 0; k < sizeof templates / sizeof *templates; k++)
-        if (proc->kernel && proc->kernel->kind == templates[k].kind &&
+        if (proc->kernel && !proc->is_finish && proc->kernel->kind == templates[k].kind &&
             strcmp(family->name, templates[k].family) == 0)
-            templates[k].build(&b, family);
+            templates[k].build(procs, &b, family);
 }

@@ -131,19 +131,38 @@ add_operand(CiLowering *low, CiExternItem *item, CiNode *node)
     ci_extern_add_operand(item, home.buffer, offset, node->rank, node->sizes, strides);
 }
 
+static bool
+is_in_order(CiLowering *low, const CiExternItem *item, int k)
+{
+    const CiExpr *step = ci_expr_const(low->sym, 1);
+    for (int d = item->ranks[k] - 1; d >= 0; d--) {
+        if (item->strides[k][d] != step && !ci_expr_equals_const(item->sizes[k][d], 1))
+            return false;
+        step = ci_expr_mul(low->sym, step, item->sizes[k][d]);
+    }
+    return true;
+}
+
 /* What the host will do has no operand in an argument that is no dense run of bytes: such a one is
- * packed where it lives, and that is copied. */
+ * packed where it lives, and that is copied. What goes to the device as it is lies in order. */
+static bool
+needs_packing(CiLowering *low, const CiExternItem *item, int k)
+{
+    const CiBuffer *buffer = item->operands[k];
+    if (item->ext->call_on)
+        return !is_in_order(low, item, k);
+    if (low->options->takes_extern && low->options->takes_extern(item))
+        return false;
+    return low->options->packs_operands && buffer->kind == CI_BUFFER_input &&
+           !ci_buffer_is_dense(low->loops, buffer);
+}
+
 static void
 pack_operands(CiLowering *low, CiExternItem *item, const CiNode *node)
 {
-    if (!low->options->packs_operands ||
-        (low->options->takes_extern && low->options->takes_extern(item)))
-        return;
     for (int k = 0; k < item->noperands; k++) {
-        const CiBuffer *buffer = item->operands[k];
         CiNode *value = node->args[k];
-        if (buffer->kind != CI_BUFFER_input ||
-            ci_buffer_is_dense(low->loops, buffer))
+        if (!needs_packing(low, item, k))
             continue;
         CiHome home = ci_lowering_new_home(low, value);
         ci_lowering_store(low, value, value, value, home);

@@ -86,6 +86,8 @@ call_extern(CiFrame *frame, int number)
                          .result = frame->arguments[plan->noperands],
                          .arg = frame->call->arg};
     const CiQueue *queue = ci_frame_queue(frame, plan->side);
+    if (queue && plan->ext.call_on)
+        return plan->ext.call_on(plan->ext.data, queue, &call);
     if (queue)
         return queue->backend->device->run_extern(queue, plan->op, &call);
     if (frame->in_batch && plan->ext.call_anywhere &&

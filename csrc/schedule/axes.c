@@ -2,8 +2,6 @@
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "schedule/plan.h"
 
-#define CI_PARTIAL_BYTES 64
-
 static bool
 can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
                 const CiExpr *extent)
@@ -478,7 +476,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
 {
     merge_axes(s, kernel);
     kernel->nparallel = kernel->nouter;
-    if (ci_label_product(s, kernel))
+    if (ci_label_product(s, kernel) || ci_label_margins(s, kernel))
         return;
     kernel->lanes_on_outer = wants_outer_lanes(s, kernel);
     int64_t tile = 1;

@@ -60,9 +60,8 @@ is_their_own(const CiScheduler *s, const CiGroupUse *a, const CiGroupUse *b)
            a->nwriters + b->nwriters == s->totals->nwriters[id];
 }
 
-/* What the later one would make earlier than it has to. */
 static int64_t
-bytes_held(const CiGroup *group)
+bytes_made(const CiGroup *group)
 {
     CiAmount bytes = ci_amount(0);
     for (int k = 0; k < group->nuses; k++)
@@ -71,10 +70,38 @@ bytes_held(const CiGroup *group)
     return ci_amount_likely(bytes);
 }
 
+/* Values that nobody needs behind the group, and that others made. */
+static int64_t
+bytes_ended(const CiScheduler *s, const CiGroup *group)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < group->nuses; k++) {
+        const CiGroupUse *use = &group->uses[k];
+        if (use->buffer->kind == CI_BUFFER_temp && !use->nwriters &&
+            use->nreaders == s->totals->nreaders[use->buffer->id])
+            bytes = ci_amount_plus(bytes, use->bytes);
+    }
+    return ci_amount_likely(bytes);
+}
+
+/* What is held at once where both run as one, and would not be one after the other: all that the
+ * later one makes, where it moves past others; else what it makes beside what ends with the earlier
+ * one, as far as the earlier one does not store in that itself. Memory that both need no more (own)
+ * makes room. */
+static int64_t
+bytes_held(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves, int64_t own)
+{
+    int64_t made = bytes_made(b), ended = bytes_ended(s, a) - bytes_made(a);
+    if (moves)
+        return made;
+    int64_t held = (ended < made ? ended : made) - own;
+    return held > 0 ? held : 0;
+}
+
 int64_t
 ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves)
 {
-    CiAmount saved = ci_amount(CI_CHOOSE(s, launch_bytes));
+    CiAmount saved = ci_amount(CI_CHOOSE(s, launch_bytes)), own = ci_amount(0);
     for (int i = 0, j = 0; i < a->nuses && j < b->nuses;) {
         const CiGroupUse *x = &a->uses[i], *y = &b->uses[j];
         i += x->buffer->id <= y->buffer->id;
@@ -83,9 +110,10 @@ ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool mo
             continue;
         saved = ci_amount_plus(saved, y->bytes);
         if ((x->nwriters || y->nwriters) && is_their_own(s, x, y))
-            saved = ci_amount_plus(saved, x->bytes);
+            own = ci_amount_plus(own, x->bytes);
     }
-    int64_t likely = ci_amount_likely(saved), held = moves ? bytes_held(b) : 0;
+    int64_t likely = ci_amount_likely(ci_amount_plus(saved, own)),
+            held = bytes_held(s, a, b, moves, ci_amount_likely(own));
     return likely > held ? likely - held : 0;
 }
 

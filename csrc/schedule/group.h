@@ -19,7 +19,7 @@ typedef struct CiGroup {
 CiGroup ci_group_of_nest(CiScheduler *s, const CiDraftNest *nest);
 CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
 /* Bytes of memory traffic that go when both run as one, a launch counted as some; less the bytes
- * held longer where one has to move past others to get there. 0 or less: it does not gain. */
+ * that are held at once and would not be if they ran one after the other. 0: it does not gain. */
 int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
 /* Whether one more pair of groups may be put together, and that one has been. */
 bool ci_may_join(const CiScheduler *s);

@@ -12,7 +12,26 @@ struct CiPlanned {
     CiAxis *inner;
     int ninner;
     int stage;
+    uint64_t reads, stores; /* bits of the buffers that it loads, and of its target */
 };
+
+/* Of many buffers some share a bit. */
+static uint64_t
+bit_of(const CiBuffer *buffer)
+{
+    return 1ull << (buffer->id % 64);
+}
+
+static void
+note_buffers(CiPlanned *planned)
+{
+    const CiNest *nest = planned->nest;
+    planned->stores = bit_of(nest->target);
+    planned->reads = 0;
+    for (int k = 0; k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load)
+            planned->reads |= bit_of(nest->body.ops[k].buffer);
+}
 
 /* Rewrites nest over the kernel's symbols, its point axes [first, first + nouter) being the outer
  * ones. */
@@ -44,6 +63,7 @@ rewrite_nest(CiScheduler *s, const CiKernel *kernel, const CiNest *nest, int fir
     for (int k = 0; k < out->ninner; k++)
         copy->axes[kernel->nouter + k] = out->inner[k];
     out->nest = copy;
+    note_buffers(out);
 }
 
 /* Every pair of accesses of which one is a write: calls check, stops at the first reason. */
@@ -78,19 +98,22 @@ check_pair(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const Ci
 }
 
 static bool
-depends(const CiNest *early, const CiNest *late)
+reads(const CiNest *nest, const CiBuffer *buffer)
 {
-    if (early->target == late->target)
-        return true;
-    for (int k = 0; k < late->body.nops; k++) {
-        if (late->body.ops[k].op == CI_OP_load && late->body.ops[k].buffer == early->target)
+    for (int k = 0; k < nest->body.nops; k++)
+        if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
             return true;
-    }
-    for (int k = 0; k < early->body.nops; k++) {
-        if (early->body.ops[k].op == CI_OP_load && early->body.ops[k].buffer == late->target)
-            return true;
-    }
     return false;
+}
+
+/* One stores what the other touches. Most pairs of a large kernel have no bit in common. */
+static bool
+depends(const CiPlanned *early, const CiPlanned *late)
+{
+    const CiNest *a = early->nest, *b = late->nest;
+    return a->target == b->target ||
+           ((early->stores & late->reads) && reads(b, a->target)) ||
+           ((late->stores & early->reads) && reads(a, b->target));
 }
 
 static const char *
@@ -109,13 +132,10 @@ can_store_both(const CiNest *early, const CiNest *late)
            !ci_nest_is_indirect(late);
 }
 
-/* late may run in the same loop as early: every dependence is on the element of the same iteration.
- */
+/* late, which depends on early, may run in the same loop: on the element of the same iteration. */
 static bool
 can_share_loop(CiScheduler *s, const CiKernel *kernel, const CiNest *early, const CiNest *late)
 {
-    if (!depends(early, late))
-        return true;
     if (ci_nest_is_fold(early) || (early->target == late->target && !can_store_both(early, late)))
         return false;
     return check_pair(s, kernel, early, late, check_same_element) == NULL;
@@ -150,24 +170,31 @@ has_same_axes(const CiStage *stage, const CiPlanned *planned)
     return true;
 }
 
-/* From `first` on, or a new one. */
+/* None of those that it depends on in this stage forbids it. */
+static bool
+fits_stage(CiScheduler *s, const CiKernel *kernel, int stage, const CiPlanned *all, int count,
+           const CiPlanned *planned)
+{
+    for (int k = 0; k < count; k++)
+        if (all[k].stage == stage && depends(&all[k], planned) &&
+            !can_share_loop(s, kernel, all[k].nest, planned->nest))
+            return false;
+    return true;
+}
+
+/* From `first` on and not before any that it depends on; or a new one. */
 static int
 find_stage(CiScheduler *s, const CiKernel *kernel, int first, const CiPlanned *all, int count,
            const CiPlanned *planned)
 {
-    for (int stage = first; stage < kernel->nstages; stage++) {
-        if (!has_same_axes(&kernel->stages[stage], planned))
-            continue;
-        bool fits = true;
-        for (int k = 0; k < count && fits; k++) {
-            if (all[k].stage > stage)
-                fits = !depends(all[k].nest, planned->nest);
-            else if (all[k].stage == stage)
-                fits = can_share_loop(s, kernel, all[k].nest, planned->nest);
-        }
-        if (fits)
+    int latest = -1;
+    for (int k = 0; k < count; k++)
+        if (all[k].stage > latest && depends(&all[k], planned))
+            latest = all[k].stage;
+    for (int stage = latest > first ? latest : first; stage < kernel->nstages; stage++)
+        if (has_same_axes(&kernel->stages[stage], planned) &&
+            (stage > latest || fits_stage(s, kernel, stage, all, count, planned)))
             return stage;
-    }
     return kernel->nstages;
 }
 
@@ -227,15 +254,20 @@ check_apart(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 
 static const char *
 check_placed(CiScheduler *s, const CiKernel *kernel, const CiPlanned *all, int count,
-             const CiNest *nest)
+             const CiPlanned *planned)
 {
+    const CiNest *nest = planned->nest;
     bool is_related = count == 0;
     for (int k = 0; k < count; k++) {
-        const char *why = check_pair(s, kernel, all[k].nest, nest, ci_why_not_local);
+        const char *why = NULL;
+        if (depends(&all[k], planned)) {
+            why = check_pair(s, kernel, all[k].nest, nest, ci_why_not_local);
+            is_related = true;
+        }
         if (why)
             return why;
-        is_related =
-            is_related || depends(all[k].nest, nest) || shares_reads(s, kernel, all[k].nest, nest);
+        is_related = is_related || ((all[k].reads & planned->reads) &&
+                                    shares_reads(s, kernel, all[k].nest, nest));
     }
     return is_related ? NULL : "what both read lies at other outer indices";
 }
@@ -247,7 +279,7 @@ place_at(CiScheduler *s, CiKernel *kernel, const CiNest *nest, int first, CiPlan
     rewrite_nest(s, kernel, nest, first, planned);
     const char *why = check_apart(s, kernel, planned->nest);
     if (!why)
-        why = check_placed(s, kernel, all, count, planned->nest);
+        why = check_placed(s, kernel, all, count, planned);
     if (why)
         return why;
     planned->stage = find_stage(s, kernel, 0, all, count, planned);
@@ -274,92 +306,10 @@ place_nest(CiScheduler *s, CiKernel *kernel, const CiNest *nest, CiPlanned *all,
     return refitted ? place_at(s, kernel, refitted, 0, all, count) : why;
 }
 
-/* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
- * kernel has one kind. */
-static const char *
-check_orders(const CiKernel *kernel)
-{
-    bool has_lanes = false, has_rows = false;
-    for (int k = 0; k < kernel->nstages; k++) {
-        for (int n = 0; n < kernel->stages[k].nnests; n++) {
-            const CiNest *nest = kernel->stages[k].nests[n];
-            if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
-                continue;
-            has_lanes |= ci_fold_runs_along(nest->order);
-            has_rows |= ci_fold_runs_across(nest->order);
-            if (ci_fold_runs_across(nest->order) && nest->npoint > kernel->nouter)
-                return "a fold over rows needs all its points outside";
-        }
-    }
-    return has_lanes && has_rows ? "one folds along memory, the other across it" : NULL;
-}
-
 static bool
-has_few_points(CiScheduler *s, const CiKernel *kernel)
+may_be_flat(const CiNest *nest)
 {
-    CiAmount points = ci_amount(1);
-    for (int k = 0; k < kernel->nouter; k++)
-        points = ci_amount_of(points, kernel->outer[k].extent);
-    return ci_amount_high(points) < CI_CHOOSE(s, few_points);
-}
-
-/* Work inside one outer point. */
-static CiAmount
-inner_work(const CiKernel *kernel)
-{
-    CiAmount work = ci_amount(0);
-    for (int k = 0; k < kernel->nstages; k++) {
-        CiAmount stage = ci_amount(1);
-        for (int a = 0; a < kernel->stages[k].naxes; a++)
-            stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
-        work = ci_amount_plus(work, stage);
-    }
-    return work;
-}
-
-static const char *
-check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
-{
-    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
-        return NULL;
-    if (ci_amount_high(inner_work(kernel)) <= 2 * s->target->chunk_elements)
-        return NULL;
-    return "too little would be left to share out among threads";
-}
-
-/* An axis inside takes steps farther than the last one outside. */
-static bool
-walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
-{
-    const CiExpr *outside, *inside, *rest;
-    if (kernel->nouter == 0 || ci_nest_is_fold(nest) ||
-        !ci_expr_split_linear(s->sym, nest->store, kernel->outer[kernel->nouter - 1].var, &outside,
-                              &rest))
-        return false;
-    for (int k = kernel->nouter; k < nest->npoint; k++) {
-        if (ci_expr_split_linear(s->sym, nest->store, nest->axes[k].var, &inside, &rest) &&
-            ci_sym_known_lt(s->sym, outside, inside))
-            return true;
-    }
-    return false;
-}
-
-/* What two nests touch inside an outer point is worth walking there across memory; what is one
- * element of the point is not. */
-static const char *
-check_direction(CiScheduler *s, const CiKernel *kernel)
-{
-    int deep = 0;
-    bool is_across = false;
-    for (int k = 0; k < kernel->nstages; k++) {
-        const CiStage *stage = &kernel->stages[k];
-        for (int n = 0; n < stage->nnests; n++) {
-            deep += stage->naxes > 0;
-            is_across = is_across || walks_across(s, kernel, stage->nests[n]);
-        }
-    }
-    return is_across && deep == 1 ? "one would be walked across memory for an element of the other"
-                                  : NULL;
+    return nest->naxes >= 2 && nest->npoint == nest->naxes;
 }
 
 /* Without outer axes a nest of points runs along the one axis of another of as many elements. */
@@ -367,7 +317,7 @@ static const CiNest *
 as_flat(CiScheduler *s, const CiNest *nest, int count, const CiDraftNest *nests)
 {
     const CiExpr *points = ci_expr_const(s->sym, 1);
-    if (nest->naxes < 2 || nest->npoint < nest->naxes)
+    if (!may_be_flat(nest))
         return nest;
     for (int k = 0; k < nest->naxes; k++)
         points = ci_expr_mul(s->sym, points, nest->axes[k].extent);
@@ -394,12 +344,7 @@ plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiDraftN
         if (why)
             return why;
     }
-    const char *why = check_orders(kernel);
-    if (!why && count > 1)
-        why = check_direction(s, kernel);
-    if (!why && count > 1)
-        why = ci_why_no_template(s, kernel);
-    return why ? why : check_parallelism(s, kernel, count);
+    return ci_why_not_together(s, kernel, count);
 }
 
 /* A kernel over the first outer axes of a nest, empty. */
@@ -491,9 +436,12 @@ copy_kernel(CiScheduler *s, const CiKernel *kernel)
 static bool
 goes_on(const CiDraft *first, const CiDraft *both)
 {
-    if (!first->planned || !first->kernel->nouter ||
+    if (!first->planned ||
         both->nests[first->nnests - 1].position != first->nests[first->nnests - 1].position)
         return false;
+    for (int k = 0; k < first->nnests && !first->kernel->nouter; k++)
+        if (may_be_flat(first->nests[k].nest)) /* by what is new, too */
+            return false;
     const CiNest *least = find_least(first->nnests, first->nests);
     return first->kernel->nouter == least->npoint && extents_match(first->kernel, least, 0) &&
            find_least(both->nnests, both->nests) == least;

@@ -64,6 +64,9 @@ struct CiScheduler {
 /* A threshold of choices.def. */
 #define CI_CHOOSE(s, name) ci_choice((s)->target, CI_CHOICE_##name)
 
+/* Bytes that a unit of a split leaves, for each fold and lane. */
+#define CI_PARTIAL_BYTES 64
+
 #define CI_NO_READER (-1)
 #define CI_SEVERAL_READERS (-2)
 
@@ -115,6 +118,13 @@ void ci_combine(CiScheduler *s);
 /* product.c: NULL where what adds up products is a template's, or alone. And its axes. */
 const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
 bool ci_label_product(CiScheduler *s, CiKernel *kernel);
+
+/* together.c: NULL where `count` nests that a kernel could hold should be in it, else the reason. */
+const char *ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count);
+
+/* margins.c: folds over rows and columns of one table, as one walk. And its axes. */
+bool ci_has_margins(const CiScheduler *s, const CiKernel *kernel);
+bool ci_label_margins(CiScheduler *s, CiKernel *kernel);
 
 /* axes.c: two neighbouring axes of a nest as one. */
 bool ci_can_merge_axes(CiScheduler *s, const CiNest *nest, const CiExpr *outer,

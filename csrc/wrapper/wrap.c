@@ -181,8 +181,8 @@ static void
 wrap_extern(Wrap *wrap, const CiExternItem *ext)
 {
     const CiWrapOptions *options = &wrap->wrapper->options;
-    bool is_taken =
-        options->has_device_memory && options->takes_extern && options->takes_extern(ext);
+    bool is_known = options->takes_extern && options->takes_extern(ext);
+    bool is_taken = options->has_device_memory && (ext->ext->call_on || is_known);
     CiSide side = is_taken ? CI_SIDE_device + ext->device : CI_SIDE_host;
     if (options->host_arrays && may_raise(ext))
         show_written(wrap);

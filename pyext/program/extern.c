@@ -4,6 +4,7 @@
  */
 #include "program/direct.h"
 #include "program/program.h"
+#include "program/user_code.h"
 
 /* part: CI_OP_real or CI_OP_imag of complex numbers, which lies where they do; or none. */
 static PyObject *
@@ -69,6 +70,13 @@ call_anywhere(void *data, const CiExternCall *call)
     return callee->direct.run_anywhere(&callee->direct, call);
 }
 
+static int32_t
+call_on(void *data, const CiQueue *queue, const CiExternCall *call)
+{
+    const Callee *callee = data;
+    return cx_user_code_call(callee->state, callee->callable, queue, call);
+}
+
 /* The table of externs keeps each for as long as the module lives, and programs do not outlive it.
  */
 static void
@@ -130,7 +138,8 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .retain = keep,
                           .release = keep,
                           .position_axis = position_axis,
-                          .may_fail = may_fail};
+                          .may_fail = may_fail,
+                          .call_on = PyObject_HasAttrString(callable, "launch_on") ? call_on : NULL};
         capsule = PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;

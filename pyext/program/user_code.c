@@ -142,6 +142,133 @@ user_code_run(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* ---- as a library call ---- */
+
+typedef struct DeviceCall {
+    const CiQueue *queue;
+    const CiExternCall *call;
+    UserCode *code; /* owned */
+    Launch l;
+    int nreads;
+    bool is_result[MOST];
+    void *temporary[MOST]; /* what is written and is not wanted */
+    size_t bytes[MOST];
+} DeviceCall;
+
+static PyObject *
+shapes_of(const CiExternCall *call)
+{
+    PyObject *shapes = PyTuple_New(call->noperands);
+
+    for (int k = 0; shapes != NULL && k < call->noperands; k++) {
+        PyObject *shape = PyTuple_New(call->ranks[k]);
+        for (int d = 0; shape != NULL && d < call->ranks[k]; d++) {
+            PyObject *size = PyLong_FromLongLong(call->sizes[k][d]);
+            if (size == NULL)
+                Py_CLEAR(shape);
+            else
+                PyTuple_SET_ITEM(shape, d, size);
+        }
+        if (shape == NULL)
+            Py_CLEAR(shapes);
+        else
+            PyTuple_SET_ITEM(shapes, k, shape);
+    }
+    return shapes;
+}
+
+static int
+read_answer(CxState *state, DeviceCall *d, PyObject *answer)
+{
+    PyObject *code, *sizes, *wanted;
+
+    if (!PyArg_ParseTuple(answer, "O!O!LiO!", state->user_code_type, &code, &PyTuple_Type, &sizes,
+                          &d->l.units, &d->nreads, &PyTuple_Type, &wanted))
+        return -1;
+    if (d->nreads + PyTuple_GET_SIZE(wanted) != d->call->noperands) {
+        PyErr_SetString(PyExc_ValueError, "launch_on says other operands than there are");
+        return -1;
+    }
+    for (int k = 0; k < PyTuple_GET_SIZE(wanted); k++)
+        d->is_result[d->nreads + k] = PyTuple_GET_ITEM(wanted, k) == Py_True;
+    d->l.nsizes = cx_sizes_from(sizes, d->l.sizes, MOST_SIZES);
+    if (d->l.nsizes < 0)
+        return -1;
+    d->code = (UserCode *)Py_NewRef(code);
+    return 0;
+}
+
+static int
+ask(CxState *state, DeviceCall *d, PyObject *callable)
+{
+    PyObject *shapes = shapes_of(d->call), *answer = NULL;
+
+    if (shapes != NULL)
+        answer = PyObject_CallMethod(callable, "launch_on", "iN", d->queue->index, shapes);
+    int failed = answer == NULL || read_answer(state, d, answer) < 0;
+    Py_XDECREF(answer);
+    return failed ? -1 : 0;
+}
+
+/* Memory for what the kernel writes: of the result, or its own; with what was there. */
+static int32_t
+take_memory(DeviceCall *d)
+{
+    char *at = d->call->result;
+    int32_t status = CI_OK;
+
+    d->l.nbuffers = d->call->noperands;
+    for (int k = 0; k < d->l.nbuffers && status == CI_OK; k++) {
+        d->l.buffers[k] = d->call->operands[k];
+        d->bytes[k] = (size_t)ci_dtype_size(d->call->dtypes[k]);
+        for (int axis = 0; axis < d->call->ranks[k]; axis++)
+            d->bytes[k] *= (size_t)d->call->sizes[k][axis];
+        if (k < d->nreads)
+            continue;
+        if (d->is_result[k]) {
+            d->l.buffers[k] = at;
+            at += d->bytes[k];
+        } else {
+            status = ci_device_allocate(d->queue, d->bytes[k], &d->temporary[k]);
+            d->l.buffers[k] = d->temporary[k];
+        }
+        if (status == CI_OK && d->bytes[k] > 0)
+            status = ci_device_copy_across(d->queue, d->queue, d->l.buffers[k],
+                                           d->call->operands[k], d->bytes[k]);
+    }
+    return status;
+}
+
+static void
+forget(UserCode *code)
+{
+    CX_CALLBACK_BEGIN();
+    Py_DECREF(code);
+    CX_CALLBACK_END();
+}
+
+int32_t
+cx_user_code_call(CxState *state, PyObject *callable, const CiQueue *queue,
+                  const CiExternCall *call)
+{
+    DeviceCall d = {.queue = queue, .call = call};
+
+    CX_CALLBACK_BEGIN();
+    int failed = ask(state, &d, callable);
+    CX_CALLBACK_END();
+    if (failed)
+        return CI_ERR_PYTHON;
+    int32_t status = take_memory(&d);
+    if (status == CI_OK)
+        status = d.code->code->run(d.code->code, queue, d.l.nbuffers, d.l.buffers, d.l.nsizes,
+                                   d.l.sizes, d.l.units, 0);
+    for (int k = 0; k < d.l.nbuffers; k++)
+        if (d.temporary[k] != NULL)
+            ci_device_release(queue, d.temporary[k], d.bytes[k]);
+    forget(d.code);
+    return status;
+}
+
 static void
 user_code_dealloc(PyObject *self)
 {

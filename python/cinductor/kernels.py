@@ -161,6 +161,28 @@ class KernelCall:
         return [next(rest) if is_given else None for is_given in self.given]
 
 
+class DeviceKernelCall(KernelCall):
+    """The same with memory of a device, where all that the kernel writes is given and everything lies in C order.
+    What is not in the result is written to memory that nobody reads.
+    """
+
+    def __init__(self, kernel: UserKernel, wanted: list[int], is_flat: bool, device: str) -> None:
+        super().__init__(kernel, [True] * len(kernel.writes), wanted, is_flat)
+        self.device = device.partition(":")[0]
+        self.key += f" {self.device}"
+
+    def launch_on(self, index: int, shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
+        """For a device by its number and operands of these shapes: the code, its sizes and units; how many operands
+        are read; whether each that is written is in the result.
+        """
+        kernel = self.kernel
+        operands = zip((*kernel.reads, *kernel.writes), shapes, strict=True)
+        sizes = {name: n for o, shape in operands for name, n in zip(o.sizes, shape, strict=True) if type(name) is str}
+        values, units = kernel.grid_values(sizes)
+        wanted = tuple(k in self.wanted for k in range(len(kernel.writes)))
+        return kernel.build(f"{self.device}:{index}"), values, units, len(kernel.reads), wanted
+
+
 class UserKernel:
     """See `cinductor.kernel`."""
 
@@ -282,10 +304,13 @@ class UserKernel:
 
     def run(self, arrays: Sequence[np.ndarray], device: str = "cpu") -> None:
         """Runs it on contiguous arrays of a device, those that it writes last, which share no memory with the others."""
-        sizes = self.sizes_of(arrays)
+        values, units = self.grid_values(self.sizes_of(arrays))
+        self.build(device).run(tuple(arrays), values, units, config.threads)
+
+    def grid_values(self, sizes: Mapping[str, Any]) -> tuple[tuple[int, ...], int]:
+        """What the source is told: the sizes and how far its indices go; and how many points there are."""
         extents = [max(value_of(tree, sizes), 0) for _, tree in self.grid]
-        values = (*(int(sizes[name]) for name in self.size_names), *map(int, extents))
-        self.build(device).run(tuple(arrays), values, math.prod(extents), config.threads)
+        return (*(int(sizes[name]) for name in self.size_names), *map(int, extents)), math.prod(extents)
 
     def run_on_device(self, given: list[Any], arrays: Any) -> Any:
         """The call with arrays of a device; arrays: their module."""

@@ -43,6 +43,32 @@ def mixed(x, w):
 compiled = cinductor.compile(mixed, device="cuda", options={"offload": "always"})
 say("compiled", [compiled(*on_card)], [mixed(x, w)])
 say("compiled, of the host", [compiled(x, w)], [mixed(x, w)])
+
+
+def through_views(x, w):
+    return rows(x[3:, ::-1] * 1.0, w[::-1]), rows(x.T[:4, :4].T, w)
+
+
+def two_dtypes(y, count):
+    a, b = turned(y, count=count)
+    return a + 1, b, count
+
+
+def repeated(x, w):
+    for _ in range(3):
+        x = rows(x * 2, w)[:, None] + x
+    return x
+
+
+count = np.arange(12, dtype="i4").reshape(4, 3)
+for fn, args in ((through_views, (x, w)), (two_dtypes, (y, count)), (repeated, (x, w))):
+    compiled = cinductor.compile(fn, device="cuda", options={"offload": "always"})
+    want = fn(*(a.copy() for a in args))
+    got = compiled(*(cinductor.to_device(a) for a in args))
+    say(fn.__name__, got if isinstance(got, tuple) else [got], want if isinstance(want, tuple) else [want])
+    program = cinductor.explain(compiled, *(cinductor.to_device(a) for a in args))
+    stays = "kernel_" in program.wrapper and "to_host" not in program.wrapper
+    print("ok" if stays else f"bad {program.wrapper}", "without a copy to the host")
 for name, call, why in (
     ("both kinds", lambda: rows(on_card[0], w), "arrays of the host beside"),
     ("overlapping", lambda: rows(on_card[0], on_card[0][0], on_card[0].ravel()[:300]), "what is written is apart"),

@@ -36,6 +36,17 @@ def as_it_was():
     assert dummy.counts()["live"] == 0
 
 
+def test_kernels_of_ones_own_are_the_hosts():
+    doubled = cinductor.kernel("out[i] = 2 * x[i];", reads="x: f64[n]", writes="out: f64[n]", grid="i: n")
+
+    def program(x):
+        return doubled(x + 1)[::-1] - x
+
+    x = np.arange(50.0)
+    got = cinductor.compile(program, device="dummy", options=ALWAYS)(cinductor.to_device(x, "dummy"))
+    np.testing.assert_array_equal(got.numpy(), program(x))
+
+
 @pytest.mark.parametrize("delay", [10])
 def test_programs_on_the_device(delay):
     """All of tests/programs, captured whole, with copies to the device and back."""

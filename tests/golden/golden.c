@@ -171,6 +171,7 @@ make_target(CiContext *ctx, const Run *run)
                          .has_short_rows = run->short_rows,
                          .tile_rows = run->tiles ? CI_STAGE_TILE : 0,
                          .has_templates = run->templates,
+                         .has_margins = run->templates,
                          .has_batches = run->batches,
                          .splits_running = run->splits,
                          .vector_bytes = 32,

@@ -119,7 +119,7 @@ void
 ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
 {
     target->device = "cpu";
-    target->has_trees = target->has_batches = true;
+    target->has_trees = target->has_batches = target->has_margins = true;
     target->has_lanes_across_threads = false;
     target->vector_bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
     target->row_bytes = 128 * 1024;

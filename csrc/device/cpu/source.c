@@ -53,6 +53,16 @@ print_procs(Source *s, CiText *out, const CiKernel *kernel)
     }
 }
 
+/* Elements of which a unit of a split kernel leaves something. */
+static int64_t
+elements_of_unit(const CiKernel *kernel)
+{
+    CiMargins margins;
+    if (kernel->kind == CI_TEMPLATE_margins && !ci_kernel_why_no_margins(kernel, &margins))
+        return margins.height->low;
+    return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
+}
+
 /* What a unit of a split kernel leaves. */
 static int64_t
 partial_bytes(const Source *s, const CiKernel *kernel)
@@ -63,7 +73,7 @@ partial_bytes(const Source *s, const CiKernel *kernel)
         for (int m = 0; m < proc->nparams && proc->kernel == kernel && proc->is_finish; m++)
             bytes += proc->params[m]->space == CI_SPACE_partials ? CI_PARTIAL_STEP : 0;
     }
-    return bytes * (kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1);
+    return bytes * elements_of_unit(kernel);
 }
 
 /* Letters, digits and single underscores: what follows the last dot of a qualified name. */

@@ -378,8 +378,9 @@ finish_tile(Maker *m, CiMemory *sums, const CiExpr *tile, const CiExpr *p)
 }
 
 void
-ci_product_in_registers(CiBuild *b, const CiFamily *family)
+ci_product_in_registers(CiProcs *procs, CiBuild *b, const CiFamily *family)
 {
+    (void)procs;
     Maker m = {.b = *b, .family = family, .loops = ci_product_take_apart(b)};
     const CiKernel *kernel = b->proc->kernel;
     CiSym *sym = b->sym;

@@ -257,8 +257,9 @@ finish(Maker *m)
 }
 
 void
-ci_product_in_shared_memory(CiBuild *b, const CiFamily *family)
+ci_product_in_shared_memory(CiProcs *procs, CiBuild *b, const CiFamily *family)
 {
+    (void)procs;
     (void)family;
     Maker m = {.b = *b, .loops = ci_product_take_apart(b)};
     m.dtype = m.loops.product.nest->target->dtype;

@@ -342,6 +342,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names)
+    stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
     stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists

@@ -77,6 +77,7 @@ class Stage:
         self.tracer = tracer
         self.symbols = symbols
         self.names = names  # of the parameters
+        self.runs_on = "cpu"  # the device that the program is made for
         self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.sources: list[tuple[Any, ...]] = []
         self.checks: list[tuple[Any, ...]] = []

@@ -24,7 +24,7 @@ from ...custom_ops import CustomOp
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
-from ...kernels import KernelCall, UserKernel
+from ...kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import DTYPES, NotCaptured, array, careful, refuse
 from ...user import PACKAGE
 from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
@@ -462,14 +462,22 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
         others = [w for w in writes[:k] if w is not None]
         refuse(value is not None and any(value.shares_storage(w) for w in others), "it writes twice to one array")
     sizes = f.sizes_of([*reads, *writes])
-    f.build()
+    is_on_device = runs_on_device(stage, f)
     made: list[Any] = [None] * len(writes)
     shapes = [f.shape_of(operand, sizes) for operand in f.writes]
-    xs = [*reads, *(w for w in writes if w is not None)]
+    before = [
+        t.full(shape, 0, KERNEL_DTYPES[o.dtype]) if w is None and is_on_device else w
+        for w, shape, o in zip(writes, shapes, f.writes, strict=True)
+    ]
+    xs = [*reads, *(w for w in before if w is not None)]
+    if is_on_device:
+        xs = [x if x.flags_now.c_contiguous else t.copy(x, "C") for x in xs]
     for dtype in dict.fromkeys(operand.dtype for operand in f.writes):
         wanted = [k for k, operand in enumerate(f.writes) if operand.dtype == dtype]
         is_flat = len(wanted) > 1
-        call = KernelCall(f, [w is not None for w in writes], wanted, is_flat)
+        call: KernelCall = KernelCall(f, [w is not None for w in writes], wanted, is_flat)
+        if is_on_device:
+            call = DeviceKernelCall(f, wanted, is_flat, stage.runs_on)
         shape = (sum(math.prod(shapes[k]) for k in wanted),) if is_flat else shapes[wanted[0]]
         whole = t.extern(call.name, call.key, call, xs, shape, KERNEL_DTYPES[dtype])
         at = 0
@@ -484,6 +492,16 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
         elif len(made) > 1:
             made[k] = t.copy(made[k], "C")
     return made[0] if len(made) == 1 else tuple(made)
+
+
+def runs_on_device(stage: Any, f: UserKernel) -> bool:
+    """Whether the function's device runs it with its own memory, which takes CUDA C++ and no complex arrays. It is
+    built for whoever runs it, so that errors show now.
+    """
+    is_card = stage.runs_on.partition(":")[0] == "cuda"
+    is_on_device = is_card and not any(o.dtype[0] == "c" for o in (*f.reads, *f.writes))
+    f.build(stage.runs_on if is_on_device else "cpu")
+    return is_on_device
 
 
 # --- custom operations ----------------------------------------------------------------------------

@@ -1,0 +1,71 @@
+/* Which kernels are margins of a table: one stage folds its rows, the other its columns, each in
+ * NumPy's order.
+ *
+ * Both orders fit into one walk over the rows. A row's fold is a tree that depends on its length
+ * alone, so some of the columns are a subtree of every row; a column's fold goes from row to row.
+ * So units are subtrees of columns, which walk down all rows: what they leave of each row meets
+ * behind them. */
+#include "ir/kernel.h"
+
+/* It is accumulated where it is stored, in the order that NumPy has for rows, or for columns. */
+static bool
+is_margin(const CiNest *nest, bool is_row)
+{
+    const CiFoldOrder *order = &nest->order;
+    CiDtype dtype = nest->body.ops[nest->body.result].dtype;
+    return ci_nest_is_fold(nest) && ci_op_kind(nest->fold) == CI_OPKIND_reduce &&
+           nest->npoint == 1 && nest->naxes == 2 && !nest->is_combined &&
+           !ci_nest_is_indirect(nest) && order->kind == CI_FOLD_pairwise && !order->chunk &&
+           !order->alone && order->ninner == (is_row ? 1 : 0) &&
+           ci_dtype_sum(dtype) == nest->target->dtype &&
+           !ci_op_is_order_free(nest->fold, nest->target->dtype);
+}
+
+/* Reads another's target, or asks a loop of NumPy's. */
+static bool
+is_plain(const CiKernel *kernel, const CiNest *nest)
+{
+    for (int k = 0; k < nest->body.nops; k++) {
+        const CiScalar *op = &nest->body.ops[k];
+        if (ci_op_is_function(op->op) && ci_op_kind(op->op) == CI_OPKIND_ufunc)
+            return false;
+        for (int s = 0; op->op == CI_OP_load && s < kernel->nstages; s++)
+            for (int n = 0; n < kernel->stages[s].nnests; n++)
+                if (op->buffer == kernel->stages[s].nests[n]->target)
+                    return false;
+    }
+    return true;
+}
+
+static bool
+is_all(const CiKernel *kernel, const CiStage *stage, bool is_row)
+{
+    for (int n = 0; n < stage->nnests; n++)
+        if (!is_margin(stage->nests[n], is_row) || !is_plain(kernel, stage->nests[n]))
+            return false;
+    return stage->naxes == 2 && stage->nnests > 0;
+}
+
+const char *
+ci_kernel_why_no_margins(const CiKernel *kernel, CiMargins *out)
+{
+    *out = (CiMargins){0};
+    if (kernel->nouter || kernel->nstages != 2)
+        return "one stage folds rows, another one columns";
+    for (int s = 0; s < 2; s++) {
+        if (is_all(kernel, &kernel->stages[s], true))
+            out->rows = &kernel->stages[s];
+        else if (is_all(kernel, &kernel->stages[s], false))
+            out->columns = &kernel->stages[s];
+    }
+    if (!out->rows || !out->columns)
+        return "one stage folds rows, another one columns";
+    out->height = out->rows->axes[0].extent;
+    out->width = out->rows->axes[1].extent;
+    if (out->columns->axes[0].extent != out->width || out->columns->axes[1].extent != out->height)
+        return "they fold other tables";
+    if (out->height->kind != CI_EXPR_const || out->width->kind != CI_EXPR_const)
+        return "who knows whether its rows are long";
+    bool is_short = out->width->low < 4 * CI_MARGINS_COLUMNS;
+    return is_short ? "its rows are too short to be shared out" : NULL;
+}

@@ -1,0 +1,57 @@
+/* Folds over the rows and the columns of one table: units are subtrees of the columns. */
+#include "schedule/plan.h"
+
+/* Subtrees of the columns: enough to share out, or as many as are wide enough. */
+static int
+choose_parts(const CiScheduler *s, const CiMargins *margins)
+{
+    int64_t width = margins->width->low, least = CI_CHOOSE(s, margin_columns);
+    int parts = 1;
+    while (width / (2 * parts) >= (least < CI_MARGINS_COLUMNS ? CI_MARGINS_COLUMNS : least) &&
+           (parts < CI_CHOOSE(s, least_units) || width / (2 * parts) >= 2 * least))
+        parts *= 2;
+    return parts;
+}
+
+/* All threads get some of it, or there is little to do. */
+bool
+ci_has_margins(const CiScheduler *s, const CiKernel *kernel)
+{
+    CiMargins margins;
+    enum { FEW_CHUNKS = 16 };
+    return s->target->has_margins && !ci_kernel_why_no_margins(kernel, &margins) &&
+           (choose_parts(s, &margins) >= CI_CHOOSE(s, margin_units) ||
+            margins.height->low <= FEW_CHUNKS * s->target->chunk_elements / margins.width->low);
+}
+
+/* Each stage has lanes along the rows. */
+static void
+label_stages(CiKernel *kernel, const CiMargins *margins)
+{
+    for (int t = 0; t < kernel->nstages; t++) {
+        CiStage *stage = &kernel->stages[t];
+        int across = stage == margins->columns ? 0 : 1;
+        stage->axes[across].label = CI_LABEL_vector;
+        stage->axes[1 - across].label = CI_LABEL_serial;
+    }
+}
+
+bool
+ci_label_margins(CiScheduler *s, CiKernel *kernel)
+{
+    CiMargins margins;
+    if (!ci_has_margins(s, kernel) || ci_kernel_why_no_margins(kernel, &margins))
+        return false;
+    CiSym *sym = s->sym;
+    int64_t bytes = (int64_t)CI_PARTIAL_BYTES * margins.rows->nnests;
+    kernel->kind = CI_TEMPLATE_margins;
+    kernel->split_parts = choose_parts(s, &margins);
+    kernel->units = ci_expr_const(sym, kernel->split_parts);
+    kernel->finish_units =
+        ci_expr_ceildiv(sym, margins.height, ci_expr_const(sym, CI_MARGINS_ROWS));
+    kernel->partial_bytes = ci_expr_mul(sym, margins.height, ci_expr_const(sym, bytes));
+    kernel->unit_work = ci_expr_mul(
+        sym, margins.height, ci_expr_ceildiv(sym, margins.width, kernel->units));
+    label_stages(kernel, &margins);
+    return true;
+}
