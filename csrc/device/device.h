@@ -316,7 +316,8 @@ int32_t ci_device_allocate(const CiQueue *queue, size_t size, void **block);
 void ci_device_release(const CiQueue *queue, void *block, size_t size);
 /* The same of memory that other processes can open. */
 int32_t ci_device_share(const CiQueue *queue, size_t size, void **block);
-void ci_device_unshare(const CiQueue *queue, void *block, size_t size);
+/* Nobody here names the block any more; streams may. */
+void ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened);
 /* What is in use of one device, through this runtime; all 0 where its registry is NULL. */
 void ci_memory_use(const CiQueue *queue, CiMemoryUse *out);
 void ci_memory_forget_peak(const CiQueue *queue);

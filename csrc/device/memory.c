@@ -10,10 +10,19 @@
 
 #define MAX_COUNTED 32
 
+/* Memory that processes share, made by this one or opened. */
+typedef struct SharedBlock {
+    struct SharedBlock *next;
+    void *address;
+    size_t size;
+    bool is_opened;
+} SharedBlock;
+
 typedef struct Count {
     const CiDevice *device;
     int index;
     CiMemoryUse use;
+    SharedBlock *put_off; /* to be given back when the device can be waited for */
 } Count;
 
 struct CiMemoryCounts {
@@ -34,14 +43,20 @@ ci_memory_counts_open(void)
 void
 ci_memory_counts_close(CiMemoryCounts *counts)
 {
-    if (counts)
-        pthread_mutex_destroy(&counts->lock);
+    if (!counts)
+        return;
+    for (int k = 0; k < counts->number; k++)
+        for (SharedBlock *next, *late = counts->counts[k].put_off; late; late = next) {
+            next = late->next;
+            free(late);
+        }
+    pthread_mutex_destroy(&counts->lock);
     free(counts);
 }
 
 /* Locks the counters of a queue's device; NULL, and nothing is locked, where there are none. */
-static CiMemoryUse *
-lock(const CiQueue *queue)
+static Count *
+lock_count(const CiQueue *queue)
 {
     const CiRegistry *registry = queue->runtime->registry;
     const CiDevice *device = queue->backend->device;
@@ -51,13 +66,20 @@ lock(const CiQueue *queue)
     pthread_mutex_lock(&all->lock);
     for (int k = 0; k < all->number; k++)
         if (all->counts[k].device == device && all->counts[k].index == queue->index)
-            return &all->counts[k].use;
+            return &all->counts[k];
     if (all->number < MAX_COUNTED) {
-        all->counts[all->number] = (Count){device, queue->index, {.keep = -1}};
-        return &all->counts[all->number++].use;
+        all->counts[all->number] = (Count){device, queue->index, {.keep = -1}, NULL};
+        return &all->counts[all->number++];
     }
     pthread_mutex_unlock(&all->lock);
     return NULL;
+}
+
+static CiMemoryUse *
+lock(const CiQueue *queue)
+{
+    Count *count = lock_count(queue);
+    return count ? &count->use : NULL;
 }
 
 static void
@@ -151,11 +173,59 @@ ci_device_share(const CiQueue *queue, size_t size, void **block)
     return status;
 }
 
-void
-ci_device_unshare(const CiQueue *queue, void *block, size_t size)
+/* Nobody can say that streams have done with it: it stays until the device can be waited for. */
+static void
+put_off(const CiQueue *queue, SharedBlock block)
 {
-    queue->backend->device->share_release(queue, block);
-    give(queue, (int64_t)size, false);
+    Count *count = lock_count(queue);
+    SharedBlock *own = count ? malloc(sizeof *own) : NULL;
+    if (own) {
+        *own = block;
+        own->next = count->put_off;
+        count->put_off = own;
+    }
+    if (count)
+        unlock(queue);
+}
+
+static SharedBlock *
+take_put_off(const CiQueue *queue)
+{
+    Count *count = lock_count(queue);
+    SharedBlock *first = count ? count->put_off : NULL;
+    if (count) {
+        count->put_off = NULL;
+        unlock(queue);
+    }
+    return first;
+}
+
+static void
+unshare(const CiQueue *queue, const SharedBlock *block)
+{
+    const CiDevice *device = queue->backend->device;
+    if (block->is_opened) {
+        device->share_close(queue, block->address);
+        return;
+    }
+    device->share_release(queue, block->address);
+    give(queue, (int64_t)block->size, false);
+}
+
+void
+ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened)
+{
+    SharedBlock block = {NULL, address, size, is_opened};
+    if (queue->backend->device->synchronize(queue)) {
+        put_off(queue, block);
+        return;
+    }
+    unshare(queue, &block);
+    for (SharedBlock *next, *late = take_put_off(queue); late; late = next) {
+        next = late->next;
+        unshare(queue, late);
+        free(late);
+    }
 }
 
 void

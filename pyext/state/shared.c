@@ -18,13 +18,8 @@ static void
 free_shared_block(PyObject *capsule)
 {
     SharedBlock *shared = PyCapsule_GetPointer(capsule, SHARED_BLOCK);
-    const CiDevice *device = shared->queue.backend->device;
 
-    (void)device->synchronize(&shared->queue);
-    if (shared->is_opened)
-        device->share_close(&shared->queue, shared->block);
-    else
-        ci_device_unshare(&shared->queue, shared->block, shared->size);
+    ci_device_unshare(&shared->queue, shared->block, shared->size, shared->is_opened);
     PyMem_Free(shared);
 }
 

@@ -1,6 +1,7 @@
 """Arrays of the dummy device that several processes have: run by test_devices.py beside check_dummy.py."""
 
 import contextlib
+import gc
 import json
 import subprocess
 import sys
@@ -141,3 +142,17 @@ def test_sharing_that_fails(name, error):
     with pytest.raises(MemoryError, match="the limit is 64"):
         cinductor.to_device(np.ones(8), DEVICE, shared=True)
     cinductor.configure_memory("limit:0", DEVICE)
+
+
+def test_memory_that_cannot_be_waited_for_stays():
+    """Until the device answers again: a stream may still be writing there."""
+    dummy.set_delay(300)
+    late = cinductor.to_device(np.arange(1e5), DEVICE, shared=True)
+    dummy.set_failing("synchronize")
+    del late
+    gc.collect()
+    assert dummy.counts()["live"] == 1
+    dummy.set_failing(None)
+    cinductor.to_device(np.arange(3.0), DEVICE, shared=True)  # and gone
+    gc.collect()
+    assert dummy.counts()["live"] == 0
