@@ -115,7 +115,7 @@ ci_lives_find_blocks(CiLives *lives)
 
 /* What a region tests is of use until it ends. */
 static int
-end_of_step(const CiLives *lives, const int *close, int step)
+end_of_step(const int *close, int step)
 {
     return close[step] >= 0 ? close[step] : step;
 }
@@ -130,7 +130,7 @@ ci_lives_find_ranges(CiLives *lives)
         close[lives->blocks[b].open] = lives->blocks[b].close;
     for (int k = 0; k < lives->nuses; k++) {
         CiLife *life = &lives->of[lives->uses[k].buffer];
-        int first = lives->uses[k].step, last = end_of_step(lives, close, first);
+        int first = lives->uses[k].step, last = end_of_step(close, first);
         for (int at = lives->block_of[first]; at != life->block; at = lives->blocks[at].parent) {
             first = lives->blocks[at].open;
             last = lives->blocks[at].close;

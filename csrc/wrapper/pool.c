@@ -483,7 +483,7 @@ add_buffer(Pools *p, Pool *pool, int number)
 }
 
 static CiLine
-memory_line(const Pools *p, CiLineKind kind, const Pool *pool)
+memory_line(CiLineKind kind, const Pool *pool)
 {
     return (CiLine){.kind = kind,
                     .buffer = pool->buffer,
@@ -559,12 +559,12 @@ write_lines(Pools *p)
     for (int i = 0; i < w->nlines; i++) {
         if (at[i] > 0)
             CI_PUSH(p->ctx, lines, nlines, caplines,
-                    memory_line(p, CI_LINE_alloc, &p->pools[at[i] - 1]));
+                    memory_line(CI_LINE_alloc, &p->pools[at[i] - 1]));
         moved[i] = nlines;
         CI_PUSH(p->ctx, lines, nlines, caplines, part_line(p, &w->lines[i]));
         if (at[i] < 0)
             CI_PUSH(p->ctx, lines, nlines, caplines,
-                    memory_line(p, CI_LINE_free, &p->pools[-at[i] - 1]));
+                    memory_line(CI_LINE_free, &p->pools[-at[i] - 1]));
     }
     ci_lives_move(w->lives, moved, nlines);
     w->lines = lines;
