@@ -638,7 +638,8 @@ def test_two_cards(card, tmp_path, peers):
     (tmp_path / "two.py").write_text(f"FAKE, PEERS = {not RUNS}, {peers}\n" + TWO)
     if RUNS and (card_count() < 2 or not peers):
         pytest.skip("one card" if peers else "cards are what they are")
-    lines = card(tmp_path / "two.py", FAKE_CUDA_COUNT="2", **({} if peers else {"FAKE_CUDA_NO_PEERS": "1"}))
+    where = {"FAKE_CUDA_COUNT": "2", "CINDUCTOR_SAVED_CALLS": "1", "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    lines = card(tmp_path / "two.py", **where, **({} if peers else {"FAKE_CUDA_NO_PEERS": "1"}))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
 

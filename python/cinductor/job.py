@@ -36,6 +36,8 @@ def is_compiling() -> bool:
 class Job:
     """What is known of one function beside its specialisations."""
 
+    devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
         self.settings = settings

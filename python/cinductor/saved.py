@@ -82,7 +82,7 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
     backend = backend_of(job)
     if backend not in OWN_BACKENDS:
         return None
-    how = (backend, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
+    how = (backend, job.devices, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
