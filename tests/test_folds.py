@@ -136,3 +136,19 @@ def test_few_long_rows_in_chunks(length, dtype):
             got = cinductor.compile(function, backend="c", dynamic=dynamic)(x)
             for g, w in zip(got, want, strict=True):
                 np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize("n", [4097, 200_001])
+def test_any_and_all_stop_early(n):
+    """Where the first that decides lies makes no difference, nor does what would have warned behind it."""
+    loud = cinductor.compile(lambda x: (np.log(x) < 0).any())
+    found = cinductor.compile(lambda x: ((x > 1).any(), np.all(x <= 1), np.any(x[::-1] != 1)))
+    for at in (0, 4095, 4096, n - 1, None):
+        x = np.ones(n)
+        if at is not None:
+            x[at] = 2
+        assert found(x) == found.__wrapped__(x)
+    x = np.full(n, 0.5)
+    x[-1] = 0
+    with pytest.warns(RuntimeWarning, match="divide by zero"):
+        assert loud(x)
