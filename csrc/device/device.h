@@ -316,6 +316,8 @@ int32_t ci_device_allocate(const CiQueue *queue, size_t size, void **block);
 void ci_device_release(const CiQueue *queue, void *block, size_t size);
 /* The same of memory that other processes can open. */
 int32_t ci_device_share(const CiQueue *queue, size_t size, void **block);
+/* The device's synchronize; behind it goes back what could not be waited for before. */
+int32_t ci_device_wait(const CiQueue *queue);
 /* Nobody here names the block any more; streams may. */
 void ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened);
 /* What is in use of one device, through this runtime; all 0 where its registry is NULL. */

@@ -212,20 +212,28 @@ unshare(const CiQueue *queue, const SharedBlock *block)
     give(queue, (int64_t)block->size, false);
 }
 
-void
-ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened)
+/* Of the device, not of one stream. */
+int32_t
+ci_device_wait(const CiQueue *queue)
 {
-    SharedBlock block = {NULL, address, size, is_opened};
-    if (queue->backend->device->synchronize(queue)) {
-        put_off(queue, block);
-        return;
-    }
-    unshare(queue, &block);
-    for (SharedBlock *next, *late = take_put_off(queue); late; late = next) {
+    int32_t status = queue->backend->device->synchronize(queue);
+    SharedBlock *next, *late = status || queue->stream ? NULL : take_put_off(queue);
+    for (; late; late = next) {
         next = late->next;
         unshare(queue, late);
         free(late);
     }
+    return status;
+}
+
+void
+ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened)
+{
+    SharedBlock block = {NULL, address, size, is_opened};
+    if (ci_device_wait(queue))
+        put_off(queue, block);
+    else
+        unshare(queue, &block);
 }
 
 void

@@ -324,7 +324,7 @@ device_synchronize(PyObject *module, PyObject *name)
     if (cx_find_memory(state, device, &queue) < 0)
         return NULL;
     CX_RELEASE(saved);
-    int32_t status = queue.backend->device->synchronize(&queue);
+    int32_t status = ci_device_wait(&queue);
     CX_TAKE(saved);
     if (status != CI_OK) {
         cx_raise_device(state, &queue, status);
