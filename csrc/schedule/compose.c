@@ -180,6 +180,19 @@ reads_only_near(const CiComposer *c)
     return true;
 }
 
+/* Which would be computed again, and are dearer than traffic. */
+static bool
+has_functions(const CiComposer *c)
+{
+    for (int k = 0; k < c->npieces; k++) {
+        const CiBody *body = &c->pieces[k].nest->body;
+        for (int n = 0; n < body->nops; n++)
+            if (ci_op_is_function(body->ops[n].op))
+                return true;
+    }
+    return false;
+}
+
 /* ---- bodies ---- */
 
 /* A piece's body at a place of the array, in a trip. */
@@ -338,7 +351,7 @@ compose_box(CiComposer *c, const CiPiece *reader, const CiBox *box)
 bool
 ci_compose_begin(CiComposer *c)
 {
-    return read_layout(c) && find_pieces(c) && reads_only_near(c);
+    return read_layout(c) && find_pieces(c) && reads_only_near(c) && !has_functions(c);
 }
 
 bool

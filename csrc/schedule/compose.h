@@ -30,8 +30,8 @@ typedef struct CiComposer {
     CiItems made;
 } CiComposer;
 
-/* Whether the nests of c's loop, that makes `to` of `from`, store each element once, and read none
- * that is far: then the others may be called. */
+/* Whether the nests of c's loop, that makes `to` of `from`, store each element once, read none that is
+ * far, and compute nothing dear: then the others may be called. */
 bool ci_compose_begin(CiComposer *c);
 /* The nests of two trips, from that number on, in c->made; false: they would be too much. */
 bool ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target);
