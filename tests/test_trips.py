@@ -100,6 +100,22 @@ def test_two_trips_are_one(function, shape, is_composed, order):
         assert (f"<{n} " not in report.procs + report.wrapper) == is_composed
 
 
+def test_what_trips_read_is_written_behind_them():
+    def weighted(x, w):
+        y = x.copy()
+        for _ in range(20):
+            z = y.copy()
+            z[1:-1] = (y[2:] + y[:-2]) * w[1:-1]
+            y = z
+        w[:] = y
+
+    x, w = np.random.default_rng(4).random((2, 50))
+    got, want = w.copy(), w.copy()
+    cinductor.compile(weighted, dynamic=False, backend="interp", options=EVERY)(x, got)
+    weighted(x, want)
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 20, 33])
 def test_a_number_of_trips_that_varies(n):
     compiled = cinductor.compile(heat, dynamic=True, backend="interp", options=EVERY)

@@ -124,11 +124,14 @@ find_copy_before(CiComposer *c, const CiItems *items, int at)
     return uses_of(c, &between, source) ? -1 : k;
 }
 
+/* To memory that no trip reads: the last ones would store there while they do. */
 static bool
-is_copied_behind(const CiComposer *c, const CiItems *items, int at)
+is_copied_behind(CiComposer *c, const CiItems *items, int at)
 {
     const CiItem *item = at + 1 < items->count ? &items->items[at + 1] : NULL;
-    return item && copied_by(item) == c->from && ci_compose_fills(c, item->nest);
+    CiItems loop = {.items = items->items + at, .count = 1};
+    return item && copied_by(item) == c->from && ci_compose_fills(c, item->nest) &&
+           !uses_of(c, &loop, item->nest->target);
 }
 
 /* Nobody but the loop and the two copies sees what is exchanged. */

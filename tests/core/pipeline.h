@@ -72,4 +72,14 @@ test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int 
     return kernel;
 }
 
+/* Number of a line of that kind, behind so many others; -1: there is none. */
+static inline int
+find_line(const CiWrapper *w, CiLineKind kind, int skip)
+{
+    for (int i = 0; i < w->nlines; i++)
+        if (w->lines[i].kind == kind && skip-- == 0)
+            return i;
+    return -1;
+}
+
 #endif

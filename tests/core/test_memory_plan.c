@@ -12,15 +12,6 @@
     "  return %3\n"                                                                                \
     "}\n"
 
-static int
-find_line(const CiWrapper *w, CiLineKind kind, int skip)
-{
-    for (int i = 0; i < w->nlines; i++)
-        if (w->lines[i].kind == kind && skip-- == 0)
-            return i;
-    return -1;
-}
-
 static void
 verify_body(CiContext *ctx, void *arg)
 {

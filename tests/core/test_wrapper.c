@@ -22,15 +22,6 @@ count_lines(const CiWrapper *w, CiLineKind kind)
     return count;
 }
 
-static int
-find_line(const CiWrapper *w, CiLineKind kind, int skip)
-{
-    for (int i = 0; i < w->nlines; i++)
-        if (w->lines[i].kind == kind && skip-- == 0)
-            return i;
-    return -1;
-}
-
 static const char *
 python_of(const CiWrapper *w)
 {
