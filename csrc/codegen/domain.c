@@ -5,6 +5,7 @@
 
 #define MOST_ROUNDS 8
 #define MOST_LANES 16 /* of bytes: an access has as many */
+#define MOST_STEP ((int64_t)1 << 40)
 #define STORE 4 /* loads that a store costs which does not fill what it touches */
 
 /* ---- neighbours of one thread ---- */
@@ -20,17 +21,21 @@ typedef struct Neighbours {
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
-/* Neighbours that are done at once meet no access so far away. */
+/* Neighbours that are done at once meet no access so far away, whatever lies between them. */
 static void
 look_for_store(void *arg, const CiStmt *stmt)
 {
     Neighbours *n = arg;
-    int64_t distance;
+    const CiExpr *coef, *rest;
+    int64_t distance, step;
     if (stmt->at.memory != n->stored->memory || stmt->at.index == n->stored->index)
         return;
     bool is_known =
         ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->stored->index), &distance);
-    n->is_apart |= !is_known || (distance < MOST_LANES && distance > -MOST_LANES);
+    is_known = is_known && ci_expr_split_linear(n->sym, stmt->at.index, n->var, &coef, &rest) &&
+               ci_expr_is_const(coef, &step) && step < MOST_STEP && step > -MOST_STEP;
+    int64_t reach = is_known ? MOST_LANES * (step < 0 ? -step : step) : 0;
+    n->is_apart |= !is_known || (distance < reach && distance > -reach);
 }
 
 static void
