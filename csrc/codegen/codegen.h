@@ -59,6 +59,8 @@ void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* jam.c: rows that are scanned run a few at a time. */
 void ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* near_rows.c: rows that read what others do are taken by one block. */
+void ci_near_rows(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* grid.c: points become threads of blocks. */
 void ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* keep.c: what a thread touches in one loop and again in another it keeps. */

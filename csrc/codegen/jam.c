@@ -7,19 +7,12 @@
  *     for q<r%4 { alloc c  for j<m vector { cumsum in c } } }
  *
  * And of each loop that runs the first trip stands in front of the others: these have something
- * before them, and need not ask.
- *
- * On a card a block takes a few rows at a time where an element is read for its own row and for the
- * next one, or nearly: then it is read once for both, by the thread that has it. */
+ * before them, and need not ask. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
 /* Rows: more of them, a power of two apart in memory, would drive each other out of near cache. */
 #define ROWS 4
-/* Of a block: rows left, values of one thread, and elements between two that one line of cache has. */
-#define LEAST_GROUPS 512
-#define MOST_VALUES 160
-#define NEAR 8
 
 /* ---- what has this form ---- */
 
@@ -114,92 +107,11 @@ peel(void *arg, CiStmt *stmt)
     ci_build_leave(b, outside);
 }
 
-/* ---- rows of a block ---- */
-
-typedef struct Near {
-    CiSym *sym;
-    const CiStmts *block; /* where both loads stand */
-    const CiExpr *row;
-    const CiStmt *load;
-    int values, rows; /* of the longest loop; that touch what others do */
-    bool has_other;
-} Near;
-
-/* Another load of that memory some whole rows away, or nearly. */
-static void
-look_for_near(void *arg, const CiStmt *stmt)
-{
-    Near *n = arg;
-    const CiExpr *coef, *rest;
-    int64_t distance, row;
-    if (stmt->kind != CI_STMT_let || stmt->at.memory != n->load->at.memory || stmt == n->load ||
-        !ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->load->at.index), &distance) ||
-        !ci_expr_split_linear(n->sym, stmt->at.index, n->row, &coef, &rest) ||
-        !ci_expr_is_const(coef, &row))
-        return;
-    for (int k = 1; k < ROWS; k++)
-        if (row > NEAR && distance >= k * row - NEAR && distance <= k * row + NEAR)
-            n->rows++;
-}
-
-static void
-look_at_value(void *arg, const CiStmt *stmt)
-{
-    Near *n = arg;
-    bool is_loop = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
-    int count = 0;
-    for (const CiStmt *inside = stmt->body.first; is_loop && inside; inside = inside->next)
-        count++;
-    n->values = count > n->values ? count : n->values;
-    n->has_other |= is_other(stmt) && !is_loop;
-    if (stmt->kind != CI_STMT_let || stmt->op != CI_OP_load || !stmt->at.memory->is_const)
-        return;
-    n->load = stmt;
-    ci_stmts_visit(n->block, look_for_near, n);
-}
-
-/* How many rows of a block share what they read; 1: none. */
-static int
-count_near_rows(CiBuild *b, const CiStmt *rows)
-{
-    Near n = {.sym = b->sym, .block = &rows->body, .row = rows->vars[0]};
-    ci_stmts_visit(&rows->body, look_at_value, &n);
-    int count = n.values * ROWS <= MOST_VALUES ? ROWS : ROWS / 2;
-    bool is_whole =
-        ci_sym_known_multiple_of(b->sym, rows->extents[0], ci_expr_const(b->sym, count));
-    bool is_worth = n.rows && !n.has_other && n.values * count <= MOST_VALUES &&
-                    rows->extents[0]->low >= LEAST_GROUPS * count;
-    return is_worth && is_whole ? count : 1;
-}
-
-static void
-jam_block(CiBuild *b)
-{
-    CiStmt *rows = b->proc->body.first;
-    if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||
-        rows->nvars != 1 || !ci_stmts_have(&rows->body, ci_stmt_is_loop))
-        return;
-    int count = count_near_rows(b, rows);
-    if (count == 1)
-        return;
-    const CiExpr *few = ci_expr_const(b->sym, count), *first = rows->vars[0];
-    b->proc->body = (CiStmts){0};
-    CiStmt *groups =
-        ci_build_for(b, "g", ci_expr_floordiv(b->sym, rows->extents[0], few), CI_RUN_parallel);
-    CiStmts *outside = ci_build_enter(b, &groups->body);
-    const CiExpr *at = ci_expr_mul(b->sym, groups->vars[0], few);
-    ci_build_at(b, &rows->body, &(CiAt){1, &first, &at, first, 1, NULL, count});
-    ci_build_leave(b, outside);
-}
-
 void
 ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
+    (void)family;
     CiBuild b = {procs->ctx, procs->sym, proc, &proc->body, {0}};
-    if (family->threads) {
-        jam_block(&b);
-        return;
-    }
     CiStmt *rows = find_rows(proc);
     if (rows)
         jam(&b, rows);
