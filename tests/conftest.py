@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LIBRARIES = ["-ldl", "-lm", "-lpthread"]
 BASE_FLAGS = ["-std=gnu11", "-I" + str(ROOT / "csrc"), "-I" + str(ROOT / "tests" / "core")]
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g", "-O1"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-g1", "-Og"]
 
 # What a capture may take is no matter of how busy a machine is: tests of that set a limit themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
@@ -163,7 +163,7 @@ def plain_core():
 @pytest.fixture(scope="session")
 def threads_core():
     """The parts of the core that threads share, under ThreadSanitizer."""
-    flags = ["-fsanitize=thread", "-g", "-O1"]
+    flags = ["-fsanitize=thread", "-g1", "-Og"]
     if not can_build(flags):
         pytest.skip("the compiler has no ThreadSanitizer that runs here")
     build = CoreBuild(flags)
