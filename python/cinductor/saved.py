@@ -38,7 +38,6 @@ Traced = _core.Traced
 MOST_CALLS = 8  # of one function
 MOST_TEXT = 1 << 22  # characters of one call
 BETWEEN = "\n\n"  # two calls of a file; no line of a call is empty
-OWN_BACKENDS = ("cpu:c", "cuda:cuda")  # of the package; what one from outside asks for may change under its name
 
 # --- which function, under which settings ---------------------------------------------------------
 
@@ -80,7 +79,7 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
     if job.profile.marks or dynamic.may_be_marked(bound) or is_customised():
         return None
     backend = backend_of(job)
-    if backend not in OWN_BACKENDS:
+    if not is_built_in(backend):  # what one from outside asks for may change under its name
         return None
     how = (backend, job.devices, settings["dynamic"], settings["fullgraph"], sorted(job.options().items()))
     text = f"{stamp()} {fn.__module__}:{fn.__qualname__} {digest_of(fn.__code__)} {how!r}"
@@ -90,8 +89,13 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
 def backend_of(job: Job) -> str:
     """Device and backend that its programs are for, as programs name them."""
     device = job.settings["device"] or "cpu"
-    own = next((backend for name, backend, *_ in _core.backend_names() if name == device), "")
+    own = next((backend for name, backend, _ in _core.backend_names() if name == device), "")
     return f"{device}:{job.settings['backend'] or own}"
+
+
+def is_built_in(backend: str) -> bool:
+    """Whether it came with the package."""
+    return any(is_ours and f"{device}:{name}" == backend for device, name, is_ours in _core.backend_names())
 
 
 def is_customised() -> bool:

@@ -17,6 +17,7 @@ import test_op_matrix
 import test_programs
 
 import cinductor
+from cinductor import saved
 
 DEVICE = dummy.register()
 PROGRAMS = programs.load()
@@ -85,6 +86,16 @@ def test_ufuncs_on_the_device(ufunc):
         for (chars, group), g, w in zip(part, got, want, strict=True):
             is_exact = not test_op_matrix.has_own_bits(ufunc)
             test_op_matrix.compare(ufunc, chars, group, g, w, is_exact)
+
+
+def test_calls_are_not_saved():
+    """What a device from outside asks for may change under its name."""
+
+    def program(x):
+        return x * 2
+
+    where = [saved.key_of(cinductor.compile(program, device=d, options={"saved_calls": True})._cinductor_job) for d in ("cpu", DEVICE)]
+    assert where[0] is not None and where[1] is None
 
 
 def test_compiled_kernels_run_there():
