@@ -30,6 +30,16 @@ def test_exp(dtype, backend):
         assert np.all(np.abs(a - b) <= 4 * np.spacing(np.abs(b)))
 
 
+@pytest.mark.parametrize("reduce", [np.sum, np.prod, np.mean])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_points_and_reductions_in_vectors(dtype, reduce):
+    """Lanes of a function are added up in NumPy's order, which shuffles them."""
+    z = numbers(dtype, 0.1)
+    for x, axis in ((z[:8], None), (z[:40], None), (z[:297].reshape(9, 33), 0), (z.reshape(-1, 60), 1)):
+        values, got = compiled(lambda z, axis=axis: (np.exp(z), reduce(np.exp(z), axis=axis)), "c")(x)
+        assert_same(got, reduce(values, axis=axis))
+
+
 def assert_same(got, want):
     """Both parts to the last bit; a NaN equals any NaN."""
     got, want = np.asarray(got), np.asarray(want)

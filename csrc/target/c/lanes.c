@@ -443,22 +443,32 @@ source_lane(CiOp op, int lane, int lanes)
     }
 }
 
-static void
-print_shuffle(CiCPrinter *p, const CiStmt *let)
+/* part: "", or one of a complex number's. */
+static const char *
+shuffle_text(CiCPrinter *p, const CiStmt *let, const char *part)
 {
     int lanes = let->type.lanes;
     CiText text = ci_text_new(p->ctx);
-    if (lanes == 1) {
-        ci_text_add(&text, let->type.dtype == CI_DTYPE_bool ? "v%d[%d] != 0" : "v%d[%d]",
-                    let->args[0], source_lane(let->op, 0, 1));
-    } else {
-        ci_text_add(&text, "__builtin_shufflevector(v%d, v%d", let->args[0],
-                    let->args[let->nargs - 1]);
-        for (int l = 0; l < lanes; l++)
-            ci_text_add(&text, ", %d", source_lane(let->op, l, lanes));
-        ci_text_add(&text, ")");
-    }
-    declare(p, let, text.data);
+    ci_text_add(&text, "__builtin_shufflevector(v%d%s, v%d%s", let->args[0], part,
+                let->args[let->nargs - 1], part);
+    for (int l = 0; l < lanes; l++)
+        ci_text_add(&text, ", %d", source_lane(let->op, l, lanes));
+    ci_text_add(&text, ")");
+    return text.data;
+}
+
+static void
+print_shuffle(CiCPrinter *p, const CiStmt *let)
+{
+    const char *text;
+    if (let->type.lanes == 1)
+        text = lane_of(p, let->args[0], ci_format(p->ctx, "%d", source_lane(let->op, 0, 1)));
+    else if (ci_dtype_class(let->type.dtype) == CI_CLASS_complex)
+        text = ci_format(p->ctx, "{%s, %s}", shuffle_text(p, let, ".re"),
+                         shuffle_text(p, let, ".im"));
+    else
+        text = shuffle_text(p, let, "");
+    declare(p, let, text);
 }
 
 /* One lane after another; in others the value is the last one's. */
