@@ -78,9 +78,10 @@ ci_combine(CiScheduler *s)
     for (int d = 0; d < s->ndrafts; d++) {
         CiDraft draft = s->drafts[d];
         bool is_candidate = is_small(s, &draft);
+        int64_t saved = CI_CHOOSE(s, launch_bytes);
         if (is_candidate && to >= 0 && ci_may_join(s) &&
-            may_join(s, s->drafts, to, kept, &draft)) {
-            ci_note_join(s, &s->drafts[to], &draft);
+            may_join(s, s->drafts, to, kept, &draft) &&
+            ci_note_join(s, &s->drafts[to], &draft, saved, saved)) {
             append(s, &s->drafts[to], &draft, ++nparts);
             continue;
         }

@@ -267,8 +267,12 @@ try_pair(Fuser *f, const Pair *pair, int a, int b)
         return;
     const char *why = why_not_joined(s, &s->drafts[a], &s->drafts[b], &both);
     if (!why) {
-        ci_note_join(s, &s->drafts[a], &s->drafts[b]);
-        join(f, a, b, &both, is_up);
+        CiAmount bytes =
+            ci_amount_plus(ci_group_bytes(&f->groups[a]), ci_group_bytes(&f->groups[b]));
+        if (ci_note_join(s, &s->drafts[a], &s->drafts[b], pair->score, ci_amount_likely(bytes)))
+            join(f, a, b, &both, is_up);
+        else
+            refuse(s, &s->drafts[a], &s->drafts[b], "the option apart names their join");
         return;
     }
     if (!pair->is_retried)

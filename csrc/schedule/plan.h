@@ -42,6 +42,7 @@ typedef struct CiSchedulerTotals {
     int nfactors; /* axes made of others */
     CiJoin *joins; /* groups put together, in the order in which they were */
     int njoins, capjoins;
+    int npairs; /* that a kernel could hold: joins, and what the option apart says of others */
 } CiSchedulerTotals;
 
 /* Schedules one list of items: the program's, or a block of a region. */

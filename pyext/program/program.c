@@ -91,13 +91,14 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     CxProgram *p = NULL;
     PyObject *why_host = NULL;
 
-    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, &request);
+    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, NULL,
+                               &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
         backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
         made = why_host == NULL ? -1
                                 : cx_program_make(state, graph, options, backend, passes, given,
-                                                  NULL, NULL, &request);
+                                                  NULL, NULL, NULL, &request);
     }
     if (made < 0) {
         Py_XDECREF(why_host);

@@ -396,6 +396,7 @@ static PyMethodDef module_methods[] = {
     {"check_pattern", cx_check_pattern, METH_VARARGS, NULL},
     {"run_program", cx_run_program, METH_VARARGS, NULL},
     {"recompile", cx_recompile, METH_VARARGS, NULL},
+    {"plan", cx_plan, METH_VARARGS, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
