@@ -491,6 +491,8 @@ class Program:
     backend: str  # "device:backend" it was compiled for
     why_host: str | None
     approximate: list[str]
+    is_symbolic: bool
+    option_values: dict[str, Any]
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
     def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
@@ -545,6 +547,22 @@ class Specialization:
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's
     is_trying: bool  # its calls are timed, to know which way is quicker
+    # Of its race: plans (name, why it takes no part or None), and of each class of sizes that has been met its
+    # number, the winner or None, calls, and by plan the calls that were timed and their median in nanoseconds.
+    race_rows: tuple[list[tuple[str, str | None]], list[tuple[int, str | None, int, list[tuple[int, int]]]]] | None
+    def ask_for_race(self, asker: Callable[[Specialization], object], /) -> None:
+        """It is called once, in the first call that fits."""
+    def race(
+        self,
+        plans: list[tuple[str, Program | None, str | None]],
+        known: dict[int, str],
+        done: Callable[[int], object],
+        /,
+    ) -> None:
+        """Calls are answered by one plan after another, and by the quickest in the end. plans: the program's own
+        first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
+        called with a class that is decided.
+        """
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
     def doubt(self) -> None:
@@ -677,6 +695,17 @@ def recompile(
     program: Program, options: dict[str, Any], backend: str, rows: tuple[tuple[Any, ...], ...], /
 ) -> Program:
     """The graph as captured by other options; rows of passes come before those of the program."""
+
+def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[str, str, str]]]:
+    """Of the graph by these options, which is not built: a digest that tells the plan from another, and its
+    alternatives: kind, option or threshold, value.
+    """
+
+def set_beside(number: int, /) -> None:
+    """0: nothing is built beside calls; 1: something is, and no call of a race is timed; 2: it shall stop."""
+
+def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
+    """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
 
 def compile_text(
     text: str,

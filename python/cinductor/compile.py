@@ -79,8 +79,9 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune"; the last three
-    set options that have no effect yet, which is said once.
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune". The last two race
+    other plans of each program on its calls, and keep the quickest; the second and the last set the option
+    `graphs`, which has no effect yet, as is said once.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
     of a registered one, or one of `devices()`.
@@ -130,7 +131,7 @@ def compile(
     return make(fn, settings)
 
 
-WITHOUT_EFFECT = ("max_autotune", "graphs")
+WITHOUT_EFFECT = ("graphs",)
 
 
 @functools.cache
@@ -247,7 +248,8 @@ def stats() -> Stats:
     calls; captures: calls that were traced; recompiles: captures after a function's first;
     specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
     be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
-    NumPy answers calls: what it is quicker for, and what cannot be captured.
+    NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
+    under max_autotune, with their times and who has won.
     """
     total = dict.fromkeys(COUNTERS, 0)
     functions: dict[str, dict[str, Any]] = {}
@@ -263,10 +265,14 @@ def stats() -> Stats:
         }
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "numpy": []})
+        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
+        if any(s.race_rows for s in compiled.specializations) or job.unraced:
+            from .racing import lines_of
+
+            known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
     return {**total, "functions": functions}  # type: ignore[typeddict-item]
 

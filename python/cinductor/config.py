@@ -24,6 +24,7 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
+RACED = ("max_autotune", "benchmark_fusion", "multi_kernel")  # each has plans raced: racing.py
 LARGEST = 2**63 - 1
 FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
