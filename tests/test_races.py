@@ -2,10 +2,12 @@
 wins; nothing here is timed.
 """
 
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import programs
@@ -216,12 +218,12 @@ def test_a_plan_that_fails_in_a_call_takes_no_part_any_more(clock):
     own = specialization.program
     bad = _core.recompile(own, {**own.option_values, "nan_asserts": True}, "c", ())
     over = []
-    specialization.race([("default", own, None), ("bad", bad, None)], {}, over.append)
+    specialization.race([("default", own, None), ("bad", bad, None)], {}, lambda *what: over.append(what))
     said["bad"] = 1
     for _ in range(5):
         np.testing.assert_array_equal(compiled(x), x * 2 + 1)
     plans, ((number, winner, *_),) = specialization.race_rows
-    assert winner == "default" and over == [number] == [0]
+    assert winner == "default" and over == [(specialization, number)] and number == 0
     assert plans[0] == ("default", None) and "NaN" in plans[1][1]
 
 
@@ -326,6 +328,15 @@ def test_a_race_is_decided_once(clock):
     again = begun(softmax, X)
     assert run(again, X) == "apart=1" and names(again) == ["default", "apart=1"] and not asked
     assert names(begun(softmax, X, options={"cache": False})) != ["default", "apart=1"]
+
+
+def test_a_race_keeps_nothing_alive():
+    compiled = begun(softmax, X)
+    compiled(X)
+    gone = weakref.ref(compiled), weakref.ref(compiled._cinductor_job)
+    del compiled
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
 
 
 PROGRAM = """

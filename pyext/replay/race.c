@@ -30,7 +30,8 @@ typedef struct Heat {
     int winner;    /* -1: it is not known */
     bool is_final; /* two are left, which run once more */
     int turn;   /* in this round */
-    int round, calls, crowded;
+    int round, crowded;
+    int calls; /* until it was known */
     int64_t spent, lost; /* nanoseconds; lost: beyond what the program's own plan takes */
     Times times[MOST_PLANS];
 } Heat;
@@ -317,7 +318,7 @@ cx_race_begin(CxRace *race, int class, CxLap *lap)
     Heat *heat = &race->heats[class];
 
     *lap = (CxLap){.class = class};
-    heat->calls++;
+    heat->calls += heat->winner < 0;
     if (heat->winner >= 0)
         lap->plan = heat->winner;
     else
@@ -381,11 +382,20 @@ put_out(CxRace *race, int plan)
         cx_restore_exception(error);
 }
 
+/* Where sizes are numbers nobody needs the others any more. */
 static void
-tell(CxRace *race, int class)
+drop_losers(CxRace *race, int winner)
+{
+    for (int k = 1; k < race->count && !race->programs[0]->is_symbolic; k++)
+        if (k != winner)
+            Py_CLEAR(race->programs[k]);
+}
+
+static void
+tell(const CxRace *race, PyObject *specialization, int class)
 {
     PyObject *error = cx_take_exception();
-    PyObject *told = PyObject_CallFunction(race->done, "i", class);
+    PyObject *told = PyObject_CallFunction(race->done, "Oi", specialization, class);
 
     if (told == NULL)
         PyErr_WriteUnraisable(race->done);
@@ -395,7 +405,7 @@ tell(CxRace *race, int class)
 }
 
 void
-cx_race_end(CxRace *race, CxLap *lap, CxLapEnd how)
+cx_race_end(CxRace *race, PyObject *specialization, CxLap *lap, CxLapEnd how)
 {
     Heat *heat = &race->heats[lap->class];
     bool was_over = heat->winner >= 0;
@@ -410,8 +420,10 @@ cx_race_end(CxRace *race, CxLap *lap, CxLapEnd how)
         else if (++heat->crowded > MOST_CROWDED)
             heat->winner = 0;
     }
-    if (!was_over && heat->winner >= 0)
-        tell(race, lap->class);
+    if (!was_over && heat->winner >= 0) {
+        drop_losers(race, heat->winner);
+        tell(race, specialization, lap->class);
+    }
     Py_CLEAR(lap->program);
 }
 

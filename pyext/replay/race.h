@@ -20,7 +20,7 @@ typedef struct CxLap {
 void cx_race_ask(PyObject **asker, PyObject *specialization);
 /* rows: (name, program, why it takes no part or None) of each plan, the program's own first, whose
  * program is own; known: class of sizes -> name of the plan that has won before. done: called with
- * a class of sizes when it is decided; NULL with an exception. */
+ * the specialization and a class of sizes when it is decided; NULL with an exception. */
 CxRace *cx_race_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *done);
 void cx_race_free(CxRace *race);
 int cx_race_traverse(const CxRace *race, visitproc visit, void *arg);
@@ -29,7 +29,7 @@ void cx_race_begin(CxRace *race, int class, CxLap *lap);
 /* NO_TIME: a check of the program, or what it calls, has ended the call; FAILED: the plan has, as the
  * exception that is set says, and takes no part any more. */
 typedef enum CxLapEnd { CX_LAP_DONE, CX_LAP_NO_TIME, CX_LAP_FAILED } CxLapEnd;
-void cx_race_end(CxRace *race, CxLap *lap, CxLapEnd how);
+void cx_race_end(CxRace *race, PyObject *specialization, CxLap *lap, CxLapEnd how);
 /* For reports: plans (name, why it is out or None), and for each class that has been met its number,
  * the winner's name or None, the calls, and for each plan the number of times taken, their median in
  * nanoseconds. */

@@ -248,7 +248,7 @@ run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_
     bool is_own = lap.program == s->program;
     PyObject *result = run_plan(s, lap.program, room, flags);
     bool has_failed = result == NULL && !is_own && has_plan_failed(s);
-    cx_race_end(s->race, &lap,
+    cx_race_end(s->race, (PyObject *)s, &lap,
                 has_failed       ? CX_LAP_FAILED
                 : result == NULL ? CX_LAP_NO_TIME
                                  : CX_LAP_DONE);

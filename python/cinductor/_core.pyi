@@ -556,12 +556,12 @@ class Specialization:
         self,
         plans: list[tuple[str, Program | None, str | None]],
         known: dict[int, str],
-        done: Callable[[int], object],
+        done: Callable[[Specialization, int], object],
         /,
     ) -> None:
         """Calls are answered by one plan after another, and by the quickest in the end. plans: the program's own
         first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
-        called with a class that is decided.
+        called with the specialisation and a class that is decided.
         """
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""

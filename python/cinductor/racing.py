@@ -165,7 +165,7 @@ def prepare(job: Job, specialization: Any) -> None:
     if not program.is_symbolic and 0 in known:
         wanted = [row for row in wanted if "=".join(row) == known[0]]
     plans = [(OWN, program, None), *built(job, program, options, digest, wanted)]
-    specialization.race(plans, known, partial(decided, job, specialization, key))
+    specialization.race(plans, known, partial(decided, job, key))
 
 
 def built(job: Job, program: Any, options: dict[str, Any], digest: str, wanted: list[Any]) -> list[Any]:
@@ -192,7 +192,7 @@ def built(job: Job, program: Any, options: dict[str, Any], digest: str, wanted: 
 # --- what is kept ---------------------------------------------------------------------------------
 
 
-def decided(job: Job, specialization: Any, key: str | None, number: int) -> None:
+def decided(job: Job, key: str | None, specialization: Any, number: int) -> None:
     """A race is over, in the call that decided it."""
     beside.add(partial(keep, job, specialization, key))
 
