@@ -107,11 +107,11 @@ def timed(row, times, seconds):
 def alternatives(program):
     """The options of each alternative that is another plan."""
     options = dict(program.option_values)
-    digest, rows = _core.plan(program, options)
+    digest, rows, _ = _core.plan(program, options)
     seen = {digest}
     for _, name, value in rows:
         other = racing.changed(options, name, value)
-        plan, _ = _core.plan(program, other)
+        plan, *_ = _core.plan(program, other)
         if plan not in seen:
             seen.add(plan)
             yield f"{name}={value}", {key: given for key, given in other.items() if given != options[key]}

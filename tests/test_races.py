@@ -208,6 +208,16 @@ def test_an_alternative_that_cannot_be_built_takes_no_part(clock, monkeypatch, c
     assert "apart=1 takes no part: CompileError: planted" in race(compiled).lines()
 
 
+def test_a_plan_that_holds_much_more_takes_no_part(monkeypatch):
+    compiled = begun(softmax, X)
+    assert not any(why for _, why in race(compiled).plans)
+    monkeypatch.setattr(racing, "MOST_HELD", 0)
+    monkeypatch.setattr(racing, "LITTLE", 1000)
+    whys = dict(race(begun(softmax, X, dynamic=False)).plans)
+    assert whys.pop("default") is None and whys
+    assert all(why.endswith(f" bytes, the default plan {X.nbytes}") for why in whys.values())
+
+
 def test_a_plan_that_fails_in_a_call_takes_no_part_any_more(clock):
     """The call has the answer of the program's own plan."""
     said, _ = clock
@@ -250,11 +260,11 @@ PROGRAMS = programs.load()
 def alternatives(program):
     """The options of each alternative that is another plan."""
     options = dict(program.option_values)
-    digest, rows = _core.plan(program, options)
+    digest, rows, _ = _core.plan(program, options)
     seen = {digest}
     for _, name, value in rows:
         other = racing.changed(options, name, value)
-        plan, _ = _core.plan(program, other)
+        plan, *_ = _core.plan(program, other)
         if plan not in seen:
             seen.add(plan)
             yield {key: given for key, given in other.items() if given != options[key]}

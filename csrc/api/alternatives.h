@@ -18,6 +18,7 @@ typedef struct CiAlternative {
 /* What is known of a program that is planned, and not built; in the graph's context. */
 typedef struct CiProgramPlan {
     char digest[65];
+    int64_t held; /* bytes at its worst, likely ones where sizes are not known */
     CiAlternative *alternatives;
     int count, capacity;
 } CiProgramPlan;

@@ -5,6 +5,7 @@
 
 typedef struct Planned {
     PyObject *digest, *rows;
+    long long held;
 } Planned;
 
 /* Called without the lock. */
@@ -13,6 +14,7 @@ keep_plan(void *arg, const CiProgramPlan *plan)
 {
     Planned *planned = arg;
     CX_CALLBACK_BEGIN();
+    planned->held = plan->held;
     planned->digest = PyUnicode_FromString(plan->digest);
     planned->rows = PyList_New(plan->count);
     for (int k = 0; planned->rows != NULL && k < plan->count; k++) {
@@ -28,8 +30,8 @@ keep_plan(void *arg, const CiProgramPlan *plan)
 }
 
 /* plan(program, options): of the program's graph by these options, the digest that tells the plan
- * from another, and its alternatives, a list of kind, option or threshold, value. Nothing is built.
- */
+ * from another, its alternatives, a list of kind, option or threshold, value, and the bytes that it
+ * holds at its worst. Nothing is built. */
 PyObject *
 cx_plan(PyObject *module, PyObject *args)
 {
@@ -50,7 +52,7 @@ cx_plan(PyObject *module, PyObject *args)
                                  keep_plan, &planned, &request) < 0;
     Py_XDECREF(copy);
     if (!failed && planned.digest != NULL && planned.rows != NULL)
-        return Py_BuildValue("(NN)", planned.digest, planned.rows);
+        return Py_BuildValue("(NNL)", planned.digest, planned.rows, planned.held);
     Py_XDECREF(planned.digest);
     Py_XDECREF(planned.rows);
     return failed ? NULL : PyErr_NoMemory();

@@ -511,6 +511,7 @@ static PyMemberDef program_members[] = {
     {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
     {"why_host", T_OBJECT, offsetof(CxProgram, why_host), READONLY, NULL},
     {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
+    {"writes", T_BOOL, offsetof(CxProgram, writes), READONLY, NULL},
     {"is_symbolic", T_BOOL, offsetof(CxProgram, is_symbolic), READONLY, NULL},
     {"option_values", T_OBJECT, offsetof(CxProgram, option_values), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},

@@ -491,6 +491,7 @@ class Program:
     backend: str  # "device:backend" it was compiled for
     why_host: str | None
     approximate: list[str]
+    writes: bool
     is_symbolic: bool
     option_values: dict[str, Any]
     def text(self, level: str) -> str:
@@ -696,9 +697,9 @@ def recompile(
 ) -> Program:
     """The graph as captured by other options; rows of passes come before those of the program."""
 
-def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[str, str, str]]]:
-    """Of the graph by these options, which is not built: a digest that tells the plan from another, and its
-    alternatives: kind, option or threshold, value.
+def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[str, str, str]], int]:
+    """Of the graph by these options, which is not built: a digest that tells the plan from another, its
+    alternatives (kind, option or threshold, value), and the bytes that it holds at its worst.
     """
 
 def set_beside(number: int, /) -> None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _core
 from .config import OPTIONS, RACED
+from .saved import stamp
 
 if TYPE_CHECKING:
     import threading
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 OWN = "default"  # the name of a program's own plan
 MOST = 8  # alternatives of one program that are built
 MOST_PLANNED = 64  # that are looked at
+MOST_HELD, LITTLE = 2, 1 << 20  # times what the default plan holds; bytes that count for nothing
 MOST_SECONDS = 30.0  # of planning and building, after which no other one is begun
 KINDS = {
     option: frozenset(kinds.split())
@@ -157,35 +159,42 @@ def prepare(job: Job, specialization: Any) -> None:
     """Plans and builds the alternatives of a program, and begins their race."""
     program = specialization.program
     options = dict(program.option_values)
-    digest, rows = _core.plan(program, options)
+    digest, rows, held = _core.plan(program, options)
     kinds, fixed = kinds_of(options), fixed_of(job)
     wanted = [row[1:] for row in rows if row[0] in kinds and row[1] not in fixed]
     key = key_of(digest, wanted) if job.option("cache") else None
     known = read(key)
     if not program.is_symbolic and 0 in known:
         wanted = [row for row in wanted if "=".join(row) == known[0]]
-    plans = [(OWN, program, None), *built(job, program, options, digest, wanted)]
+    plans = [(OWN, program, None), *built(job, program, options, digest, held, wanted)]
     specialization.race(plans, known, partial(decided, job, key))
 
 
-def built(job: Job, program: Any, options: dict[str, Any], digest: str, wanted: list[Any]) -> list[Any]:
+def built(
+    job: Job, program: Any, options: dict[str, Any], digest: str, held: int, wanted: list[Any]
+) -> list[Any]:
     """Name, program and None, or None and why, of each alternative that is another plan."""
-    last, seen, found = time.monotonic() + MOST_SECONDS, {digest}, []
+    last, seen = time.monotonic() + MOST_SECONDS, {digest}
+    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot begin anew
+    found: list[tuple[str, Any, str | None]] = []
     for name, value in wanted[:MOST_PLANNED]:
-        if len(seen) > MOST or time.monotonic() > last or beside.is_ending:
+        if sum(row[2] is None for row in found) == MOST or time.monotonic() > last or beside.is_ending:
             break
-        other = changed(options, name, value)
-        row: tuple[str, Any, str | None]
+        other, made, why = changed(options, name, value), None, None
         try:
-            plan, _ = _core.plan(program, other)
+            plan, _, bytes_ = _core.plan(program, other)
             if plan in seen:
                 continue
             seen.add(plan)
-            row = (f"{name}={value}", _core.recompile(program, other, "c", ()), None)
+            if bytes_ > most:
+                why = f"it would hold {bytes_} bytes, the default plan {held}"
+            else:
+                made = _core.recompile(program, other, "c", ())
         except Exception as error:
-            row = (f"{name}={value}", None, f"{type(error).__name__}: {error}")
-            log(job, f"{row[0]} takes no part: {row[2]}")
-        found.append(row)
+            why = f"{type(error).__name__}: {error}"
+        found.append((f"{name}={value}", made, why))
+        if why is not None:
+            log(job, f"{name}={value} takes no part: {why}")
     return found
 
 
@@ -220,8 +229,6 @@ _machine: list[str] = []
 
 def machine() -> str:
     """What a time depends on beside the program: the package, NumPy, the processors."""
-    from .saved import stamp
-
     if not _machine:
         try:
             with open("/proc/cpuinfo") as file:
