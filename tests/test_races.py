@@ -328,6 +328,21 @@ def test_two_threads_race(clock):
     assert not wrong and run(compiled, X) == "default"
 
 
+def test_calls_that_fail_their_checks_are_no_times(clock):
+    """They say nothing of a plan; others between them decide."""
+
+    def picked(x, k):
+        return np.exp(x - x.max(axis=1, keepdims=True))[k]
+
+    compiled, good, bad = begun(picked, X, np.array([3])), np.array([3]), np.array([64])
+    clock[0]["threads=1"] = 500
+    for _ in range(200):
+        with pytest.raises(IndexError, match="index 64 is out of bounds"):
+            compiled(X, bad)
+        np.testing.assert_array_equal(compiled(X, good), picked(X, good))
+    assert race(compiled).classes[0].winner == "threads=1"
+
+
 def test_a_race_is_decided_once(clock):
     """Who compiles the same function anew begins with the winner, and builds nothing else."""
     said, asked = clock
