@@ -29,7 +29,7 @@ import cinductor
 from cinductor import _core, racing
 
 MODE = "max-autotune-no-cudagraphs"
-PAIRS = 15
+PAIRS = 31
 
 
 def outcome(fn, arguments):
@@ -75,24 +75,26 @@ def is_decided(compiled):
     return bool(races) and all(r.classes and all(h.winner is not None for h in r.classes) for r in races)
 
 
+def race(compiled, arguments, seconds):
+    """Calls until all races are decided, or for so long behind the builds. Whether there is one."""
+    for _ in range(40):  # NumPy may be tried first, and be quicker
+        seconds_of(compiled, arguments)
+        racing.beside.wait()
+        if races_of(compiled):
+            break
+    last = time.perf_counter() + seconds
+    while races_of(compiled) and not is_decided(compiled) and time.perf_counter() < last:
+        seconds_of(compiled, arguments)
+    return bool(races_of(compiled))
+
+
 def timed(row, times, seconds):
     """Default's seconds, max-autotune's, and the winners; None where nothing is raced."""
     arguments = row.make(times * row.sizes[-1], np.random.default_rng(0))
     default, raced = cinductor.compile(row.function), cinductor.compile(row.function, mode=MODE)
-    last = math.inf
-    while time.perf_counter() < last and not is_decided(raced):
-        seconds_of(raced, arguments)
-        racing.beside.wait()
-        if races_of(raced) and last == math.inf or not raced.specializations:
-            last = time.perf_counter() + seconds
-        if raced.specializations and not raced.specializations[0].is_trying and not races_of(raced):
-            seconds_of(raced, arguments)
-            racing.beside.wait()
-            if not races_of(raced):
-                return None
-    if not races_of(raced):
+    if not race(raced, arguments, seconds):
         return None
-    for _ in range(30):  # NumPy may answer the default one's calls, too
+    for _ in range(30):  # NumPy is tried here, too
         seconds_of(default, arguments)
     pairs = []
     for k in range(PAIRS):
