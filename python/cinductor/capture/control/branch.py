@@ -21,8 +21,8 @@ from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
 from . import list_buffer
 from .alias import Records
+from .appended import owner_of
 from .lattice import join
-from .list_columns import owner_of
 from .merge import OURS, End, Merge
 from .region import (
     Raising,

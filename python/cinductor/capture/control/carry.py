@@ -17,8 +17,8 @@ from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves,
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
 from .alias import Flow, Objects
+from .appended import Appended
 from .lattice import Type, Types, at_entry
-from .list_columns import ListColumns
 from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
 from .region import Peel, truth
 from .state import Change, value_of
@@ -67,7 +67,7 @@ class Carried:
         self.flag = loop.ended is not False  # whether the loop's flag ends it
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
-        self.grown_lists: dict[int, ListColumns] = {}
+        self.appends: dict[int, Appended] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
@@ -154,7 +154,7 @@ class Carried:
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
         self.snapshot.refill(head)
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.open()
         self.head = head
         return head
@@ -352,7 +352,7 @@ class Carried:
         computed, which classes it asked for, what it appended.
         """
         seen = self.snapshot.since("classes")  # type: ignore[union-attr]
-        return self.body.trace, seen, [grown.kinds_now() for grown in self.grown_lists.values()]
+        return self.body.trace, seen, [grown.kinds_now() for grown in self.appends.values()]
 
     def diff_containers(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -360,8 +360,8 @@ class Carried:
         self.grows = False
         for change in loop.diff(loop.snapshot):
             container = change.container
-            if id(container) in self.grown_lists:
-                self.grown_lists[id(container)].learn()
+            if id(container) in self.appends:
+                self.appends[id(container)].learn()
                 continue
             if change.appended:
                 self.grow(change)
@@ -392,13 +392,13 @@ class Carried:
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
-        grown = ListColumns(self, *change)
+        grown = Appended(self, *change)
         is_of_size = type(self.extent) is not int and not grown.may_open
         if is_of_size and len(self.state.active) > 1:
             list_buffer.want_buffer(loop, container, change.appended[0])
         if is_of_size:
             grown.close()
-        self.grown_lists[id(container)], self.grows = grown, True
+        self.appends[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -494,7 +494,7 @@ class Carried:
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
         self.flow.check()
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.check(names)
         if body.work == 0 and not self.written and not self.is_while:
             if type(self.extent) is int:
@@ -507,7 +507,7 @@ class Carried:
         for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
             phi.results(tracer, body, first)
         self.last.finish(body, first)
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.finish(body)
         self.close()
         loop.snapshot.rewind()
@@ -522,7 +522,7 @@ class Carried:
         tracer, site = self.tracer, self.loop.site
         needs_trips = int(self.last.needs_trip())
         phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.phis]
-        phis += [item for grown in self.grown_lists.values() for item in grown.items]
+        phis += [item for grown in self.appends.values() for item in grown.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         make_region(tracer, "while" if self.is_while else "for", blocks, phis)
         kept = {*self.names, *self.snapshot.containers}
@@ -540,7 +540,7 @@ class Carried:
         for memory in self.memory:
             memory.rebuild(tracer)
         exits.update(self.last.exits())
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.exits(exits)
         made_arrays = {
             number: leaves(exits[array.phi.name])[array.phi.place]

@@ -33,8 +33,8 @@ from ..objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choos
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
+from .appended import Maybe
 from .lattice import OTHER, Joined, join
-from .list_columns import Maybe
 from .phi import Memory, Phi, make_region
 from .region import Region, truth
 
@@ -140,7 +140,7 @@ class End:
     """What an arm ends with: values of names, and memory written to."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # grown_lists, and items
+        self.appended: list[tuple[Any, list[Any]]] = []  # what trips append to a list, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
         self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
