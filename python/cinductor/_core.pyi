@@ -195,7 +195,7 @@ class Tracer:
     name: str
     fullgraph: bool
     has_fallen_back: bool  # NumPy goes on with the call; may be set
-    has_effects: bool  # something has been done that the function itself would do again
+    effects: int  # how often something has been done that the function itself would do again
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)

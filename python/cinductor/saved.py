@@ -121,12 +121,12 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
         return
     if specialization.program.backend != backend_of(job):
         return
-    symbols, checks = stage.symbols, stage.checks
+    symbols, checks = stage.symbols, stage.sources.checks
     sizes = () if symbols is None else tuple((*p, size) for p, size in symbols.record.items())
     if symbols is not None and symbols.made:
         checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
-        text = "\n".join(CallWriter(job.fn, bound, (stage.sources, checks, *parts, sizes)).lines)
+        text = "\n".join(CallWriter(job.fn, bound, (stage.sources.rows, checks, *parts, sizes)).lines)
         text.encode()
     except (NotSaved, UnicodeEncodeError):
         return

@@ -32,7 +32,6 @@ IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
-IN_COLUMNS = -2  # a list whose beginning nobody may look at
 
 
 class Unbound:

@@ -68,22 +68,22 @@ def call_unknown(
         return made
     module = getattr(f, "__module__", None)
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
-        stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+        stage.effects.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
     if sees_deaths(f, module):
         why = f"calls {name_of(f)}, which sees objects die"
-        stage.abandon(why)
+        stage.effects.abandon(why)
         scope.fall_back(why)
         return scope.call(f, *stage.materialise(args), **stage.materialise(kwargs))
     if is_pure:
         stage.tracer.note_break(reason)
     else:
-        stage.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
+        stage.effects.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
     args = tuple(stage.materialise(a) for a in args)
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)
     if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
         f = stage.materialise(f)
-    elif owner is not None and stage.source_of(owner) is None:
+    elif owner is not None and stage.sources.source_of(owner) is None:
         stage.materialise(owner)
     result = stage.outside(f, args, kwargs)
     if opaque is not None:
@@ -232,7 +232,7 @@ def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -
 def make(scope: Hooks, call: OpaqueCall) -> Any:
     """The call as a node; None where it is not known what it returns, or nobody may check that."""
     known, t = _results.get(call.key), scope.stage.tracer
-    if known is None or not scope.stage.may_check():
+    if known is None or not scope.stage.tracer.may_check():
         return None
     container, kinds = known
     dtype = kinds[0][1]
@@ -358,22 +358,22 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
 def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
     rewritten = rewrite(f)
-    source = stage.source_of(f)
-    if source not in stage.renewed and not is_numpys(f.__module__):
+    source = stage.sources.source_of(f)
+    if source not in stage.sources.renewed and not is_numpys(f.__module__):
         body = (f.__code__, f.__defaults__, f.__kwdefaults__)
-        stage.check_once(stage.source("const", f), "body", body)
+        stage.sources.check_once(stage.sources.source("const", f), "body", body)
     new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
     for field in ("__defaults__", "__kwdefaults__"):
         values = getattr(f, field)
         if not values:
             continue
-        source = stage.source_of(f)
-        is_fixed = is_a(values, tuple) and source not in stage.renewed
+        source = stage.sources.source_of(f)
+        is_fixed = is_a(values, tuple) and source not in stage.sources.renewed
         if is_fixed and all(type(v) in FREE_TYPES for v in values):
             continue
         if source is None or source < 0:
-            source = stage.source("const", f)
-        source = stage.source("attr", source, field)
+            source = stage.sources.source("const", f)
+        source = stage.sources.source("attr", source, field)
         setattr(new, field, enter_items(stage, values, source))
     return new
 
@@ -382,19 +382,19 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     """Defaults, entered: numbers among them are constants of the function, unless the next call may
     have one of its own.
     """
-    is_renewed = stage.sources[source][1] in stage.renewed
+    is_renewed = stage.sources.rows[source][1] in stage.sources.renewed
     is_fixed = is_a(values, tuple) and not is_renewed
     if is_fixed:
-        stage.check_once(source, "is", values)
+        stage.sources.check_once(source, "is", values)
     else:
-        stage.guard_length(values, source)
+        stage.sources.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
         if type(value) in FREE_TYPES and not is_renewed:
             if not is_fixed:
-                stage.check_once(stage.source("item", source, key), "is", value)
+                stage.sources.check_once(stage.sources.source("item", source, key), "is", value)
             return value
-        return stage.lift_guarded(value, stage.source("item", source, key))
+        return stage.lift_guarded(value, stage.sources.source("item", source, key))
 
     if is_a(values, dict):
         return {k: enter(k, v) for k, v in values.items()}
@@ -435,9 +435,9 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
     if not holds_traced(lifted) and not holds_traced(named.values()):
         return call_unknown(scope, f, args, kwargs)
-    source = stage.source_of(f)
+    source = stage.sources.source_of(f)
     if source is not None and source >= 0:
-        stage.check_once(source, "is", f)
+        stage.sources.check_once(source, "is", f)
     make = make_kernel if type(f) is UserKernel else make_operation
     try:
         return make(scope, f, lifted, named)

@@ -406,7 +406,7 @@ def in_graph(*functions: Any) -> Callable[[Any], Any]:
 
     def enter(compute: Callable[..., Any]) -> Any:
         def handle(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-            if not kwargs and any(map(is_number, args)) and scope.stage.may_check():
+            if not kwargs and any(map(is_number, args)) and scope.stage.tracer.may_check():
                 try:
                     return compute(Numbers(scope), *args)
                 except (PythonComputes, TypeError):

@@ -132,7 +132,7 @@ class Aliases:
             return
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
         is_shared = not all(source.alone for source in sources)
-        if is_shared and not (self.stage.may_check() or self.stage.tracer.in_region):
+        if is_shared and not (self.stage.tracer.may_check() or self.stage.tracer.in_region):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records={**self.state.records, value.storage: (value, sources)})
 
@@ -193,7 +193,7 @@ class Aliases:
                 taken.setdefault(source.storage, []).append(source)
             shared += [(value.whole, source) for source in sources[1:] if not source.alone]
         for value, source in shared:
-            if self.stage.effects or not self.is_like(value, source):
+            if self.stage.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
@@ -207,7 +207,7 @@ class Aliases:
         if source.loose:
             raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
-        if not (source.looped and is_alike and self.stage.may_check()):
+        if not (source.looped and is_alike and self.stage.tracer.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)
         sizes = [(n, m) for n, m in zip(value.shape, array.shape, strict=True) if not is_same(n, m)]
         differs = tracer.lift(False)

@@ -137,7 +137,7 @@ class Appended:
             for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
-        can_look = loop.stage.effects == 0 or is_real  # `ListBuffer.materialise`
+        can_look = loop.stage.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
         return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:

@@ -320,7 +320,7 @@ class Condition(Region):
         """Gives this attempt up: in no construct that could do without a region, all of the call."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
-        if self.state.active or is_known or not self.stage.may_check():
+        if self.state.active or is_known or not self.stage.tracer.may_check():
             super().fail(reason)
         raise Replan("decided", reason, place)
 
@@ -430,7 +430,7 @@ class Choice(Condition):
 def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
     tracer = stage.tracer
-    joined = join(tracer, a, b, False, stage.may_check())
+    joined = join(tracer, a, b, False, stage.tracer.may_check())
     if type(joined) is str or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]

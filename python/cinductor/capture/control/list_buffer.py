@@ -181,7 +181,7 @@ class ListBuffer:
         """Whether it becomes a list like any other for an item that columns cannot have: in the open, where
         the call cannot be captured in another way.
         """
-        if self.tracer.in_region or self.stage.may_check():
+        if self.tracer.in_region or self.stage.tracer.may_check():
             return False
         if self.spare and is_alike(item, self.like):
             return False
@@ -270,7 +270,7 @@ class ListBuffer:
             self.fail("a list that a loop appends to is looked at")
         make, *given = self.parts()
         if not self.is_sized:
-            self.stage.stop("a list whose length data decide is looked at")
+            self.stage.effects.stop("a list whose length data decide is looked at")
         items = make(*map(self.stage.materialise, given))
         self.stage.state.refill(self.container, list(map(self.stage.lift_array, items)))
         self.drop()
@@ -323,7 +323,7 @@ class ListBuffer:
         """np.stack(list)"""
         self.check_last()
         (column,) = self.columns
-        may_check = self.stage.may_check()
+        may_check = self.stage.tracer.may_check()
         if column.sizes:
             self.replan("arrays of many sizes are joined")
         if not self.tracer.is_positive(self.length):

@@ -360,7 +360,7 @@ class Merge:
 
     def meet(self, a: Any, b: Any) -> Joined | str:
         """What two leaves become."""
-        return join(self.tracer, a, b, False, self.region.stage.may_check())
+        return join(self.tracer, a, b, False, self.region.stage.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made again by whoever returns it."""

@@ -44,13 +44,13 @@ def check_budget(stage: Stage) -> None:
     """Before a trip of a loop that Python runs: whether it is captured, too."""
     limit(stage)
     tracer = stage.tracer
-    if stage.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+    if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
     why = why_spent(tracer, stage.break_budget)
     if why is None:
         return None
     is_unrolled = tracer.nodes > MANY_NODES
-    if (is_unrolled or not tracer.useful) and stage.undo_call():
+    if (is_unrolled or not tracer.useful) and stage.effects.undo_call():
         raise OverBudget(why)
     return fall_back(stage)
 
@@ -59,10 +59,10 @@ def limit(stage: Stage) -> None:
     """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
     where an effect has happened and the graph is half full: once it is full nothing could begin again.
     """
-    is_half_full = stage.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
+    is_half_full = stage.tracer.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
     if stage.own_work <= stage.limit and not is_half_full:
         return None
-    if stage.has_fallen_back or stage.tracer.fullgraph:
+    if stage.tracer.has_fallen_back or stage.tracer.fullgraph:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
     if is_half_full:
@@ -70,7 +70,7 @@ def limit(stage: Stage) -> None:
     stage.why_over = why
     if stage.tracer.in_region or stage.tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
-    if stage.undo_call():
+    if stage.effects.undo_call():
         raise OverBudget(why)
     return fall_back(stage, why)
 
@@ -79,8 +79,8 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     for grown in [*stage.state.lists.values()]:
         grown.materialise()
-    stage.stop(f"{why}: the rest of the call runs in NumPy")
-    stage.has_fallen_back = stage.tracer.has_fallen_back = True
+    stage.effects.stop(f"{why}: the rest of the call runs in NumPy")
+    stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage)
     for frame in frames_of(stage):
         changed = {}
@@ -103,7 +103,7 @@ def fall_back_for_flags(stage: Stage, value: Any) -> Any:
     """The flags of an array that are about to be set, or an array with them: what nothing traced
     knows of.
     """
-    stage.abandon("sets flags of an array")
+    stage.effects.abandon("sets flags of an array")
     value = stage.materialise(value)
     fall_back(stage, "flags of an array are set")
     return value
@@ -163,14 +163,14 @@ def with_bailout(method: Callable[..., Any]) -> Any:
 
     def late(self: Scope, /, *args: Any, **kwargs: Any) -> Any:
         stage = self.stage
-        if stage.has_fallen_back:  # since the frame has read this method
+        if stage.tracer.has_fallen_back:  # since the frame has read this method
             return on_real_values(self, name, args, kwargs)
         state = stage.state
-        before = stage.effects, stage.followed, state.changes
+        before = stage.tracer.effects, stage.followed, state.changes
         try:
             return method(self, *args, **kwargs)
         except Exception as error:
-            if (stage.effects, stage.followed, state.changes) != before:
+            if (stage.tracer.effects, stage.followed, state.changes) != before:
                 raise
             if stage.tracer.in_region or not is_of_ours(error):
                 raise
@@ -207,7 +207,7 @@ def lifted_once(stage: Stage, value: Any) -> Any:
     try:
         return stage.lift(value)
     except Exception as error:
-        if not stage.effects or stage.tracer.in_region or not is_of_ours(error):
+        if not stage.tracer.effects or stage.tracer.in_region or not is_of_ours(error):
             raise
         go_on(stage, error)
         return value
@@ -216,5 +216,5 @@ def lifted_once(stage: Stage, value: Any) -> Any:
 def go_on(stage: Stage, error: Exception) -> None:
     """The rest of the call is NumPy's, for a mistake of ours."""
     stage.tell(error)
-    if not stage.has_fallen_back:
+    if not stage.tracer.has_fallen_back:
         fall_back(stage, "a mistake of cinductor's")
