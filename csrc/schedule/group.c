@@ -21,9 +21,9 @@ add_use(CiScheduler *s, CiGroup *group, CiGroupUse use)
 }
 
 CiGroup
-ci_group_of_nest(CiScheduler *s, const CiDraftNest *draft)
+ci_group_of_nest(CiScheduler *s, const CiFusionNest *fusion)
 {
-    const CiNest *nest = draft->nest;
+    const CiNest *nest = fusion->nest;
     CiGroup group = {0};
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
@@ -124,7 +124,7 @@ ci_may_join(const CiScheduler *s)
 }
 
 void
-ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b)
+ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b)
 {
     const CiNest *first = a->nests[a->nnests - 1].nest, *second = b->nests[b->nnests - 1].nest;
     CiJoin join = {.first = first->target->name,

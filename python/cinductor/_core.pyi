@@ -162,7 +162,7 @@ class Block:
         """A parameter that is a new version of the whole array's memory."""
     def result(self, value: Any, like: Any = None) -> None:
         """Adds a result: a Traced value or (block, number); with like's order of axes in memory."""
-    def hold(self, value: Traced) -> int:
+    def live_out(self, value: Traced) -> int:
         """A number for the value as it is now, good when the block is closed."""
     def value(self, number: int) -> Traced:
         """A held value, in the block around into which its block was spliced."""

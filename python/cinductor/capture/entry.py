@@ -73,11 +73,11 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     """Runs the function on traced arguments."""
     fn = job.fn
     if type(fn) is not types.FunctionType:
-        target: Callable[..., Any] = functools_enter(stage, fn)
+        target: Callable[..., Any] = lift_callable(stage, fn)
         stage.tracer.code = code_of_method(fn)
         scope = stage.hooks(stage, anchor)
         stage.depth = -1  # and the user's function 0
-        positional, named = enter_arguments(job, stage, bound)
+        positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
     try:
@@ -87,7 +87,7 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         return refuse(job, str(reason))
     stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
-    positional, named = enter_arguments(job, stage, bound)
+    positional, named = lift_arguments(job, stage, bound)
     stage.runs = True
     return new(*positional, **named)
 
@@ -118,7 +118,7 @@ def anchor() -> None:
     """
 
 
-def functools_enter(stage: Stage, fn: Any) -> Any:
+def lift_callable(stage: Stage, fn: Any) -> Any:
     """A callable object, reached as a constant."""
     source = stage.sources.source("const", fn)
     if is_a(fn, types.MethodType):
@@ -128,7 +128,7 @@ def functools_enter(stage: Stage, fn: Any) -> Any:
     return stage.lift_guarded(fn, source)
 
 
-def enter_arguments(
+def lift_arguments(
     job: Job, stage: Stage, bound: tuple[Any, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments as the function's frame gets them."""
@@ -144,13 +144,13 @@ def enter_arguments(
         elif kind == VAR_KEYWORD:
             named.update(zip(value, stage.items_of(value, source), strict=True))
         elif kind == KEYWORD_ONLY:
-            named[name] = enter_argument(job.fn, stage, name, value, source)
+            named[name] = lift_argument(job.fn, stage, name, value, source)
         else:
-            positional.append(enter_argument(job.fn, stage, name, value, source))
+            positional.append(lift_argument(job.fn, stage, name, value, source))
     return positional, named
 
 
-def enter_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
+def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
     """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
@@ -293,7 +293,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
-        stage.concrete_keys(value)
+        stage.materialise_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value

@@ -144,7 +144,7 @@ class Stage:
         elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
             sources.check(source, "is", value)
         elif is_a(value, np.generic):
-            return self._enter_numpy_scalar(value, source)
+            return self._lift_numpy_scalar(value, source)
         elif cls is functools.partial and sources.is_given(source):
             sources.check(source, "type", cls)
             sources.renewed.add(source)
@@ -164,7 +164,7 @@ class Stage:
         sources.known[id(value)] = (value, source)
         return value
 
-    def _enter_numpy_scalar(self, value: np.generic, source: int) -> Any:
+    def _lift_numpy_scalar(self, value: np.generic, source: int) -> Any:
         if np.dtype(type(value)).kind in "biufc" and value.dtype.itemsize <= 16:
             try:
                 traced = self.tracer.scalar(value, source)
@@ -240,7 +240,7 @@ class Stage:
         """The value with everything traced materialised."""
         return Materialiser(self).of(value)
 
-    def concrete_keys(self, value: dict[Any, Any]) -> None:
+    def materialise_keys(self, value: dict[Any, Any]) -> None:
         """The keys of a dict materialised."""
         Materialiser(self).fill_keys(value)
 

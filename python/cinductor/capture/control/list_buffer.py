@@ -91,7 +91,7 @@ class Column:
                 rows[place] = value
             else:
                 lattice.write(tracer, rows[place], value, axes)
-            self.nodes.append(((body, body.hold(row)), shape))
+            self.nodes.append(((body, body.live_out(row)), shape))
             body.result(rows)
 
     def take(self, made: Iterator[Any]) -> None:

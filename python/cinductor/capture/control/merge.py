@@ -73,7 +73,7 @@ class ArmValue(Side):
     __slots__ = ("block", "dtype", "value", "strong")
 
     def __init__(self, block: Any, value: Any) -> None:
-        number = block.hold(value)
+        number = block.live_out(value)
         self.here = lambda _: block.value(number)
         self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
         self.lengths, self.node = None, (block, number)

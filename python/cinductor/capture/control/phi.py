@@ -239,7 +239,7 @@ class LastValue(Value):
         return param
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
-        self.node = body, body.hold(self.value)
+        self.node = body, body.live_out(self.value)
         self.make_params(tracer, first, self.value)
         self.end(tracer, self.value)
         super().results(tracer, body, first)
