@@ -48,7 +48,7 @@ from .objects import (
     slots_of,
 )
 from .stage import Stage
-from .syntax.names import MEASURES, Names
+from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
     """The parameters of a function that it only takes items of."""
     node = find_function(code, qualname)
     is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))
-    return Names(node).octets() if node is not None and is_free else frozenset()
+    return Uses(node, Names(node)).octets() if node is not None and is_free else frozenset()
 
 
 # --- the end of a captured call ---
