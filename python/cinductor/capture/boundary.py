@@ -237,7 +237,7 @@ class Arrays:
         self.stage = stage
         self.known: dict[int, tuple[np.ndarray, int, Traced]] = {}  # by id; with their sources
         self.bounds: list[tuple[int, int]] | None = None
-        self.written: list[Traced] = []
+        self.written: dict[int, Traced] = {}  # by id
         self.overlap = False
 
     def lift_guarded(self, value: np.ndarray, source: int) -> Any:
@@ -314,8 +314,7 @@ class Arrays:
                 self.add_bounds(array)
         if type(target) is Traced:
             self.stage.regions.aliases.before_write(target)
-            if not any(target is t for t in self.written):
-                self.written.append(target)
+            self.written[id(target)] = target
         if self.overlap:
             self.stage.effects.stop("arrays overlap, and one is written to")
         return self.overlap
@@ -325,13 +324,14 @@ class Arrays:
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
-        return any(map(traced.shares_storage, self.written))
+        return any(map(traced.shares_storage, self.written.values()))
 
     def check_disjoint(self) -> None:
         """Guards that written arguments overlap no other, as they did not in this call."""
         sources = {s: t for _, s, t in self.known.values() if s >= 0}
-        written = tuple(s for s, t in sources.items() if self.is_written(t))
-        others = tuple(s for s in sources if self.stage.sources.rows[s][0] != "const")
+        rows = self.stage.sources.rows
+        written = tuple([s for s, t in sources.items() if self.is_written(t)])
+        others = tuple([s for s in sources if rows[s][0] != "const"])
         if written and len(others) > 1:
             self.stage.sources.check("disjoint", written, others)
 

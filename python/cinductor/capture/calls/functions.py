@@ -78,7 +78,7 @@ def call_unknown(
         stage.tracer.note_break(reason)
     else:
         stage.effects.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
-    args = tuple(stage.materialise(a) for a in args)
+    args = tuple(map(stage.materialise, args))
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)
     if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
@@ -107,9 +107,9 @@ def call_with_foreign(
 
 def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the values it is given, which Python itself reads."""
-    args = tuple(scope.use(a) for a in args)
+    args = tuple(map(scope.use, args))
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
-    if any(type(a) is np.ndarray for a in args):  # ours are traced
+    if np.ndarray in map(type, args):  # ours are traced
         return call_unknown(scope, f, args, kwargs)
     return scope.stage.lift_array(f(*args, **kwargs))
 

@@ -105,7 +105,7 @@ def least_of(scope: Hooks, values: tuple[Any, ...]) -> Any:
 
 @understands(range)
 def _range(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if any(type(a) is Traced for a in args) and not kwargs and len(args) in (1, 2, 3):
+    if Traced in map(type, args) and not kwargs and len(args) in (1, 2, 3):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         if scope.stage.captures and all(map(is_bound, (start, stop, step))):
             bounds = [bound_of(scope.stage, v) for v in (start, stop, step)]

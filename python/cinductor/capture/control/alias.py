@@ -268,8 +268,10 @@ class Flow:
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
                 self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
-        self.find_memory()
-        self.pairs = self.find_pairs()
+        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of a trip
+        if self.arrays:
+            self.find_memory()
+            self.pairs = self.find_pairs()
 
     def number_of(self, source: Source) -> int | None:
         """Which of the arrays carried has that memory at the head of a trip."""
@@ -337,7 +339,7 @@ class Flow:
     def check(self) -> None:
         """Raises where a trip writes to memory that another name has, too."""
         bound = self.carried.bound
-        written = {h.storage for h in self.carried.written if h.version != bound[h.storage]}
+        written = {s for s, h in self.carried.written.items() if h.version != bound[s]}
         for number, array in enumerate(self.arrays):
             if any(value.storage in written for value in array.older):
                 self.loop.fail(f"{array.phi.name} shares memory that is written to")
@@ -425,7 +427,7 @@ class Flow:
     def note(self, made: dict[int, Any]) -> int:
         """Notes what the values behind the loop, by number, may be; how many trips there must be."""
         most = 0
-        trips_needed = self.trips_needed()
+        trips_needed = self.trips_needed() if made else []
         for number, value in made.items():
             needed, sources = trips_needed[number], self.sources(number)
             if needed is not None:

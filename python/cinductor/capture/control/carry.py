@@ -55,7 +55,7 @@ class Carried:
         self.types = Types(self)
         self.values: list[Value] = []  # names that are carried by value, at the head of this run
         self.steps: dict[str, Any] = {}
-        self.written: list[Any] = []
+        self.written: dict[int, Any] = {}  # by storage, the arrays that trips write to
         self.no_steps: set[str] = set()
         self.first_trace: Any = None  # of a run that begins as the loop's first trip does
         self.first_ends: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class Carried:
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
-        self.names = tuple(name for name in loop.site.carried if name not in renewed)
+        self.names = tuple([name for name in loop.site.carried if name not in renewed])
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -92,18 +92,16 @@ class Carried:
         """For the next capture of the same loop, in another run of a loop around."""
         memory.names = list(self.types.of)
         everything = {**self.loop.others, **self.entry}
-        held = {handle.storage for handle in self.written}
         memory.written = [
             name
             for name, value in everything.items()
-            if type(value) is Traced and value.storage in held
+            if type(value) is Traced and value.storage in self.written
         ]
 
     def add_written(self, handle: Any) -> bool:
-        if any(handle.storage == h.storage for h in self.written):
-            return False
-        self.written.append(handle)
-        return True
+        is_new = handle.storage not in self.written
+        self.written.setdefault(handle.storage, handle)
+        return is_new
 
     # --- the head of a trip ---
 
@@ -124,7 +122,7 @@ class Carried:
 
     def open(self) -> dict[str, Any]:
         """Opens the blocks of a run; the values of names at its head."""
-        for handle in self.written:  # inputs enter the graph outside
+        for handle in self.written.values():  # inputs enter the graph outside
             handle.prepare()
         site = self.loop.site
         is_counted = bool(self.steps or self.types.joined)
@@ -174,9 +172,9 @@ class Carried:
         head.update(self.names_of(value.head for value in self.values))
         if sum(len(value.params) for value in self.values) > MOST_CARRIED:
             self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
-        for handle in self.written:
+        for handle in self.written.values():
             block.bind(handle)
-        self.bound = {handle.storage: handle.version for handle in self.written}
+        self.bound = {storage: handle.version for storage, handle in self.written.items()}
         return head
 
     def kinds(self, name: str) -> list[tuple[Any, Type | None]]:
@@ -242,7 +240,7 @@ class Carried:
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
-        if any(self.is_new(h) for h in self.snapshot.graph.written()):
+        if any(h.storage not in self.written for h in self.snapshot.graph.written()):
             self.loop.fail("the condition writes to an array")
         if test is not None:
             self.check_condition()
@@ -262,9 +260,6 @@ class Carried:
             return
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
-
-    def is_new(self, handle: Any) -> bool:
-        return all(handle.storage != h.storage for h in self.written)
 
     def close(self) -> None:
         """The run is over; its blocks are dropped."""
@@ -301,11 +296,10 @@ class Carried:
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
         written = loop.snapshot.graph.written()
-        news = [handle for handle in written if self.is_new(handle)]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
         is_wider = self.grows
-        for handle in news:
+        for handle in written:
             is_wider |= self.add_written(handle)
         for name, value in changed.items():
             self.carry(name, value)
@@ -503,7 +497,7 @@ class Carried:
         for value, leaf in zip(self.values, self.leaves_of(names), strict=True):
             value.end(tracer, leaf)
         self.heads = [phi for phi in (self.counter, self.flag_phi) if phi is not None]
-        self.memory = [Memory(handle) for handle in self.written]
+        self.memory = [*map(Memory, self.written.values())]
         for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
             phi.results(tracer, body, first)
         self.last.finish(body, first)

@@ -509,7 +509,7 @@ class Types:
             for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
             if kind is not None and kind.ends
         ]
-        lengths = grouped(pairs, self.lengths)
+        lengths = grouped(pairs, self.lengths) if pairs or self.lengths else None
         has_moved, self.moved = self.moved, False
         if lengths is None:
             return has_moved

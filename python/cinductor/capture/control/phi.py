@@ -79,7 +79,7 @@ def make_region(
         mine = phi.operands(tracer) if condition is None else []
         operands += mine
         kinds.append(phi.kinds(mine))
-    names = tuple(kind for part in kinds for kind in part)
+    names = tuple([kind for part in kinds for kind in part])
     made: Iterator[Any] = iter(tracer.region(op, blocks, tuple(operands), names))
     for phi, part in zip(all_phis, kinds, strict=True):
         phi.made = [next(made) for _ in part]

@@ -286,7 +286,7 @@ class Region:
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""
-        return tuple(names.get(name, UNBOUND) for name in self.site.state)
+        return tuple([names.get(name, UNBOUND) for name in self.site.state])
 
     def check(self, condition: Any, why: str) -> None:
         """A check node: where it fails the original function answers."""

@@ -321,8 +321,9 @@ class Snapshot:
     def end(self) -> None:
         """It is over; what was done stays, and is the outer snapshots' to undo."""
         state = self.state
-        still = state.still_lists(self.tables["lists"])
-        state.put(lists={**still, **state.list_buffers})
+        if state.lists:
+            still = state.still_lists(self.tables["lists"])
+            state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
         while len(state.snapshots) >= self.depths["snapshots"]:
             born.update(state.snapshots.pop().born)

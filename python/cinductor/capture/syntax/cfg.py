@@ -67,19 +67,16 @@ class Effect:
         while left:
             node = left.pop()
             if isinstance(node, ast.Name):
-                self._name(node, certain)
+                if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
+                    self.uses.add(node.id)
+                if not isinstance(node.ctx, ast.Load):
+                    self.bind(node.id, certain)
+                if isinstance(node.ctx, ast.Del):
+                    self.drops.add(node.id)
             elif isinstance(node, NOT_IN_ORDER):
                 self._special(node, certain)
             else:
                 left += reversed(children(node))
-
-    def _name(self, node: ast.Name, certain: bool) -> None:
-        if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
-            self.uses.add(node.id)
-        if not isinstance(node.ctx, ast.Load):
-            self.bind(node.id, certain)
-        if isinstance(node.ctx, ast.Del):
-            self.drops.add(node.id)
 
     def _special(self, node: Any, certain: bool) -> None:
         if isinstance(node, ast.Lambda):
@@ -236,7 +233,7 @@ class Cfg:
     def flow(self, node: ast.stmt) -> ConstructFlow:
         """What a for, while or if with flags for jumps does."""
         found, behind, errors = self.constructs[id(node)], self._after(node), self.errors(node)
-        head = union(found.heads)
+        head = EMPTY.union(*[point.live for point in found.heads])
         renewed = EMPTY
         if found.body is not None:
             inside = (found.body.live - found.step.kills) | found.step.uses
@@ -246,26 +243,28 @@ class Cfg:
 
     def before(self, node: ast.stmt) -> Set:
         """The names live before a statement."""
-        return union(place.entry for place in self.places[id(node)]) | self.captured
+        live = [place.entry.live for place in self.places[id(node)]]
+        return self.captured.union(*live)
 
     def after(self, node: ast.stmt) -> Set:
         """Those live behind it."""
         return self._after(node) | self.captured
 
     def _after(self, node: ast.stmt) -> Set:
-        return union(place.end for place in self.places[id(node)])
+        return EMPTY.union(*[place.end.live for place in self.places[id(node)]])
 
     def errors(self, node: ast.stmt) -> Set:
         """Those live where its exceptions go."""
-        return union(point for place in self.places[id(node)] for point in place.errors)
+        places = self.places[id(node)]
+        return EMPTY.union(*[point.live for place in places for point in place.errors])
 
     def sure(self, node: ast.stmt) -> Bound:
         """The names that surely have a value before a statement."""
-        return common(place.entry.sure for place in self.places[id(node)])
+        return common([place.entry.sure for place in self.places[id(node)]])
 
     def sure_after(self, node: ast.stmt) -> Bound:
         """The same behind it."""
-        return common(place.end.sure for place in self.places[id(node)])
+        return common([place.end.sure for place in self.places[id(node)]])
 
     # --- the graph, from the end to the beginning ---
 
@@ -409,14 +408,6 @@ def dropping(name: str) -> Effect:
     effect.bind(name)
     effect.drops.add(name)
     return effect
-
-
-def union(points: Iterable[Point]) -> Set:
-    """The names live before any of them."""
-    found = EMPTY
-    for point in points:
-        found |= point.live
-    return found
 
 
 def common(parts: Iterable[Bound]) -> Bound:
