@@ -241,7 +241,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             return seen[id(value)]
         if id(value) not in seen and is_loose(stage, value):
             seen[id(value)] = view_call(stage, value, reached, seen)
-        return seen.get(id(value)) or stage.tracer.as_data(value)
+        return seen.get(id(value)) or value.as_data()
     if cls is np.ndarray:
         return stage.lift_array(value)
     if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:

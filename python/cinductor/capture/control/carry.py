@@ -532,7 +532,7 @@ class Carried:
             length.define(tracer, phi.made[0])
         exits.update(self.names_of([value.behind(tracer) for value in self.values]))
         for memory in self.memory:
-            memory.rebuild(tracer)
+            memory.rebuild()
         exits.update(self.last.exits())
         for grown in self.appends.values():
             grown.exits(exits)

@@ -213,7 +213,7 @@ def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None
     sizes = buffer.shape if sizes is None else sizes
     shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
     view = first_part(tracer, buffer, shape)
-    return tracer.detached(view) if tracer.in_region else tracer.copy(view, "K")
+    return view.detached() if tracer.in_region else tracer.copy(view, "K")
 
 
 def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
@@ -452,7 +452,7 @@ class Types:
 
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
-        fitted = self.tracer.fitted(after, before)
+        fitted = after.fitted(before)
         return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:

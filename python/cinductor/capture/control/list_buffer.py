@@ -84,7 +84,7 @@ class Column:
         axes = self.axes
         sizes = [lattice.number_of(tracer, self.like.shape[k]) for k in axes]
         numbers = [(tracer.cast(size, np.int64), ()) for size in sizes]
-        for value, room in ((tracer.as_data(self.like), self.room), *numbers):
+        for value, room in ((self.like.as_data(), self.room), *numbers):
             row, shape = tracer.reshape(value, (1, *value.shape)), (count, *room)
             rows = body.param(tracer.undefined(row, shape))
             if value.ndim == 0:

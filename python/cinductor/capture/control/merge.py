@@ -595,5 +595,5 @@ class Merge:
         memory = [Memory(handle) for handle in handles]
         make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
         for phi in memory:
-            phi.rebuild(tracer)
+            phi.rebuild()
         return [pair.made[0] for pair in self.pairs]

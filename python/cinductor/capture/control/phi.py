@@ -117,9 +117,9 @@ class Memory(Phi):
     def results(self, tracer: Any, body: Any, first: Any) -> None:
         body.result(self.handle)
 
-    def rebuild(self, tracer: Any) -> None:
+    def rebuild(self) -> None:
         """The memory has its new version."""
-        tracer.set_version(self.handle, self.made[0])
+        self.handle.set_version(self.made[0])
 
 
 class Value(Phi):
@@ -194,7 +194,7 @@ class Value(Phi):
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
         for value, param in zip(self.ends, self.params, strict=True):
-            body.result(tracer.fitted(value, param) if param.kind == "array" else value, param)
+            body.result(value.fitted(param) if param.kind == "array" else value, param)
 
     def behind(self, tracer: Any) -> Any:
         """The leaf behind the region."""
