@@ -10,7 +10,7 @@ import pytest
 import cinductor
 from cinductor import budget
 from cinductor.capture import session
-from cinductor.capture.hooks import fallback
+from cinductor.capture import effects as fallback
 
 
 def needleman(a, b, gap=-2):

@@ -22,8 +22,8 @@ from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
+from .effects import is_of_ours
 from .entry import arguments_of, call, finish, place_of_function
-from .hooks.fallback import is_of_ours
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces.driver import plan_of

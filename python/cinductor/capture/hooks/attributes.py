@@ -22,6 +22,7 @@ from ...numpy.elementwise import set_part
 from ...numpy.random import Draw, methods_that_draw
 from ...numpy.surface import NotCaptured
 from ...signals import Abandon
+from ..effects import fall_back_for_flags, in_users_stead
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FLAGS,
@@ -37,7 +38,6 @@ from ..objects import (
     is_slot_of,
     reads_plainly,
 )
-from .fallback import fall_back_for_flags, in_users_stead
 
 if TYPE_CHECKING:
     from ..stage import Stage

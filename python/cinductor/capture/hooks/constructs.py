@@ -23,9 +23,9 @@ from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
+from ..effects import check_budget
 from ..iterators import Items
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced
-from .fallback import check_budget
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:

@@ -24,12 +24,12 @@ from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
+from ..effects import check_budget, fall_back, lifted_once, limit, with_bailout
 from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
 from ..stage import Stage
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
-from .fallback import check_budget, fall_back, lifted_once, limit, with_bailout
 from .subscripts import Iteration, Subscripts
 
 OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)

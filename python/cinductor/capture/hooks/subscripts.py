@@ -25,6 +25,7 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
+from ..effects import fall_back_for_flags
 from ..iterators import Asked, Flat, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -48,7 +49,6 @@ from ..objects import (
     is_tuple,
 )
 from .attributes import Slot
-from .fallback import fall_back_for_flags
 
 if TYPE_CHECKING:
     from ..stage import Stage
