@@ -129,51 +129,64 @@ Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, 
 _results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
 
 
-class OpaqueCall:
-    """One call: its operands, and what else there is to know of it."""
+class Operands:
+    """The arguments of a library call: what of them the graph has, by number, and constants."""
 
-    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
-        self.f = f
+    takes_tuples = False  # of operands
+
+    def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.operands: list[Traced] = []
-        self.plan = tuple(self.part(a) for a in args)
+        self.plan = tuple(map(self.part, args))
         self.named = {k: self.part(v) for k, v in kwargs.items()}
         self.kinds = [x.kind for x in self.operands]
-        like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
-        self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
-        hash(self.key)
 
     def part(self, value: Any) -> Any:
-        """A constant in a tuple of its own, or the number of an operand; TypeError for others."""
+        """The number of an operand, or in a tuple the class of a constant and what it is."""
         if type(value) is Traced:
-            if value.dtype not in DTYPES or any(type(n) is Traced for n in value.shape):
-                raise TypeError
+            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
             self.operands.append(value)
             return len(self.operands) - 1
-        if type(value) is tuple:
-            return tuple, tuple(self.part(v) for v in value)
-        if not is_a(value, CONSTANTS):
-            raise TypeError
+        if type(value) is tuple and self.takes_tuples:
+            return tuple, tuple(map(self.part, value))
+        refuse(holds_traced((value,)), "arrays inside of other objects")
+        refuse(not is_a(value, CONSTANTS), f"an argument of {type(value).__name__}")
         return type(value), value, str(value)
 
-    def run(self, arrays: Any) -> Any:
-        """The call with these operands."""
-        return self.f(
-            *(self.real(p, arrays) for p in self.plan),
-            **{k: self.real(p, arrays) for k, p in self.named.items()},
-        )
-
-    def real(self, part: Any, arrays: Any) -> Any:
+    def real(self, part: Any, arrays: Sequence[Any]) -> Any:
+        """An argument of a call with these operands."""
         if type(part) is int:
             kind, array = self.kinds[part], arrays[part]
             return array if kind == "array" else array.item() if kind == "python" else array[()]
-        if part[0] is tuple:
-            return tuple(self.real(p, arrays) for p in part[1])
-        return part[1]
+        return tuple(self.real(p, arrays) for p in part[1]) if part[0] is tuple else part[1]
+
+    def given(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments of such a call."""
+        named = {k: self.real(p, arrays) for k, p in self.named.items()}
+        return tuple(self.real(p, arrays) for p in self.plan), named
 
     def freeze(self) -> list[Traced]:
         """The operands, which are forgotten: what is left may outlive the capture."""
         operands, self.operands = self.operands, []
         return operands
+
+
+class OpaqueCall(Operands):
+    """A call of which nobody knows what it returns; TypeError where it cannot be looked up."""
+
+    takes_tuples = True
+
+    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+        super().__init__(args, kwargs)
+        self.f = f
+        refuse(any(type(n) is Traced for x in self.operands for n in x.shape), "sizes that differ")
+        like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
+        self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
+        hash(self.key)
+
+    def run(self, arrays: Any) -> Any:
+        """The call with these operands."""
+        args, kwargs = self.given(arrays)
+        return self.f(*args, **kwargs)
 
 
 def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
@@ -189,7 +202,7 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
         return None
     try:
         return OpaqueCall(f, args, kwargs)
-    except TypeError:
+    except (NotCaptured, TypeError):
         return None
 
 
@@ -507,39 +520,17 @@ def runs_on_device(stage: Any, f: UserKernel) -> bool:
 # --- custom operations ----------------------------------------------------------------------------
 
 
-class OperationCall:
+class OperationCall(Operands):
     """What a library call of an operation does: its results, one behind the other."""
 
     def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        super().__init__(args, kwargs)
         self.op = op
-        self.kinds: list[str] = []
-        self.operands: list[Any] = []
-        self.plan = [self.part(value) for value in args]
-        self.named = {name: self.part(value) for name, value in kwargs.items()}
-
-    def part(self, value: Any) -> Any:
-        """The number of an operand, or a constant in a tuple."""
-        if type(value) is Traced:
-            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
-            self.kinds.append(value.kind)
-            self.operands.append(value)
-            return len(self.operands) - 1
-        refuse(holds_traced((value,)), "arrays inside of other objects")
-        refuse(not is_constant(value), f"an argument of {type(value).__name__}")
-        return (value,)
-
-    def real(self, part: Any, arrays: Sequence[Any]) -> Any:
-        """An argument of this call."""
-        if type(part) is tuple:
-            return part[0]
-        kind, value = self.kinds[part], arrays[part]
-        return value if kind == "array" else value.item() if kind == "python" else value[()]
 
     def __call__(self, *arrays: Any) -> None:
         """The last one is the result."""
-        *given, out = arrays
-        args = tuple(self.real(part, given) for part in self.plan)
-        kwargs = {name: self.real(part, given) for name, part in self.named.items()}
+        *operands, out = arrays
+        args, kwargs = self.given(operands)
         shapes, dtypes = self.op.results_of(args, kwargs)
         results = self.op.run(args, kwargs, shapes, dtypes)
         if len(results) == 1:
@@ -551,11 +542,6 @@ class OperationCall:
             at += result.size
 
 
-def is_constant(value: Any) -> bool:
-    """Whether a value is one that its text tells from others."""
-    return type(value) in (bool, int, float, complex, str, type(None))
-
-
 def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One library call, which may raise: then the function itself answers."""
     t = scope.stage.tracer
@@ -563,7 +549,7 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
     refuse(len(set(dtypes)) > 1, "results of several dtypes")
     refuse(dtypes[0] not in DTYPES, f"dtype {dtypes[0]}")
     call = OperationCall(f, args, kwargs)
-    operands, call.operands = call.operands, []
+    operands = call.freeze()
     key = f"{f.key} {call.plan} {call.named} {call.kinds}"
     if len(shapes) == 1:
         return careful(t, f"op_{f.__name__}", key, call, operands, shapes[0], dtypes[0])
