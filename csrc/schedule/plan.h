@@ -139,7 +139,7 @@ bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
 
 /* tree.c: regions that are small enough to be trees inside one kernel. */
-const char *ci_why_not_tree(CiScheduler *s, const CiFusion *fusion); /* its blocks are drafted */
+const char *ci_why_not_tree(CiScheduler *s, const CiFusion *fusion); /* its blocks are grouped */
 CiKernel *ci_finish_tree(CiScheduler *s, const CiFusion *fusion);
 
 /* tree_scalar.c: one-element temps of a tree become variables. */
