@@ -23,9 +23,9 @@ add_use(CiScheduler *s, CiGroup *group, CiGroupUse use)
 }
 
 CiGroup
-ci_group_of_nest(CiScheduler *s, const CiDraftNest *draft)
+ci_group_of_nest(CiScheduler *s, const CiFusionNest *fusion)
 {
-    const CiNest *nest = draft->nest;
+    const CiNest *nest = fusion->nest;
     CiGroup group = {0};
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
@@ -135,7 +135,7 @@ ci_group_bytes(const CiGroup *group)
 }
 
 bool
-ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b, int64_t saved, int64_t bytes)
+ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved, int64_t bytes)
 {
     const CiNest *first = a->nests[a->nnests - 1].nest, *second = b->nests[b->nnests - 1].nest;
     CiJoin join = {.first = first->target->name,
