@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager")
+COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -130,7 +130,7 @@ def compile(
     return make(fn, settings)
 
 
-WITHOUT_EFFECT = ("max_autotune", "graphs")
+WITHOUT_EFFECT = ("max_autotune",)
 
 
 @functools.cache
@@ -246,7 +246,7 @@ def stats() -> Stats:
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
     specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
-    be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
+    be compiled, or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
     NumPy answers calls: what it is quicker for, and what cannot be captured.
     """
     total = dict.fromkeys(COUNTERS, 0)
@@ -260,6 +260,7 @@ def stats() -> Stats:
             "specializations": len(compiled.specializations),
             "pieces": 0 if job.plan is None else len(job.plan.pieces),
             "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
+            "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
         }
         for name, count in row.items():
             total[name] += count
@@ -269,6 +270,14 @@ def stats() -> Stats:
         known["reasons"] += job.reasons
         known["numpy"] += job.budget.reasons(compiled.specializations)
     return {**total, "functions": functions}  # type: ignore[typeddict-item]
+
+
+def programs_of(compiled: Any) -> list[Any]:
+    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
+    job = compiled._cinductor_job
+    own = [*(one.program for one in compiled.specializations), *job.segments]
+    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
+    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
