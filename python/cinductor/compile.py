@@ -79,8 +79,8 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune"; the last three
-    set options that have no effect yet, which is said once.
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The second and the last
+    set `graphs`; the last two `max_autotune`, which has no effect yet, which is said once.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
     of a registered one, or one of `devices()`.
@@ -136,7 +136,7 @@ WITHOUT_EFFECT = ("max_autotune",)
 @functools.cache
 def say_without_effect(name: str) -> None:
     """Once in a process."""
-    warn(f"option {name} has no effect yet; modes other than 'default' set such options only")
+    warn(f"option {name} has no effect yet")
 
 
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
