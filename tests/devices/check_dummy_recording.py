@@ -223,6 +223,25 @@ def test_threads_in_one_function(delay):
     assert replays_of(f) > 50
 
 
+def test_threads_whose_recordings_share_memory():
+    """On one stream, without Python's lock, each with a number of its own: nobody copies what another one has stored."""
+    x, y = np.random.default_rng(2).random((2, 800, 50))
+    f, (a, b) = recorded(), on_card(x, y)
+    wrong = []
+
+    def work(s):
+        want = several(x, y, s)[1]
+        kept = [f(a, b, s)[1] for _ in range(200)]
+        wrong.extend(s for got in kept if not np.array_equal(got.numpy(), want))
+
+    threads = [threading.Thread(target=work, args=(float(s),)) for s in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and replays_of(f) > 50
+
+
 def test_both_cards_record():
     def both(a, b):
         p = np.sqrt(a * a).cumsum(axis=0)
