@@ -139,6 +139,26 @@ def from_c(calls):
         print(f"from C, {name}: {statistics.median(call() for _ in range(9)):.3f} µs")
 
 
+def chain(x, w):
+    """Kernels that cannot be one: each needs all of what the one before has made."""
+    for _ in range(8):
+        x = np.tanh(x @ w)
+    return x
+
+
+def recordings(calls):
+    """A program of many small launches with the option `graphs` and without: the host alone, and until the device is done."""
+    import cinductor
+
+    x, w = (cinductor.to_device(np.full((32, 32), 1 / 32, np.float32)) for _ in range(2))
+    for graphs in (False, True):
+        f = cinductor.compile(chain, options={"graphs": graphs})
+        print(f"cinductor, 16 launches, graphs={graphs}: {measure(lambda: f(x, w), cinductor.synchronize, calls):.3f} µs")
+        waited = measure(lambda: (f(x, w), cinductor.synchronize()), cinductor.synchronize, calls)
+        print(f"cinductor, 16 launches, graphs={graphs}, waited for: {waited:.3f} µs")
+        print(f"  {cinductor.explain(f, x, w).recordings}")
+
+
 def from_python(calls):
     import cinductor
 
@@ -148,6 +168,7 @@ def from_python(calls):
     print(f"cinductor, one kernel: {measure(lambda: f(x, y), cinductor.synchronize, calls):.3f} µs")
     print(f"cinductor, two results: {measure(lambda: g(x, y), cinductor.synchronize, calls):.3f} µs")
     print(f"cinductor, operator +: {measure(lambda: x + y, cinductor.synchronize, calls):.3f} µs")
+    recordings(calls)
     cinductor.configure_memory("keep:0")
     print(f"cinductor, one kernel, blocks not kept: {measure(lambda: f(x, y), cinductor.synchronize, calls):.3f} µs")
     try:

@@ -247,7 +247,7 @@ def fake_libraries(folder):
     """Builds the driver without a card and the NVRTC of the emulator into a folder."""
     where = ROOT / "tests" / "cuda"
     compiler = [*os.environ.get("CC", "cc").split(), "-O1", "-shared", "-fPIC", "-o"]
-    sources = [where / name for name in ("fake_driver.c", "fake_share.c", "emulator.c")]
+    sources = [where / name for name in ("fake_driver.c", "fake_graph.c", "fake_share.c", "emulator.c")]
     driver = [*compiler, folder / "libcuda.so.1", *sources]
     subprocess.run([*driver, "-ldl", "-lpthread"], check=True)
     subprocess.run([*compiler, folder / "libnvrtc.so.13", where / "fake_nvrtc.c"], check=True)
@@ -480,6 +480,72 @@ def test_sizes_that_vary(card):
 def test_kernels_of_ones_own(card):
     lines = card("own_kernels.py")
     assert len(lines) == 17 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
+def test_recordings(card, tmp_path):
+    """The option graphs: bits, arguments that change, results that stay, streams, threads."""
+    if not RUNS:
+        build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
+    lines = card("recordings.py", *([] if RUNS else ["emulated"]), CINDUCTOR_CUBLAS=str(tmp_path))
+    assert len(lines) > 10 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
+RECORDED_IN_TURN = """
+import ctypes, gc, warnings
+fake = ctypes.CDLL("libcuda.so.1")
+fake.fake_failed.restype = ctypes.c_char_p
+import numpy as np, cinductor
+warnings.simplefilter("ignore")
+
+def program(a, b):
+    c = np.sqrt(a * a)
+    return c.cumsum(axis=0) + b, c.sum(axis=1), a[1:]
+
+x = np.ones((8, 8))
+
+def everything():
+    a, b = cinductor.to_device(x), cinductor.to_device(x * 2)
+    f = cinductor.compile(program, options={"graphs": True, "fusion": False})
+    for _ in range(4):
+        f(a, b)
+    with cinductor.Stream("cuda"):
+        [f(a, b) for _ in range(3)]
+    return [part["replayed"] for twin in f._cinductor_job.twins.values() for part in twin.specializations[0].program.recordings]
+
+def settle():
+    gc.collect()
+    cinductor.empty_cache("cuda")
+    return fake.fake_blocks(), fake.fake_count(b"graphs"), fake.fake_count(b"modules")
+
+assert everything() == [5], everything()
+before, count = settle(), fake.fake_count(b"")
+everything()
+count = fake.fake_count(b"") - count
+settle()
+seen = set()
+for number in range(count):
+    fake.fake_fail_after(number)
+    try:
+        everything()
+    except (cinductor.DeviceError, MemoryError) as error:
+        del error
+    seen.add(fake.fake_failed().decode())
+    fake.fake_fail_after(-1)
+    now = settle()
+    if b"Ctx" not in fake.fake_failed():  # without a context nothing can be given back
+        assert now == before, (number, fake.fake_failed(), now, before)
+    before = now
+assert everything() == [5]
+print("in turn ok", sorted(seen))
+"""
+
+
+def test_each_call_of_the_driver_fails_in_turn_while_recording(fake_driver):
+    """Launches are made where a recording fails; the process lives, graphs and memory are given back."""
+    said = fake_driver(RECORDED_IN_TURN)
+    assert "in turn ok" in said
+    for name in "cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuMemcpyDtoDAsync_v2".split():
+        assert repr(name) in said, said
 
 
 def test_arrays_of_two_processes(card):

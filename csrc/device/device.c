@@ -39,7 +39,7 @@ ci_registry_close(CiRegistry *registry)
     free(registry);
 }
 
-/* What all have that have memory of their own, or streams. */
+/* What all have that have memory of their own, streams or recordings. */
 static bool
 is_whole(const CiDevice *device)
 {
@@ -56,6 +56,10 @@ is_whole(const CiDevice *device)
         return false;
     if (has_streams && !(device->stream_close && device->event_open && device->event_close &&
                          device->event_record && device->event_wait && device->event_synchronize))
+        return false;
+    bool has_any = device->record_begin || device->record_end || device->replay || device->record_close;
+    if (has_any && !(has_memory && device->record_begin && device->record_end && device->replay &&
+                     device->record_close))
         return false;
     return device->name && *device->name;
 }

@@ -132,7 +132,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 3
+#define CI_DEVICE_ABI 4
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
@@ -203,6 +203,18 @@ struct CiDevice {
     int32_t (*event_synchronize)(const CiQueue *queue, void *event);
     /* Milliseconds from one to the other, both done. */
     int32_t (*event_elapsed)(const CiQueue *queue, void *first, void *second, double *ms);
+    /* Launches and library calls that this thread gives to *stream from now on are taken down and not
+     * done; a call that cannot be taken down fails. NULL, and so are the next three: it does not record. */
+    int32_t (*record_begin)(const CiQueue *queue, void **stream);
+    /* Ends that, also where a call has failed; *recording is NULL where this does. */
+    int32_t (*record_end)(const CiQueue *queue, void *stream, void **recording);
+    /* Gives the queue's stream all that was taken down, in its order and with nothing between; or fails and
+     * gives it nothing. By one thread at a time. */
+    int32_t (*replay)(const CiQueue *queue, void *recording);
+    /* Frees it, behind what streams still do of it. */
+    void (*record_close)(const CiQueue *queue, void *recording);
+    /* Of a library call that it takes: whether it can be taken down. NULL: all of them. */
+    bool (*records_extern)(const CiExternItem *item);
     /* Runs a kernel that a compiler has made for memory of this device. NULL: the executable does
      * so itself (CiExecutable.launch). */
     int32_t (*launch)(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,

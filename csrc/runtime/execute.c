@@ -13,7 +13,7 @@
 #include "base/float_flags.h"
 #include "base/os.h"
 #include "host/pool.h"
-#include "runtime/frame.h"
+#include "runtime/record.h"
 #include "runtime/shortage.h"
 #include "runtime/watch.h"
 
@@ -39,66 +39,6 @@ new_result(CiFrame *frame, const CiStep *step)
     }
     frame->slots[step->slot] = call->new_result(call->arg, step->number, buffer);
     return frame->slots[step->slot] ? CI_OK : CI_ERR_PYTHON;
-}
-
-static int32_t
-launch_kernel(CiFrame *frame, int number)
-{
-    CiProgram *program = frame->program;
-    const CiPlanLaunch *plan = &program->launches[number];
-    CiLaunch launch = plan->launch;
-    for (int k = 0; k < plan->nbuffers; k++)
-        frame->arguments[k] = frame->slots[plan->slots[k]];
-    if (frame->table)
-        ci_plan_launch_fill(plan, frame->values, &launch);
-    launch.buffers = frame->arguments;
-    launch.scalars = frame->call->scalars;
-    launch.max_threads = frame->call->max_threads;
-    launch.stream = frame->queues[plan->device].stream;
-    launch.is_on_pool = frame->is_shared;
-    CiFault *fault = &frame->call->fault;
-    int32_t status =
-        ci_executable_launch(program->devices[plan->device].executable, &launch, fault);
-    if (status == CI_ERR_CHECK)
-        frame->call->reason = program->reasons[plan->first_reason + fault->node];
-    return status;
-}
-
-static int32_t
-call_extern(CiFrame *frame, int number)
-{
-    const CiPlanExtern *plan = &frame->program->externs[number];
-    const int64_t **sizes = frame->rows, **strides = frame->rows + frame->program->max_rows;
-    for (int k = 0; k <= plan->noperands; k++) {
-        char *data = frame->slots[plan->slots[k]];
-        frame->arguments[k] =
-            data + frame->values[plan->offsets[k]] * ci_dtype_size(plan->dtypes[k]);
-        sizes[k] = frame->values + plan->sizes[k];
-        strides[k] = frame->values + plan->strides[k];
-    }
-    CiExternCall call = {.ext = &plan->ext,
-                         .noperands = plan->noperands,
-                         .operands = frame->arguments,
-                         .sizes = sizes,
-                         .strides = strides,
-                         .ranks = plan->ranks,
-                         .dtypes = plan->dtypes,
-                         .result = frame->arguments[plan->noperands],
-                         .arg = frame->call->arg};
-    const CiQueue *queue = ci_frame_queue(frame, plan->side);
-    if (queue && plan->ext.call_on)
-        return plan->ext.call_on(plan->ext.data, queue, &call);
-    if (queue)
-        return queue->backend->device->run_extern(queue, plan->op, &call);
-    if (frame->in_batch && plan->ext.call_anywhere &&
-        plan->ext.call_anywhere(plan->ext.data, &call))
-        return CI_OK;
-    if (frame->is_shared)
-        return CI_ERR_UNSUPPORTED; /* what asks for Python's lock is the caller's */
-    frame->flags |= ci_float_flags_read();
-    int32_t status = plan->ext.call(plan->ext.data, &call);
-    ci_float_flags_clear();
-    return status;
 }
 
 /* Long loops of short kernels still hear Ctrl-C. */
@@ -348,14 +288,6 @@ run_batch(CiFrame *frame, const CiStep **at)
     return status;
 }
 
-static void
-swap_slots(void **slots, const CiStep *step)
-{
-    void *kept = slots[step->slot];
-    slots[step->slot] = slots[step->other];
-    slots[step->other] = kept;
-}
-
 /* One step; the one before the next to run is in *at. */
 static int32_t
 run_step(CiFrame *frame, const CiStep **at)
@@ -372,17 +304,13 @@ run_step(CiFrame *frame, const CiStep **at)
         status = new_result(frame, step);
         break;
     case CI_STEP_reuse:
-        slots[step->slot] = slots[step->other];
-        slots[step->other] = NULL;
-        break;
     case CI_STEP_swap:
-        swap_slots(slots, step);
-        break;
     case CI_STEP_part:
-        slots[step->slot] = (char *)slots[step->other] + frame->values[step->value];
-        break;
     case CI_STEP_leave:
-        slots[step->slot] = NULL;
+        ci_frame_move(frame, step);
+        break;
+    case CI_STEP_partition:
+        status = ci_frame_run_partition(frame, at);
         break;
     case CI_STEP_free:
         ci_frame_give(frame, step->slot);
@@ -397,10 +325,10 @@ run_step(CiFrame *frame, const CiStep **at)
         status = ci_frame_copy(frame, step);
         break;
     case CI_STEP_launch:
-        status = launch_kernel(frame, step->number);
+        status = ci_frame_launch(frame, step->number);
         break;
     case CI_STEP_extern:
-        status = call_extern(frame, step->number);
+        status = ci_frame_extern(frame, step->number);
         break;
     case CI_STEP_define:
         status = define_symbol(frame, step);
@@ -487,7 +415,7 @@ run_frame(CiFrame *frame, int64_t *table, void *arg)
         frame->values = frame->table = table;
     }
     call->fault.kind = 0;
-    call->reason = NULL;
+    call->reason = call->unrecorded = NULL;
     if (call->message_size)
         call->message[0] = '\0';
     ci_float_flags_clear();

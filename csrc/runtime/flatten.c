@@ -464,7 +464,9 @@ ci_program_flatten(CiProgram *program, const CiWrapper *wrapper, const CiOptions
     flatten_inputs(&flat);
     program->watch = ci_watch_new(flat.ctx, options);
     for (int i = 0; i < wrapper->nlines; i++) {
+        ci_flatten_open_partition(&flat, i);
         flatten_line(&flat, &wrapper->lines[i], i);
+        ci_flatten_close_partition(&flat, i);
         flat.step_of[i] = program->nsteps - 1;
         if (program->watch)
             ci_flatten_name_steps(&flat, &wrapper->lines[i]);

@@ -13,7 +13,13 @@ typedef struct CiFlatten {
     int *step_of; /* per line: the step to jump to for the code after it */
     int *result_of; /* per buffer of the loops: its number among results, or -1 */
     bool has_region;
+    int npartitions;    /* that are done */
+    int partition_step; /* of the one that is open */
 } CiFlatten;
+
+/* flatten_partition.c: in front of the steps of a line, and behind them. */
+void ci_flatten_open_partition(CiFlatten *flat, int line);
+void ci_flatten_close_partition(CiFlatten *flat, int line);
 
 /* flatten_names.c */
 const char *ci_flatten_copy_text(CiContext *ctx, const char *text); /* NULL: "" */

@@ -26,6 +26,11 @@ int32_t ci_frame_take(const CiFrame *frame, const CiPlanSlot *plan, int64_t byte
 void ci_frame_give(const CiFrame *frame, int slot);
 /* A step that copies, of any kind. */
 int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
+/* A step that has slots hold what others did, without any memory taken or given back. */
+void ci_frame_move(const CiFrame *frame, const CiStep *step);
+/* work.c: a launch, a library call. */
+int32_t ci_frame_launch(CiFrame *frame, int number);
+int32_t ci_frame_extern(CiFrame *frame, int number);
 /* Waits for a copy that is on its way to the slot. */
 int32_t ci_frame_finish_copy(const CiFrame *frame, int slot);
 

@@ -78,6 +78,19 @@ ci_frame_give(const CiFrame *frame, int slot)
     frame->slots[slot] = NULL;
 }
 
+void
+ci_frame_move(const CiFrame *frame, const CiStep *step)
+{
+    void **slots = frame->slots, *held = slots[step->slot];
+    if (step->kind == CI_STEP_part) {
+        slots[step->slot] = (char *)slots[step->other] + frame->values[step->value];
+        return;
+    }
+    slots[step->slot] = step->kind == CI_STEP_leave ? NULL : slots[step->other];
+    if (step->kind != CI_STEP_leave)
+        slots[step->other] = step->kind == CI_STEP_swap ? held : NULL;
+}
+
 int32_t
 ci_frame_copy(const CiFrame *frame, const CiStep *step)
 {

@@ -19,10 +19,12 @@
  *   swap, copies of all kinds: slot, other · wait: slot · launch, extern: number · check: slot, number (of the text)
  *   for, batch, next: number (the loop's segment), value (extent), variable
  *   define: slot, number (segment), value (limit), other (value number of the least), variable
+ *   partition: number, target
  *   unless: jumps when the bool in slot is false */
 typedef enum CiStepKind {
 #define LINE(kind, buffer, other, block, record, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
+    CI_STEP_partition, /* its recordable steps follow, up to the one before its target */
     CI_STEP_next,
     CI_STEP_batch, /* a `for` whose turns may run at the same time, up to the step before its target */
     CI_STEP_unless,
@@ -74,6 +76,31 @@ typedef struct CiPlanSlot {
     const char *name; /* of the program's and of results: the buffer, and the user's line */
 } CiPlanSlot;
 
+typedef struct CiRecordings CiRecordings; /* record.h */
+
+/* A number of the caller's that a launch is told. */
+typedef struct CiPlanScalar {
+    int slot;  /* in CiCall.scalars */
+    int words; /* of 8 bytes */
+} CiPlanScalar;
+
+/* Steps that a device can record (wrapper/partition.h), in the order that hoist.c has given them; and what
+ * decides what they do. */
+typedef struct CiPlanPartition {
+    int device, nlaunches;
+    bool is_never; /* replayed */
+    int *slots; /* whose addresses it uses: of memory that others have had */
+    int nslots, capslots;
+    int *temps; /* slots of memory that is born in it: nborn for others, then its own */
+    int ntemps, captemps, nborn;
+    int64_t most_copied; /* bytes of memory for others that is copied behind a replay, and not stored by it */
+    int *values; /* of its symbols */
+    int nvalues, capvalues;
+    CiPlanScalar *scalars;
+    int nscalars, capscalars;
+    CiRecordings *recordings; /* changes from run to run, under its own lock (record.h) */
+} CiPlanPartition;
+
 typedef struct CiPlanResult {
     CiResultBuffer buffer; /* of a static program, whole */
     int sizes, strides;
@@ -123,6 +150,8 @@ struct CiProgram {
     int nreturns;
     int max_arguments; /* pointers one launch or extern takes */
     int max_rows;      /* operands of one extern, and its result */
+    CiPlanPartition *partitions;
+    int npartitions, cappartitions;
     int64_t work;
     struct CiWatch *watch; /* what runs are held against, or NULL */
 };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/plan.h"
+#include "runtime/record.h"
 
 typedef struct Opening {
     CiProgram *program;
@@ -79,14 +79,16 @@ ci_program_release(CiProgram *program)
         if (program->externs[i].ext.release)
             program->externs[i].ext.release(program->externs[i].ext.data);
     for (int k = 0; k < program->ndevices; k++) {
-        CiExecutable *executable = program->devices[k].executable;
-        if (!executable)
-            continue;
-        const CiQueue *queue = &executable->queue; /* what it was given may still run */
-        if (ci_backend_has_memory(queue->backend))
+        const CiQueue *queue = &program->devices[k].queue; /* what it was given may still run */
+        if (program->devices[k].executable && ci_backend_has_memory(queue->backend))
             (void)queue->backend->device->synchronize(queue);
-        executable->close(executable);
     }
+    for (int k = 0; k < program->npartitions; k++)
+        ci_recordings_close(program->partitions[k].recordings,
+                          &program->devices[program->partitions[k].device].queue);
+    for (int k = 0; k < program->ndevices; k++)
+        if (program->devices[k].executable)
+            program->devices[k].executable->close(program->devices[k].executable);
     ci_context_close(program->ctx);
 }
 
@@ -159,6 +161,20 @@ int64_t
 ci_program_work(const CiProgram *program)
 {
     return program->work;
+}
+
+int
+ci_program_partition_count(const CiProgram *program)
+{
+    return program->npartitions;
+}
+
+void
+ci_program_partition_at(const CiProgram *program, int position, CiRecordingUse *out)
+{
+    const CiPlanPartition *plan = &program->partitions[position];
+    *out = (CiRecordingUse){.launches = plan->nlaunches, .device = plan->device};
+    ci_recordings_ask(plan->recordings, out);
 }
 
 int

@@ -1,5 +1,5 @@
-/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made, so
- * any number of threads may run it at once.
+/* A program: what a call runs. Reference-counted, with memory of its own; immutable once made but for
+ * what is recorded of it, so any number of threads may run it at once.
  *
  * Where memory is. For backends that share the host's memory everything is host memory. For a
  * backend with `allocate`, all array inputs and result buffers are memory of the devices that the
@@ -54,6 +54,7 @@ typedef struct CiCall {
     char *message; /* out, of message_size bytes or NULL: of CI_ERR_ASSERT, what does not hold;
                       of a call without memory, what it would hold */
     size_t message_size;
+    const char *unrecorded; /* out: why a device's work is not recorded from now on; the program's. NULL: as before */
     CiFault fault; /* out */
     int64_t peak;  /* out: of a watched run, bytes that the program held at most */
     unsigned
@@ -90,6 +91,17 @@ bool ci_program_is_static(const CiProgram *program);
 /* Elements touched by one call: worth releasing a lock? INT64_MAX when sizes or loops leave it
  * open. */
 int64_t ci_program_work(const CiProgram *program);
+/* What became of recording a part of the program (option graphs): in the order of the wrapper's partitions, none
+ * where nothing is recorded. Counts are of runs, each partition's own. */
+#define CI_WHY_NOT_RECORDED 256
+typedef struct CiRecordingUse {
+    int launches, device;
+    int64_t replayed, launched;
+    int recordings;                    /* there are now */
+    char why_not[CI_WHY_NOT_RECORDED]; /* "": it is recorded where a run has what an earlier one had */
+} CiRecordingUse;
+int ci_program_partition_count(const CiProgram *program);
+void ci_program_partition_at(const CiProgram *program, int position, CiRecordingUse *out);
 /* Kernel numbers (CiKernel.id, the k<id> of the printed wrapper) are below this; library calls have
  * one too. */
 int ci_program_kernel_count(const CiProgram *program);

@@ -73,6 +73,8 @@ ci_wrapper_plan_memory(CiWrapper *wrapper)
         ci_wrapper_reuse(wrapper);
     if (wrapper->options.has_pools)
         ci_wrapper_pool(wrapper);
+    if (wrapper->options.records)
+        ci_wrapper_hoist(wrapper);
     note_peak(wrapper);
     ci_wrapper_match(wrapper);
 }

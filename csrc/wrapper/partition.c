@@ -3,12 +3,16 @@
 
 /* NULL: a recorder takes the line. Else what the host does there. */
 static const char *
-why_not_recorded(const CiLine *line)
+why_not_recorded(const CiWrapper *w, const CiLine *line)
 {
     if (ci_line_row(line->kind)->record == CI_RECORD_cuts)
         return ci_line_opens(line) || ci_line_closes(line) ? "a jump" : "done by the host";
     if (line->ext && line->side == CI_SIDE_host)
         return "a call on the host";
+    if (line->ext && line->ext->ext->call_on)
+        return "a call that Python makes";
+    if (line->ext && w->options.records_extern && !w->options.records_extern(line->ext))
+        return "a call that the device does not record";
     if (line->kernel && line->kernel->nchecks)
         return "the host waits for its checks";
     return NULL;
@@ -144,10 +148,10 @@ find_border(const CiWrapper *w, CiPartition *of)
 
 /* What others have had is given back in front of it, and what others get is taken behind it. */
 static bool
-may_begin(const CiLine *line)
+may_begin(const CiWrapper *w, const CiLine *line)
 {
     CiLineUse use = ci_line_row(line->kind)->buffer;
-    return !why_not_recorded(line) && (is_work(line) || use == CI_USE_born);
+    return !why_not_recorded(w, line) && (is_work(line) || use == CI_USE_born);
 }
 
 static bool
@@ -157,10 +161,10 @@ may_end(const CiLine *line)
 }
 
 static bool
-may_go_on(const CiPartition *partition, const CiLine *line)
+may_go_on(const CiWrapper *w, const CiPartition *partition, const CiLine *line)
 {
     bool is_of_another = is_work(line) && partition->nlaunches && line->side != partition->side;
-    return !is_of_another && !why_not_recorded(line);
+    return !is_of_another && !why_not_recorded(w, line);
 }
 
 CiPartitions *
@@ -170,9 +174,9 @@ ci_partition(const CiWrapper *wrapper)
     made->wrapper = wrapper;
     for (int i = 0; i < wrapper->nlines; i++) {
         CiPartition partition = {.first = i, .last = i - 1};
-        if (!may_begin(&wrapper->lines[i]))
+        if (!may_begin(wrapper, &wrapper->lines[i]))
             continue;
-        while (may_go_on(&partition, &wrapper->lines[i])) {
+        while (may_go_on(wrapper, &partition, &wrapper->lines[i])) {
             if (is_work(&wrapper->lines[i])) {
                 partition.side = wrapper->lines[i].side;
                 partition.nlaunches++;
@@ -268,7 +272,7 @@ check_partition(Check *check)
             ci_line_visit(w, line, check_outer_use, check);
             continue;
         }
-        const char *why = why_not_recorded(line);
+        const char *why = why_not_recorded(w, line);
         if (why)
             refuse(check, why, ci_line_row(line->kind)->name);
         if (is_work(line) && line->side != of->side)
@@ -288,7 +292,7 @@ ci_partitions_verify(const CiPartitions *partitions)
         int nin = 0;
         for (int k = 0; k < partitions->count; k++)
             nin += partitions->list[k].first <= i && i <= partitions->list[k].last;
-        bool is_recordable = is_work(&w->lines[i]) && !why_not_recorded(&w->lines[i]);
+        bool is_recordable = is_work(&w->lines[i]) && !why_not_recorded(w, &w->lines[i]);
         if (nin > 1 || (is_recordable && !nin))
             ci_fail(w->ctx, CI_ERR_INTERNAL, "line %d is in %d partitions", i, nin);
     }
@@ -335,7 +339,7 @@ static void
 print_border(CiText *out, const CiWrapper *w, int i)
 {
     const CiLine *line = &w->lines[i];
-    const char *why = why_not_recorded(line);
+    const char *why = why_not_recorded(w, line);
     if (!why || line->kind == CI_LINE_symbol || line->kind == CI_LINE_assert_size ||
         line->kind == CI_LINE_return)
         return;

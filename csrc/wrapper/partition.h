@@ -22,6 +22,9 @@
 typedef struct CiPartition {
     int first, last; /* lines */
     CiSide side;     /* the one whose device does all of it */
+    /* Hoisted: from the first allocation of memory that is its own, born and freed in it, to the last free of
+     * such. In front of them is what it allocates for others, behind them what it frees of others. */
+    int own_first, own_last;
     int nlaunches;   /* library calls of the device's among them */
     const CiBuffer **takes; /* memory that it uses, and did not make, scalars of kernels too */
     int ntakes, captakes;

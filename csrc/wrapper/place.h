@@ -22,6 +22,8 @@ void ci_wrapper_place(CiWrapper *wrapper);
 void ci_wrapper_reuse(CiWrapper *wrapper);
 /* pool.c: allocations become parts of larger ones, where no more is held at most for it. */
 void ci_wrapper_pool(CiWrapper *wrapper);
+/* hoist.c: makes the partitions, and has each have its memory before its first launch. */
+void ci_wrapper_hoist(CiWrapper *wrapper);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 

@@ -103,6 +103,8 @@ typedef struct CiWrapOptions {
     bool has_pools;         /* or is part of an allocation that several share */
     /* Library calls that the device does with its own memory; NULL: none. */
     bool (*takes_extern)(const CiExternItem *item);
+    bool records;          /* partitions are recorded: each has its memory before it begins */
+    bool (*records_extern)(const CiExternItem *item); /* of those it takes; NULL: all */
     bool starts_copies;    /* copies to the host need not be waited for where they begin */
     const CiShapeEnv *env; /* where symbols come from; NULL: extents that inputs show */
 } CiWrapOptions;
@@ -123,6 +125,7 @@ typedef struct CiWrapper {
     CiLine *lines;
     int nlines, caplines;
     CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
+    const struct CiPartitions *partitions; /* NULL: nobody records */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
     int64_t most_held; /* bytes at its worst, likely ones where sizes are not known */
 } CiWrapper;

@@ -1,5 +1,7 @@
-/* What one compile took and made, as a dict. */
+/* What one compile took and made, and what became of recording it, as dicts. */
 #include "program/program.h"
+
+#include <stdio.h>
 
 static int
 set_number(PyObject *dict, const char *name, double value)
@@ -40,4 +42,47 @@ cx_info_fill(PyObject *dict, const CiCompileInfo *info)
                    set_count(dict, "externs", info->externs)
                ? -1
                : 0;
+}
+
+static PyObject *
+recording_of(const CiRecordingUse *use)
+{
+    return Py_BuildValue("{s:i,s:i,s:L,s:L,s:i,s:z}", "launches", use->launches, "device",
+                         use->device, "replayed", (long long)use->replayed, "launched",
+                         (long long)use->launched, "recordings", use->recordings, "why_not",
+                         use->why_not[0] ? use->why_not : NULL);
+}
+
+static PyObject *
+does_not_record(const CxProgram *p)
+{
+    CiRecordingUse use = {.launches = p->kernels};
+
+    snprintf(use.why_not, sizeof use.why_not, "device '%s' does not record",
+             p->backend->device->name);
+    return recording_of(&use);
+}
+
+PyObject *
+cx_program_recordings(PyObject *self, void *closure)
+{
+    CxProgram *p = (CxProgram *)self;
+    bool records = p->backend->device->record_begin != NULL;
+    int count = records ? ci_program_partition_count(p->program) : 1;
+
+    (void)closure;
+    if (!p->options.graphs)
+        Py_RETURN_NONE;
+    PyObject *list = PyList_New(count);
+    for (int k = 0; list != NULL && k < count; k++) {
+        CiRecordingUse use;
+        if (records)
+            ci_program_partition_at(p->program, k, &use);
+        PyObject *row = records ? recording_of(&use) : does_not_record(p);
+        if (row == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, k, row);
+    }
+    return list;
 }

@@ -316,7 +316,8 @@ cx_program_run(CxRun *run)
     }
     if (status != CI_OK)
         return cx_raise_device(p->state, &run->queues[0], status);
-    return 0;
+    return call.unrecorded ? cx_warn("a program is launched, and not replayed any more: %s", call.unrecorded)
+                           : 0;
 }
 
 void
@@ -521,6 +522,8 @@ static PyGetSetDef program_getset[] = {
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
+    {"recordings", cx_program_recordings, NULL,
+     "What became of recording each part of it, a dict each; None without the option graphs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

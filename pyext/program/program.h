@@ -103,7 +103,8 @@ CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
 void cx_program_take_out(CxProgram *program);
 
-/* info.c: numbers of a compile by their names, in a dict; nothing for NULL. */
+/* info.c: of a program what became of recording its parts; None where nobody asked. Then numbers of a compile by their names, in a dict; nothing for NULL. */
+PyObject *cx_program_recordings(PyObject *self, void *closure);
 int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 
 /* wrapper.c */

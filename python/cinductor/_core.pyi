@@ -494,6 +494,10 @@ class Program:
     writes: bool
     is_symbolic: bool
     option_values: dict[str, Any]
+    recordings: list[dict[str, Any]] | None
+    """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
+    that there are now, `why_not` it is recorded, or None. None without the option graphs."""
+
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
     def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:

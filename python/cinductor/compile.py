@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
 STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager")
+COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -79,9 +79,9 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune". The last two race
-    other plans of each program on its calls, and keep the quickest; the second and the last set the option
-    `graphs`, which has no effect yet, as is said once.
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The last two set
+    `max_autotune`, which races other plans of each program on its calls and keeps the quickest; the second and the last set
+    `graphs`.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
     of a registered one, or one of `devices()`.
@@ -99,9 +99,6 @@ def compile(
     check_backend(backend, device)
     resolved = resolve(mode, options)
     check_numerics(resolved, device)
-    for name in WITHOUT_EFFECT:
-        if resolved.get(name):
-            say_without_effect(name)
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -129,15 +126,6 @@ def compile(
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
-
-
-WITHOUT_EFFECT = ("graphs",)
-
-
-@functools.cache
-def say_without_effect(name: str) -> None:
-    """Once in a process."""
-    warn(f"option {name} has no effect yet; modes other than 'default' set such options only")
 
 
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
@@ -247,7 +235,7 @@ def stats() -> Stats:
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
     specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
-    be compiled, or a check in the program failed. functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
+    be compiled, or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
     NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
     under max_autotune, with their times and who has won.
     """
@@ -262,6 +250,7 @@ def stats() -> Stats:
             "specializations": len(compiled.specializations),
             "pieces": 0 if job.plan is None else len(job.plan.pieces),
             "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
+            "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
         }
         for name, count in row.items():
             total[name] += count
@@ -275,6 +264,14 @@ def stats() -> Stats:
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
     return {**total, "functions": functions}  # type: ignore[typeddict-item]
+
+
+def programs_of(compiled: Any) -> list[Any]:
+    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
+    job = compiled._cinductor_job
+    own = [*(one.program for one in compiled.specializations), *job.segments]
+    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
+    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:

@@ -14,6 +14,7 @@ class Counters(TypedDict):
     specializations: int
     pieces: int
     eager: int
+    replayed: int
 
 
 class FunctionStats(Counters):

@@ -34,6 +34,7 @@ typedef struct Runtime {
 typedef struct Kernel {
     Runtime **runtime; /* the library's pointer to it */
     void (*start)(void **parameters);
+    const int *sizes; /* of its parameters: how many, then each one's bytes */
     bool waits;
 } Kernel;
 
@@ -182,7 +183,7 @@ emulator_close(void *module)
 void *
 emulator_find(void *module, const char *name)
 {
-    char symbol[256] = "start_";
+    char symbol[256] = "start_", sizes[256] = "sizes_";
     Kernel *kernel = calloc(1, sizeof *kernel); /* as long as the process: tests are short */
     void *start = dlsym(module, strncat(symbol, name, sizeof symbol - 16)),
          *waits = dlsym(module, "emulator_waits");
@@ -190,15 +191,40 @@ emulator_find(void *module, const char *name)
         return NULL;
     kernel->runtime = dlsym(module, "emulator_runtime");
     memcpy(&kernel->start, &start, sizeof start);
+    kernel->sizes = dlsym(module, strncat(sizes, name, sizeof sizes - 16));
     kernel->waits = *(const int *)waits;
     return kernel;
 }
 
+static size_t
+room_of(int size)
+{
+    return ((size_t)size + WIDEST - 1) / WIDEST * WIDEST;
+}
+
+void
+emulator_pack(const void *function, void *const *parameters, char *values, size_t room)
+{
+    const int *sizes = ((const Kernel *)function)->sizes;
+    size_t at = 0;
+    for (int k = 0; k < sizes[0]; k++) {
+        if (at + room_of(sizes[k + 1]) > room)
+            abort();
+        memcpy(values + at, parameters[k], (size_t)sizes[k + 1]);
+        at += room_of(sizes[k + 1]);
+    }
+}
+
 void
 emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count,
-                unsigned shared_bytes, void **parameters)
+                unsigned shared_bytes, char *values)
 {
     const Kernel *kernel = function;
+    void *parameters[EMULATOR_MOST_BYTES / WIDEST];
+    for (int k = 0; k < kernel->sizes[0]; k++) {
+        parameters[k] = values;
+        values += room_of(kernel->sizes[k + 1]);
+    }
     const char *wanted = getenv("EMULATOR_ORDER");
     pthread_mutex_lock(&lock);
     runtime = (Runtime){.shared = aligned_alloc(64, (shared_bytes + 64) / 64 * 64),

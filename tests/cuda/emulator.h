@@ -3,11 +3,17 @@
 #ifndef EMULATOR_H
 #define EMULATOR_H
 
+#include <stddef.h>
+
 /* NULL when the image is no such library. */
 void *emulator_open(const void *image);
 void emulator_close(void *module);
 void *emulator_find(void *module, const char *name);
+#define EMULATOR_MOST_BYTES 4096
+/* The values of the parameters one behind the other, each at a multiple of 16. */
+void emulator_pack(const void *function, void *const *parameters, char *values, size_t room);
+/* values: as packed. */
 void emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned threads,
-                     unsigned shared_bytes, void **parameters);
+                     unsigned shared_bytes, char *values);
 
 #endif

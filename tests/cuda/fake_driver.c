@@ -68,6 +68,7 @@ EXPORT int cuDeviceCanAccessPeer(int *can, int device, int peer);
 EXPORT int cuMemPoolSetAccess(void *pool, const int *access, size_t count);
 EXPORT int cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context,
                              size_t size, void *stream);
+EXPORT int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream);
 EXPORT int cuStreamSynchronize(void *stream);
 EXPORT int cuCtxSynchronize(void);
 EXPORT int cuGetErrorString(int result, const char **text);
@@ -80,12 +81,11 @@ EXPORT const char *fake_failed(void);   /* the function that did */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
-EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared: now; others: calls, "" all */
+EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared, graphs: now; others: calls, "" all */
 
 #define MOST_DEVICES 8
-#define MOST_NAMES 96
+#define MOST_NAMES 128
 #define MOST_OWNED 65536
-#define WRONG_CONTEXT 400
 
 typedef struct Owned {
     const void *what;
@@ -121,8 +121,8 @@ fake_own(const void *what)
 }
 
 /* Whether it is the current device's; what was never seen is nobody's. */
-static int
-is_ours(const void *what)
+int
+fake_is_ours(const void *what)
 {
     int device = device_now();
     pthread_mutex_lock(&lock);
@@ -316,8 +316,10 @@ cuCtxSetCurrent(void *context)
 int
 cuModuleLoadData(void **module, const void *image)
 {
-    modules++;
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 1, 0)) /* it may allocate */
+        return 900;
+    modules++;
     is_emulated = *(const char *)image == '/';
     *module = is_emulated ? emulator_open(image) : (void *)image;
     fake_own(*module);
@@ -339,8 +341,8 @@ cuModuleGetFunction(void **function, void *module, const char *name)
 {
     FAKE_MAY_FAIL;
     *function = is_emulated ? emulator_find(module, name) : module;
-    if (!is_ours(module))
-        return WRONG_CONTEXT;
+    if (!fake_is_ours(module))
+        return FAKE_WRONG_CONTEXT;
     fake_own(*function);
     return *function ? 0 : 1;
 }
@@ -355,20 +357,42 @@ cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
+/* With the values of its parameters, one behind the other. */
+typedef struct Launch {
+    void *function;
+    int device;
+    unsigned gx, gy, bx, shared;
+    char values[EMULATOR_MOST_BYTES];
+} Launch;
+
+static void
+run_launch(void *data)
+{
+    Launch *launch = data;
+    pthread_mutex_lock(&lock);
+    launches++;
+    launches_on[launch->device]++;
+    pthread_mutex_unlock(&lock);
+    if (is_emulated)
+        emulator_launch(launch->function, launch->gx, launch->gy, launch->bx, launch->shared,
+                        launch->values);
+}
+
 int
 cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                unsigned bz, unsigned shared, void *stream, void **parameters, void **extra)
 {
     FAKE_MAY_FAIL;
     (void)gz, (void)by, (void)bz, (void)extra;
-    if (!is_ours(function) || !is_ours(stream))
-        return WRONG_CONTEXT;
-    launches++;
-    launches_on[device_now()]++;
+    if (!fake_is_ours(function) || !fake_is_ours(stream))
+        return FAKE_WRONG_CONTEXT;
     if (gx == 0 || gy == 0 || bx == 0 || bx > 1024)
         return 1;
+    Launch launch = {function, device_now(), gx, gy, bx, shared, {0}};
     if (is_emulated)
-        emulator_launch(function, gx, gy, bx, shared, parameters);
+        emulator_pack(function, parameters, launch.values, sizeof launch.values);
+    if (!fake_take_down(stream, run_launch, &launch, sizeof launch))
+        run_launch(&launch);
     return fake_fails("cuLaunchKernel", 999);
 }
 
@@ -379,6 +403,8 @@ cuMemAllocAsync(Address *block, size_t size, void *stream)
     (void)stream;
     if (fake_fails("cuMemAllocAsync", 2))
         return 2;
+    if (fake_is_capturing(stream))
+        return fake_graph_allocate(block, size, stream);
     *block = (Address)(size_t)calloc(1, size);
     fake_own((void *)(size_t)*block);
     blocks++;
@@ -389,8 +415,10 @@ int
 cuMemFreeAsync(Address block, void *stream)
 {
     fake_called(__func__);
-    if (!is_ours((void *)(size_t)block) || !is_ours(stream))
-        return WRONG_CONTEXT;
+    if (!fake_is_ours((void *)(size_t)block) || !fake_is_ours(stream))
+        return FAKE_WRONG_CONTEXT;
+    if (fake_is_capturing(stream))
+        return fake_graph_free(block, stream);
     free((void *)(size_t)block);
     blocks--;
     return 0;
@@ -434,7 +462,8 @@ int
 cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 {
     FAKE_MAY_FAIL;
-    (void)stream;
+    if (fake_refuses(stream, 0, 0)) /* a card's driver would take it down: nobody asks */
+        return 900;
     for (size_t k = 0; k < count; k++)
         ((unsigned *)(size_t)block)[k] = value;
     return 0;
@@ -444,6 +473,8 @@ int
 cuMemcpyHtoD_v2(Address to, const void *from, size_t size)
 {
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 1, 0))
+        return 900;
     memcpy((void *)(size_t)to, from, size);
     return fake_fails("cuMemcpyHtoD_v2", 999);
 }
@@ -452,6 +483,8 @@ int
 cuMemcpyDtoH_v2(void *to, Address from, size_t size)
 {
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 1, 0))
+        return 900;
     memcpy(to, (const void *)(size_t)from, size);
     return 0;
 }
@@ -460,20 +493,22 @@ int
 cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t size, void *stream)
 {
     FAKE_MAY_FAIL;
-    return is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : WRONG_CONTEXT;
+    return fake_is_ours(stream) ? cuMemcpyHtoD_v2(to, from, size) : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuMemcpyDtoHAsync_v2(void *to, Address from, size_t size, void *stream)
 {
     FAKE_MAY_FAIL;
-    return is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : WRONG_CONTEXT;
+    return fake_is_ours(stream) ? cuMemcpyDtoH_v2(to, from, size) : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuMemAllocHost_v2(void **block, size_t size)
 {
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 1, 0))
+        return 900;
     *block = malloc(size);
     pinned++;
     return fake_fails("cuMemAllocHost_v2", 2);
@@ -509,28 +544,44 @@ cuMemcpyPeerAsync(Address to, void *to_context, Address from, void *from_context
                   void *stream)
 {
     FAKE_MAY_FAIL;
-    int device = device_now(), is_right = is_ours(stream) && is_ours((void *)(size_t)to);
+    int device = device_now(), is_right = fake_is_ours(stream) && fake_is_ours((void *)(size_t)to);
     is_right &= to_context == &contexts[device];
     current[depth - 1] = (int)((int *)from_context - contexts);
-    is_right &= is_ours((void *)(size_t)from);
+    is_right &= fake_is_ours((void *)(size_t)from);
     current[depth - 1] = device;
     if (!is_right)
-        return WRONG_CONTEXT;
+        return FAKE_WRONG_CONTEXT;
     memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
     return fake_fails("cuMemcpyPeerAsync", 999);
+}
+
+int
+cuMemcpyDtoDAsync_v2(Address to, Address from, size_t size, void *stream)
+{
+    FAKE_MAY_FAIL;
+    if (fake_refuses(stream, 0, 0)) /* a card's driver would take it down: nobody asks */
+        return 900;
+    if (!fake_is_ours(stream) || !fake_is_ours((void *)(size_t)to))
+        return FAKE_WRONG_CONTEXT;
+    memcpy((void *)(size_t)to, (const void *)(size_t)from, size);
+    return 0;
 }
 
 int
 cuStreamSynchronize(void *stream)
 {
     FAKE_MAY_FAIL;
-    return !is_ours(stream) ? WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
+    if (fake_refuses(stream, 0, 0))
+        return 900;
+    return !fake_is_ours(stream) ? FAKE_WRONG_CONTEXT : fake_fails("cuStreamSynchronize", 999);
 }
 
 int
 cuCtxSynchronize(void)
 {
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 0, 1))
+        return 900;
     return fake_fails("cuStreamSynchronize", 999);
 }
 
@@ -549,7 +600,7 @@ int
 cuStreamDestroy_v2(void *stream)
 {
     fake_called(__func__);
-    int result = is_ours(stream) ? 0 : WRONG_CONTEXT;
+    int result = fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
     free(stream);
     handles--;
     return result;
@@ -573,7 +624,9 @@ int
 cuEventRecord(void *event, void *stream)
 {
     FAKE_MAY_FAIL;
-    return is_ours(event) && is_ours(stream) ? 0 : WRONG_CONTEXT;
+    if (fake_refuses(stream, 0, 0))
+        return 900;
+    return fake_is_ours(event) && fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -581,14 +634,14 @@ cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     FAKE_MAY_FAIL;
     (void)event, (void)flags; /* it may be another device's */
-    return is_ours(stream) ? 0 : WRONG_CONTEXT;
+    return fake_is_ours(stream) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
 cuEventSynchronize(void *event)
 {
     FAKE_MAY_FAIL;
-    return is_ours(event) ? 0 : WRONG_CONTEXT;
+    return fake_is_ours(event) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -596,7 +649,7 @@ cuEventElapsedTime(float *ms, void *first, void *second)
 {
     FAKE_MAY_FAIL;
     *ms = 0.5f;
-    return is_ours(first) && is_ours(second) ? 0 : WRONG_CONTEXT;
+    return fake_is_ours(first) && fake_is_ours(second) ? 0 : FAKE_WRONG_CONTEXT;
 }
 
 int
@@ -648,6 +701,10 @@ fake_count(const char *what)
         return handles;
     if (!strcmp(what, "modules"))
         return modules;
+    if (!strcmp(what, "graphs"))
+        return fake_graphs();
+    if (!strcmp(what, "nodes"))
+        return fake_memory_nodes();
     if (!strcmp(what, "shared"))
         return fake_shared();
     for (int k = 0; k < MOST_NAMES && names[k]; k++)

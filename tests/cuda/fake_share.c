@@ -96,6 +96,8 @@ int
 cuMemAlloc_v2(Address *block, size_t size)
 {
     FAKE_MAY_FAIL;
+    if (fake_refuses(NULL, 1, 0))
+        return 900;
     int file = memfd_create("fake_cuda", MFD_CLOEXEC);
     *block = 0;
     if (fake_fails(__func__, 2) || file < 0 || ftruncate(file, (off_t)size) ||

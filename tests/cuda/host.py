@@ -80,8 +80,10 @@ def start_of(name, parameters):
         for one in parameters.split(",")
         if one.strip()
     ]
+    sizes = ", ".join([str(len(types)), *(f"sizeof({kind})" for kind in types)])
     values = ", ".join(f"*({kind}*)p[{k}]" for k, kind in enumerate(types))
-    return f'extern "C" void start_{name}(void **p) {{ {name}({values}); }}\n'
+    known = f'extern "C" {{ extern const int sizes_{name}[]; const int sizes_{name}[] = {{ {sizes} }}; }}\n'
+    return f'{known}extern "C" void start_{name}(void **p) {{ {name}({values}); }}\n'
 
 
 def broken_promises(text):

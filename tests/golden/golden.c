@@ -4,7 +4,7 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates, batches, pools, device_memory: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -38,7 +38,7 @@ typedef struct Run {
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
     const char *device, *backend;
-    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory;
+    bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -290,6 +290,7 @@ wrap_options(const Run *run)
 {
     return (CiWrapOptions){.has_pools = run->pools,
                            .has_device_memory = run->device_memory,
+                           .records = run->records,
                            .env = run->graph ? run->graph->env : NULL,
                            .takes_extern = takes_products};
 }
@@ -404,6 +405,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->templates = strcmp(find_header(ctx, head, "templates", "0"), "0") != 0;
     run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
     run->device_memory = strcmp(find_header(ctx, head, "device_memory", "0"), "0") != 0;
+    run->records = strcmp(find_header(ctx, head, "records", "0"), "0") != 0;
     run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;

@@ -168,6 +168,8 @@ copy_from(const CiCudaStay *stay, const CiQueue *from, CUdeviceptr there, CUdevi
           size_t size, CUstream stream)
 {
     CiCudaState *source = ci_cuda_state(from);
+    if (source == stay->state)
+        return stay->driver->copy_within(there, here, size, stream);
     let_access(source, stay->state);
     return stay->driver->copy_across(there, stay->state->context, here, source->context, size,
                                      stream);
@@ -180,7 +182,7 @@ CI_CUDA_FUNCTION(copy_across,
                       : 0)
 
 CI_CUDA_FUNCTION(synchronize, (const CiQueue *queue),
-                 queue->stream ? stay.driver->synchronize(queue->stream) : stay.driver->synchronize_all())
+                 queue->stream ? stay.driver->synchronize(queue->stream) : ci_cuda_synchronize_all(&stay))
 
 /* ---- memory that other processes open ---- */
 
@@ -282,6 +284,11 @@ const CiDevice ci_device_cuda = {
     .event_wait = event_wait,
     .event_synchronize = event_synchronize,
     .event_elapsed = event_elapsed,
+    .record_begin = ci_cuda_record_begin,
+    .record_end = ci_cuda_record_end,
+    .replay = ci_cuda_replay,
+    .record_close = ci_cuda_record_close,
+    .records_extern = ci_cuda_records_extern,
     .takes_extern = ci_cuda_takes_extern,
     .run_extern = ci_cuda_run_extern,
     .last_error = ci_cuda_last_error,

@@ -83,6 +83,7 @@ static void
 free_state(CiCudaState *state)
 {
     pthread_mutex_destroy(&state->lock);
+    pthread_mutex_destroy(&state->recording);
     pthread_mutex_destroy(&state->knowing);
     pthread_mutex_destroy(&state->opening);
     pthread_mutex_destroy(&state->blocks.lock);
@@ -101,6 +102,8 @@ shut(CiDeviceState *base)
         CiCudaStay stay = {.state = state, .driver = driver};
         if (!driver->context_push(state->context)) {
             (void)ci_cuda_blocks_bound(&stay, 0);
+            if (state->record_stream)
+                (void)driver->stream_close(state->record_stream);
             ci_cublas_shut(state); /* modules go with the context */
             ci_cufft_shut(state);
             (void)driver->context_pop(&now);
@@ -123,6 +126,7 @@ new_state(int index)
     state->blocks.most = SIZE_MAX;
     state->host_blocks.most = CI_CUDA_HOST_BYTES;
     pthread_mutex_init(&state->lock, NULL);
+    pthread_mutex_init(&state->recording, NULL);
     pthread_mutex_init(&state->knowing, NULL);
     pthread_mutex_init(&state->opening, NULL);
     pthread_mutex_init(&state->blocks.lock, NULL);

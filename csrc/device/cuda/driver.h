@@ -14,6 +14,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef unsigned long long CUdeviceptr;
 
@@ -78,6 +80,8 @@ typedef struct CiCudaAccess {
     DRIVER(copy_across, cuMemcpyPeerAsync,                                                         \
            (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,        \
             size_t size, CUstream stream))                                                         \
+    DRIVER(copy_within, cuMemcpyDtoDAsync_v2,                                                      \
+           (CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream))                       \
     DRIVER(synchronize, cuStreamSynchronize, (CUstream stream))                                    \
     DRIVER(synchronize_all, cuCtxSynchronize, (void))                                              \
     DRIVER(stream_open, cuStreamCreate, (CUstream * stream, unsigned flags))                       \
@@ -88,6 +92,13 @@ typedef struct CiCudaAccess {
     DRIVER(event_wait, cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))        \
     DRIVER(event_synchronize, cuEventSynchronize, (CUevent event))                                 \
     DRIVER(event_elapsed, cuEventElapsedTime, (float *ms, CUevent first, CUevent second))          \
+    DRIVER(capture_begin, cuStreamBeginCapture_v2, (CUstream stream, int mode))                    \
+    DRIVER(capture_end, cuStreamEndCapture, (CUstream stream, CUgraph * graph))                    \
+    DRIVER(graph_instantiate, cuGraphInstantiateWithFlags,                                         \
+           (CUgraphExec * made, CUgraph graph, unsigned long long flags))                          \
+    DRIVER(graph_launch, cuGraphLaunch, (CUgraphExec graph, CUstream stream))                      \
+    DRIVER(graph_close, cuGraphDestroy, (CUgraph graph))                                           \
+    DRIVER(exec_close, cuGraphExecDestroy, (CUgraphExec graph))                                    \
     DRIVER(error_string, cuGetErrorString, (int result, const char **text))
 
 typedef struct CiCudaDriver {
@@ -133,6 +144,8 @@ typedef struct CiCudaState {
     atomic_int last_error;
     CiCudaBlocks blocks, host_blocks; /* the latter: of the host's memory, which the card reaches */
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
+    pthread_mutex_t recording; /* record.c */
+    CUstream record_stream;    /* under it; NULL until something is recorded */
     pthread_mutex_t lock; /* of what library calls need: matmul.h, library.h */
     struct CiCublas *cublas;
     struct CiCufft *cufft;
@@ -195,6 +208,15 @@ int ci_cuda_host_take(const CiCudaStay *stay, size_t size, void **block);
 int ci_cuda_host_give(const CiCudaStay *stay, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */
 int ci_cuda_blocks_bound(const CiCudaStay *stay, size_t bytes);
+
+/* ---- record.c ---- */
+
+int32_t ci_cuda_record_begin(const CiQueue *queue, void **stream);
+int32_t ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording);
+int32_t ci_cuda_replay(const CiQueue *queue, void *recording);
+void ci_cuda_record_close(const CiQueue *queue, void *recording);
+/* Waits for all streams of the context, when none captures. */
+int ci_cuda_synchronize_all(const CiCudaStay *stay);
 
 /* ---- nvrtc.c ---- */
 

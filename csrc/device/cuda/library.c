@@ -12,10 +12,11 @@ typedef struct Row {
     const char *name;
     bool (*takes)(const CiExternItem *item);
     int32_t (*run)(const CiQueue *queue, const CiExternCall *call);
+    bool records;
 } Row;
 
 static const Row rows[] = {
-#define LIBRARY(name, takes, run) {#name, takes, run},
+#define LIBRARY(name, takes, run, records) {#name, takes, run, records},
 #include "device/cuda/library.def"
 };
 
@@ -33,6 +34,12 @@ ci_cuda_takes_extern(const CiExternItem *item)
 {
     const Row *row = find_row(item->ext);
     return row && row->takes(item);
+}
+
+bool
+ci_cuda_records_extern(const CiExternItem *item)
+{
+    return find_row(item->ext)->records;
 }
 
 int32_t

@@ -7,9 +7,10 @@
 
 /* The device's takes_extern and run_extern. */
 bool ci_cuda_takes_extern(const CiExternItem *item);
+bool ci_cuda_records_extern(const CiExternItem *item);
 int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *call);
 
-#define LIBRARY(name, takes, run)                                                                  \
+#define LIBRARY(name, takes, run, records)                                                                  \
     bool takes(const CiExternItem *item);                                                          \
     int32_t run(const CiQueue *queue, const CiExternCall *call);
 #include "device/cuda/library.def"

@@ -42,6 +42,9 @@
     CALL(share_allocate)                                                                           \
     CALL(share_name)                                                                               \
     CALL(share_open)                                                                               \
+    CALL(record_begin)                                                                             \
+    CALL(record_end)                                                                               \
+    CALL(replay)                                                                                   \
     CALL(launch)
 
 enum {
@@ -62,13 +65,27 @@ static long counts[CALL_COUNT], live, handles; /* blocks; streams and events tha
 static int delay_us, failing = -1; /* CALL_... that fails from now on */
 static long until_failure = -1;    /* calls that do not fail before one does; -1: none does */
 static char error[128];
+static long recordings;              /* that there are */
+static _Thread_local bool is_taking; /* this thread records */
 
-/* One more call; what it answers if it is told to fail. */
+/* What may be called while a thread records: launches, and its end. */
+static bool
+may_be_recorded(int call)
+{
+    return call == CALL_launch || call == CALL_record_end;
+}
+
+/* One more call; what it answers if it is told to fail, or cannot be recorded. */
 static int32_t
 enter(int call)
 {
     pthread_mutex_lock(&lock);
     counts[call]++;
+    if (is_taking && !may_be_recorded(call)) {
+        snprintf(error, sizeof error, "%s while the thread records", call_names[call]);
+        pthread_mutex_unlock(&lock);
+        return CI_ERR_DEVICE;
+    }
     bool is_memory = call == CALL_allocate || call == CALL_share_allocate;
     bool fails = call == failing || until_failure == 0;
     until_failure -= until_failure >= 0;
@@ -136,9 +153,24 @@ typedef struct Event {
     int holders;         /* whoever opened it, and tasks */
 } Event;
 
-typedef enum Kind { KIND_copy, KIND_free, KIND_launch, KIND_record, KIND_wait, KIND_end } Kind;
+typedef enum Kind {
+    KIND_copy,
+    KIND_free,
+    KIND_launch,
+    KIND_replay,
+    KIND_record,
+    KIND_wait,
+    KIND_end
+} Kind;
 
 typedef struct Task Task;
+
+/* Launches that were taken down. */
+typedef struct Recording {
+    Task *first, *last;
+    int card, holders; /* whoever has it, and tasks */
+} Recording;
+
 struct Task {
     Task *next;
     Kind kind;
@@ -146,6 +178,7 @@ struct Task {
     const void *from;
     size_t size;
     Event *event;
+    Recording *recording;
     long number;
     CiExecutable *executable;
     CiLaunch launch;
@@ -187,6 +220,34 @@ hold(Event *event, int by)
     return event;
 }
 
+/* The same of a recording. */
+static void
+hold_recording(Recording *recording, int by)
+{
+    pthread_mutex_lock(&lock);
+    recording->holders += by;
+    bool is_last = recording->holders == 0;
+    recordings -= is_last;
+    pthread_mutex_unlock(&lock);
+    if (!is_last)
+        return;
+    for (Task *next, *task = recording->first; task; task = next) {
+        next = task->next;
+        free(task);
+    }
+    free(recording);
+}
+
+static int32_t
+run_recording(const Recording *recording)
+{
+    int32_t status = CI_OK;
+    CiFault fault = {0};
+    for (Task *task = recording->first; task && !status; task = task->next)
+        status = task->executable->launch(task->executable, &task->launch, &fault);
+    return status;
+}
+
 static void
 run_task(Stream *stream, Task *task)
 {
@@ -201,6 +262,9 @@ run_task(Stream *stream, Task *task)
         break;
     case KIND_launch:
         status = task->executable->launch(task->executable, &task->launch, &fault);
+        break;
+    case KIND_replay:
+        status = run_recording(task->recording);
         break;
     case KIND_wait:
         pthread_mutex_lock(&lock);
@@ -247,6 +311,8 @@ run_stream(void *arg)
         pthread_mutex_unlock(&lock);
         if (task->event)
             hold(task->event, -1);
+        if (task->recording)
+            hold_recording(task->recording, -1);
         free(task);
     }
     return NULL;
@@ -316,6 +382,8 @@ new_task(const Task *what, size_t more)
     *task = *what;
     if (task->event)
         hold(task->event, 1);
+    if (task->recording)
+        hold_recording(task->recording, 1);
     return task;
 }
 
@@ -673,12 +741,72 @@ copy_arrays(Task *task, const CiLaunch *launch)
     task->launch.scalars = bytes ? memcpy(at, launch->scalars, bytes) : (void *)at;
 }
 
+/* ---- recordings ---- */
+
+/* The stream that launches are then given is the recording itself. */
+static int32_t
+record_begin(const CiQueue *queue, void **stream)
+{
+    int32_t status = enter_card(CALL_record_begin, queue);
+    Recording *recording = status ? NULL : calloc(1, sizeof *recording);
+    if (!recording)
+        return status ? status : CI_ERR_MEMORY;
+    *recording = (Recording){.card = queue->index, .holders = 1};
+    pthread_mutex_lock(&lock);
+    recordings++;
+    pthread_mutex_unlock(&lock);
+    is_taking = true;
+    *stream = recording;
+    return CI_OK;
+}
+
+static void
+take_down(Recording *recording, Task *task)
+{
+    if (recording->last)
+        recording->last->next = task;
+    else
+        recording->first = task;
+    recording->last = task;
+}
+
+static int32_t
+record_end(const CiQueue *queue, void *stream, void **recording)
+{
+    int32_t status = enter(CALL_record_end);
+    (void)queue;
+    is_taking = false;
+    *recording = status ? NULL : stream;
+    if (status)
+        hold_recording(stream, -1);
+    return status;
+}
+
+static int32_t
+replay(const CiQueue *queue, void *recording)
+{
+    int32_t status = enter_card(CALL_replay, queue);
+    if (!status && ((Recording *)recording)->card != queue->index) {
+        snprintf(error, sizeof error, "a recording of another card");
+        status = CI_ERR_DEVICE;
+    }
+    return status ? status
+                  : give(queue, &(Task){.kind = KIND_replay, .recording = recording}, false);
+}
+
+static void
+record_close(const CiQueue *queue, void *recording)
+{
+    (void)queue;
+    hold_recording(recording, -1);
+}
+
 static int32_t
 launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *asked, CiFault *fault)
 {
     int32_t status = enter(CALL_launch), answer = CI_OK;
     CiQueue on = {queue->backend, queue->runtime, queue->index, asked->stream};
-    Stream *stream = stream_of(&on);
+    Stream *stream = is_taking ? NULL : stream_of(&on);
     for (int k = 0; k < asked->nbuffers && !status; k++)
         if (card_of(asked->buffers[k]) != queue->index) {
             snprintf(error, sizeof error, "a kernel with memory of another card");
@@ -694,10 +822,18 @@ launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *asked, Ci
         what.status = &answer;
         what.fault = fault;
     }
-    Task *task = stream ? new_task(&what, more) : NULL;
+    if (is_taking && asked->may_fail) {
+        snprintf(error, sizeof error, "a kernel with checks, while the thread records");
+        return CI_ERR_DEVICE;
+    }
+    Task *task = stream || is_taking ? new_task(&what, more) : NULL;
     if (!task)
         return CI_ERR_MEMORY;
     copy_arrays(task, asked);
+    if (is_taking) {
+        take_down(asked->stream, task);
+        return CI_OK;
+    }
     long number = append(stream, task);
     if (asked->may_fail)
         wait_for(stream, number);
@@ -739,6 +875,10 @@ static const CiDevice device = {
     .event_record = event_record,
     .event_wait = event_wait,
     .event_synchronize = event_synchronize,
+    .record_begin = record_begin,
+    .record_end = record_end,
+    .replay = replay,
+    .record_close = record_close,
     .launch = launch,
     .last_error = last_error,
 };
@@ -748,7 +888,8 @@ static const CiDevice device = {
 static PyObject *
 get_counts(PyObject *module, PyObject *unused)
 {
-    PyObject *dict = Py_BuildValue("{s:l,s:l}", "live", live, "handles", handles);
+    PyObject *dict = Py_BuildValue("{s:l,s:l,s:l}", "live", live, "handles", handles, "recordings",
+                                   recordings);
     (void)module, (void)unused;
     for (int k = 0; dict && k < CALL_COUNT; k++) {
         PyObject *value = PyLong_FromLong(counts[k]);
@@ -790,7 +931,7 @@ set_failing_after(PyObject *module, PyObject *calls)
 }
 
 static PyMethodDef methods[] = {
-    {"counts", get_counts, METH_NOARGS, "Calls of each function; blocks, and streams and events, that live."},
+    {"counts", get_counts, METH_NOARGS, "Calls of each function; blocks, streams and events, and recordings, that live."},
     {"set_delay", set_delay, METH_O, "Microseconds before each thing that a stream does."},
     {"set_failing", set_failing, METH_O, "The function that fails from now on, or None."},
     {"set_failing_after", set_failing_after, METH_O,

@@ -62,7 +62,7 @@ class Explanation:
     externs_count. why_host: why the CPU runs it, though a device was asked for; approximate: its functions
     that are within 4 ULP of NumPy's, as "sin of float64".
     costs: of each kernel and library call of it the lines, bytes, operations and measured seconds; apart:
-    why loops were not fused; copies: between devices; memory: what is allocated over a call's time; stats: the sums.
+    why loops were not fused; copies: between devices; recordings: of the option graphs; memory: what is allocated over a call's time; stats: the sums.
     guards: in words. breaks: list of Break, in the order in which they were met. regions: what
     became of loops and branches on traced values, as lines "file:line: for captured". replans: what
     captures of the call before this one had assumed and was given up, with the reasons.
@@ -196,6 +196,11 @@ class Explanation:
     def copies(self) -> list[str]:
         """Of a program for several devices the copies that it makes between them and with the host, in order."""
         return [copy for part in self.parts for copy in part.copies]
+
+    @property
+    def recordings(self) -> list[str]:
+        """With the option `graphs`, of each part that a device could record what became of it so far, or why it is not recorded."""
+        return [text for part in self.parts for text in part.recordings]
 
     @property
     def memory(self) -> timeline.Footprint:

@@ -36,6 +36,7 @@ def page(report: Explanation) -> str:
     parts += section("kernels", shortened(table(report)))
     parts += section("apart", shortened(report.apart))
     parts += section("copies between devices", shortened(report.copies))
+    parts += section("recordings", shortened(report.recordings))
     parts += section("timings", timings(report))
     more = "more: .full(), .save('report.html'), and .graph .loops .kernels .procs .source .wrapper .guards .memory"
     return "\n".join([*parts, more if report.parts else "more: .full()", ""])
@@ -52,6 +53,7 @@ def full(report: Explanation) -> str:
     parts += section(MADE, made_for(report))
     parts += section(FITTED_NONE, recompiles(report))
     parts += section(RACES, report.races)
+    parts += section("recordings", report.recordings)
     parts += section("costs", table(report))
     parts += section("memory", str(report.memory).splitlines())
     parts += section("timings", timings(report))

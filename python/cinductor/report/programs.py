@@ -49,6 +49,11 @@ class ProgramTexts:
         made = [line for line in program["lines"] if line["line"].startswith("copy_")]
         return [f"{c['from']} from {sides[c['from']]} to {sides[c['buffer']]}, {c['bytes']} bytes" for c in made]
 
+    @functools.cached_property
+    def recordings(self) -> list[str]:
+        """With the option `graphs`, of each part that a device could record what became of it so far."""
+        return [as_words(number, part) for number, part in enumerate(self.program.recordings or ())]
+
     def named(self, kernel: str) -> str:
         return f"{self.letter}.{kernel}" if self.letter else kernel
 
@@ -59,7 +64,14 @@ class ProgramTexts:
     def __getstate__(self) -> dict[str, Any]:
         for level in (*LEVELS, "json") if self.program is not None else ():
             self.text(level)
-        return {**self.__dict__, "program": None, "counted": self.counted}
+        return {**self.__dict__, "program": None, "counted": self.counted, "recordings": self.recordings}
+
+
+def as_words(number: int, part: dict[str, Any]) -> str:
+    """What became of recording a part of a program."""
+    runs = part["replayed"] + part["launched"]
+    what = f"p{number}: {part['launches']} launches, replayed in {part['replayed']} of {runs} runs"
+    return f"{what}; not recorded: {part['why_not']}" if part["why_not"] else what
 
 
 def all_of(programs: list[Any], place: str) -> list[ProgramTexts]:

@@ -1,0 +1,179 @@
+/* A partition of a run: its key, and whether it is replayed, recorded or left to launches. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/record.h"
+
+/* Bytes of memory that is born in it and given to others, which are stored in the recording's and copied
+ * behind it; 0: they are stored where the call has them. */
+static int64_t
+copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
+{
+    const CiDevice *device = frame->queues[plan->device].backend->device;
+    int64_t bytes = frame->values[frame->program->slots[plan->temps[k]].bytes];
+    return device->copy_across && bytes <= plan->most_copied ? bytes : 0;
+}
+
+static void
+fill_key(const CiFrame *frame, const CiPlanPartition *plan, int64_t *key)
+{
+    int n = 0;
+    key[n++] = (int64_t)(intptr_t)frame->queues[plan->device].stream;
+    for (int k = 0; k < plan->nslots; k++)
+        key[n++] = (int64_t)(intptr_t)frame->slots[plan->slots[k]];
+    for (int k = 0; k < plan->nborn; k++) {
+        bool is_copied = copied_bytes(frame, plan, k) > 0;
+        key[n++] = is_copied ? 0 : (int64_t)(intptr_t)frame->slots[plan->temps[k]];
+    }
+    for (int k = 0; k < plan->nvalues; k++)
+        key[n++] = frame->values[plan->values[k]];
+    for (int k = 0; k < plan->nscalars; k++) {
+        const CiPlanScalar *scalar = &plan->scalars[k];
+        memcpy(&key[n], &frame->call->scalars[scalar->slot], sizeof *key * (size_t)scalar->words);
+        n += scalar->words;
+    }
+}
+
+/* Gives the work to the queue, or only has slots hold what they hold then. The recording's memory takes the
+ * place of what would be taken from the allocator. */
+static int32_t
+walk(CiFrame *frame, const CiPlanPartition *plan, const CiStep *step, const CiStep *end,
+     const CiRecordMemory *memory, bool gives_work)
+{
+    int32_t status = CI_OK;
+    int next = plan->nborn;
+    for (int k = 0; k < plan->nborn && gives_work; k++)
+        if (copied_bytes(frame, plan, k))
+            frame->slots[plan->temps[k]] = memory->blocks[k];
+    for (; step < end && !status; step++) {
+        bool is_launch = step->kind == CI_STEP_launch, is_extern = step->kind == CI_STEP_extern;
+        if (step->kind == CI_STEP_alloc)
+            frame->slots[step->slot] = memory->blocks[next++];
+        else if (step->kind == CI_STEP_free)
+            frame->slots[step->slot] = NULL;
+        else if (!is_launch && !is_extern)
+            ci_frame_move(frame, step);
+        else if (gives_work)
+            status = is_launch ? ci_frame_launch(frame, step->number)
+                               : ci_frame_extern(frame, step->number);
+    }
+    return status;
+}
+
+static bool
+take_memory(const CiFrame *frame, const CiPlanPartition *plan, CiRecording *recording)
+{
+    int64_t *bytes = malloc(sizeof *bytes * (size_t)(plan->ntemps + 1));
+    for (int k = 0; bytes && k < plan->ntemps; k++)
+        bytes[k] = k < plan->nborn ? copied_bytes(frame, plan, k)
+                                   : frame->values[frame->program->slots[plan->temps[k]].bytes];
+    bool is_there = bytes && (plan->ntemps == 0 || ci_recordings_take(plan->recordings, recording,
+                                                                      &frame->queues[plan->device], bytes));
+    free(bytes);
+    return is_there;
+}
+
+/* The function that failed, or NULL. Slots hold what they held before. */
+static const char *
+record(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecording *recording,
+       int32_t *status)
+{
+    CiQueue *queue = &frame->queues[plan->device];
+    const CiQueue own = *queue;
+    const CiDevice *device = own.backend->device;
+    size_t bytes = sizeof *frame->slots * (size_t)frame->program->nslots;
+    void *stream = NULL, **kept = malloc(bytes);
+    if (!kept)
+        return NULL;
+    memcpy(kept, frame->slots, bytes);
+    const char *failed = device->record_begin(&own, &stream) ? "record_begin" : NULL;
+    if (!failed) {
+        queue->stream = stream;
+        *status = walk(frame, plan, at + 1, frame->program->steps + at->target, recording->memory, true);
+        queue->stream = own.stream;
+        failed = device->record_end(&own, stream, &recording->made) ? "record_end" : NULL;
+        failed = *status ? "launch, while recording," : failed;
+    }
+    memcpy(frame->slots, kept, bytes);
+    free(kept);
+    return failed;
+}
+
+/* What follows a replay: slots hold what launches would have had them hold. A copy that fails is the run's
+ * failure: what has been done cannot be done again. */
+static int32_t
+finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRecordMemory *memory)
+{
+    const CiQueue *queue = &frame->queues[plan->device];
+    int32_t status = CI_OK;
+    for (int k = 0; k < plan->nborn && !status; k++) {
+        int64_t bytes = copied_bytes(frame, plan, k);
+        if (bytes)
+            status = queue->backend->device->copy_across(
+                queue, queue, frame->slots[plan->temps[k]], memory->blocks[k], (size_t)bytes);
+    }
+    (void)walk(frame, plan, at + 1, frame->program->steps + at->target, memory, false);
+    return status;
+}
+
+/* The launches are made after all, by the steps that follow. */
+static void
+give_up(CiFrame *frame, const CiPlanPartition *plan, CiRecording *recording)
+{
+    ci_recordings_drop(plan->recordings, &frame->queues[plan->device], recording);
+    recording->made = NULL;
+    recording->memory = NULL;
+    frame->call->fault.kind = 0;
+    frame->call->reason = NULL;
+}
+
+static bool
+is_stop(int32_t status)
+{
+    return status == CI_ERR_INTERRUPTED || status == CI_ERR_PYTHON;
+}
+
+/* True: a recording has done it. */
+static bool
+replay(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecording *recording,
+       int32_t *status)
+{
+    const CiQueue *queue = &frame->queues[plan->device];
+    const char *failed = NULL;
+    if (!recording->made && take_memory(frame, plan, recording))
+        failed = record(frame, plan, at, recording, status);
+    if (!failed && recording->made && queue->backend->device->replay(queue, recording->made))
+        failed = "replay";
+    if (failed && !is_stop(*status)) {
+        ci_recordings_refuse(plan->recordings, queue, failed);
+        frame->call->unrecorded = plan->recordings->why_not;
+    }
+    if (!failed && recording->made)
+        return true;
+    give_up(frame, plan, recording);
+    *status = is_stop(*status) ? *status : CI_OK;
+    return false;
+}
+
+int32_t
+ci_frame_run_partition(CiFrame *frame, const CiStep **at)
+{
+    const CiStep *step = *at;
+    const CiPlanPartition *plan = &frame->program->partitions[step->number];
+    int64_t key[CI_MOST_KEY];
+    int32_t status = CI_OK;
+    if (plan->is_never || frame->is_shared) /* shared: one trip of many, each with a key of its own */
+        return CI_OK;
+    fill_key(frame, plan, key);
+    CiRecording *recording =
+        ci_recordings_enter(plan->recordings, &frame->queues[plan->device], key);
+    if (!recording)
+        return CI_OK;
+    bool is_replayed = replay(frame, plan, step, recording, &status);
+    if (is_replayed) {
+        status = finish(frame, plan, step, recording->memory);
+        *at = frame->program->steps + step->target - 1;
+    }
+    ci_recordings_leave(plan->recordings, recording, is_replayed);
+    return status;
+}

@@ -1,0 +1,96 @@
+"""The option `graphs` on a card, or the emulator's: recordings.py [emulated].
+
+One line for each check: `ok` or `fail`, and its name. Results have the bits of launches, those of earlier calls stay, and
+what is counted by a driver without a card is as it should be.
+"""
+
+import ctypes
+import gc
+import sys
+import threading
+
+import numpy as np
+
+import cinductor
+
+EMULATED = len(sys.argv) > 1 and sys.argv[1] == "emulated"
+GRAPHS = {"graphs": True, "verify": True}
+driver = ctypes.CDLL("libcuda.so.1")
+
+
+def count(name):
+    return driver.fake_count(name.encode()) if EMULATED else 0
+
+
+def say(name, is_right):
+    print("ok" if is_right else "fail", name, flush=True)
+
+
+def same(got, want):
+    return all(np.array_equal(a.numpy(), b) for a, b in zip(got, want, strict=True))
+
+
+def layers(x, w, s):
+    h = np.sqrt(np.abs(x @ w)) + s
+    return np.sort(h, axis=1) - h.mean(axis=1, keepdims=True), (h @ w.T).sum()
+
+
+def sums(x):
+    return (x * 2).sum(), x - x.max()
+
+
+def check(name, fn, arguments, calls=5, replays=4):
+    """Beside a function that launches; all results are looked at in the end."""
+    launched, recorded = cinductor.compile(fn), cinductor.compile(fn, options=GRAPHS)
+    want = [r.numpy() for r in launched(*arguments)]
+    before, captures = count("cuGraphLaunch"), count("cuStreamBeginCapture_v2")
+    kept = [recorded(*arguments) for _ in range(calls)]
+    say(f"{name}: bits", all(same(got, want) for got in kept))
+    if EMULATED:
+        say(f"{name}: replays", count("cuGraphLaunch") - before == replays)
+        say(f"{name}: recorded once", count("cuStreamBeginCapture_v2") - captures == 1)
+    part = cinductor.explain(recorded, *arguments).recordings
+    say(f"{name}: told", "replayed in" in part[0] and "not recorded" not in part[0])
+    return recorded, want
+
+
+def main():
+    random = np.random.default_rng(5)
+    x, w = (cinductor.to_device(random.random(shape).astype("f4")) for shape in ((6, 8), (8, 4)))
+    f, want = check("layers", layers, (x, w, 0.5))
+    long = cinductor.to_device(random.random(3000).astype("f4"))
+    say("what a sort needs is a node", not EMULATED or count("nodes") == 1)
+    check("sums", sums, (long,))
+
+    other = cinductor.to_device(random.random((6, 8)).astype("f4"))
+    plain = cinductor.compile(layers)
+    calls = [(x, w, 0.5), (other, w, 0.5), (x, w, 1.5), (other, w, 0.5), (x, w, 1.5), (x, w, 0.5)]
+    say("other arguments", all(same(f(*c), [r.numpy() for r in plain(*c)]) for c in calls))
+    x[0] = 0
+    say("other contents", same(f(x, w, 0.5), [r.numpy() for r in plain(x, w, 0.5)]))
+    want = [r.numpy() for r in plain(x, w, 0.5)]
+
+    with cinductor.Stream("cuda"):
+        say("another stream", all(same(f(x, w, 0.5), want) for _ in range(3)))
+    wrong = []
+
+    def work(s):
+        expected = [r.numpy() for r in plain(x, w, s)]
+        for _ in range(4):
+            if not same(f(x, w, s), expected):
+                wrong.append(s)
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in (0.25, 0.75)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    say("two threads", not wrong)
+    if EMULATED:
+        del f
+        gc.collect()
+        say("nothing is left", count("graphs") == 0)
+
+
+if __name__ == "__main__":
+    main()

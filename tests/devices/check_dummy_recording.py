@@ -1,0 +1,356 @@
+"""A device that records (option `graphs`): run by test_devices.py beside check_dummy.py.
+
+Kernels are kept apart by fusion=False, so that there is something to record.
+"""
+
+import gc
+import threading
+import warnings
+
+import cinductor_dummy as dummy
+import numpy as np
+import pytest
+import test_programs
+from check_dummy import ALWAYS, DEVICE, PROGRAMS, as_it_was  # noqa: F401
+
+import cinductor
+from cinductor.compile import programs_of
+
+GRAPHS = {**ALWAYS, "graphs": True, "fusion": False}
+SOME = list(PROGRAMS)[::3]
+MOST = 16  # recordings of a part
+
+
+def several(x, y, s=2.0):
+    """Kernels that need each other, some results, and one that stays in between."""
+    a = np.sqrt(x * x) * s
+    b = a.cumsum(axis=0) + y
+    return b - a, b.sum(axis=1), a[1:] * 3
+
+
+def given():
+    random = np.random.default_rng(1)
+    return random.random((6, 8)), random.random((6, 8))
+
+
+def recorded(fn=several, **options):
+    return cinductor.compile(fn, device=DEVICE, options={**GRAPHS, **options})
+
+
+def on_card(*arrays, card=DEVICE):
+    return [cinductor.to_device(a, card) for a in arrays]
+
+
+def numbers(results):
+    return [r.numpy().copy() for r in results]
+
+
+def same(got, want):
+    return len(got) == len(want) and all(np.array_equal(g, w) for g, w in zip(got, want))
+
+
+def replays_of(f):
+    return sum(part["replayed"] for program in programs_of(f) for part in program.recordings)
+
+
+def counted(name, call):
+    before = dummy.counts()[name]
+    result = call()
+    return dummy.counts()[name] - before, result
+
+
+def test_the_second_call_is_recorded_and_later_ones_are_replayed():
+    f, (x, y) = recorded(verify=True), given()
+    want, arrays = several(x, y), on_card(x, y)
+    dummy.set_delay(200)
+    for number in range(5):
+        launches, got = counted("launch", lambda: f(*arrays))
+        assert (launches > 2) == (number < 2), (number, launches)
+        assert same(numbers(got), want)
+    assert dummy.counts()["recordings"] == 1
+    taken, _ = counted("allocate", lambda: f(*arrays))
+    assert taken == 3  # the results
+    report = cinductor.explain(f, *arrays)
+    assert report.recordings == ["p0: 5 launches, replayed in 6 of 7 runs"] and report.recordings[0] in str(report)
+    assert replays_of(f) == 6 and cinductor.stats()["functions"][f._cinductor_job.name]["replayed"] >= 6
+    del f, report, got
+    gc.collect()
+    assert dummy.counts()["recordings"] == 0
+
+
+def test_results_are_never_written_again():
+    """Small ones are copied from where the recording stores them, large ones are stored where they are."""
+    for limit in ("1", "100", "1000000"):
+        f = recorded(choices=f"recorded_copy={limit}")
+        x, y = given()
+        a, b = on_card(x, y)
+        kept = [f(a, b, 2.0) for _ in range(20)]
+        a[...] = cinductor.to_device(x + 1, DEVICE)
+        replays, later = counted("replay", lambda: [f(a, b, 2.0) for _ in range(20)])
+        assert replays >= (18 if limit == "1000000" else 0)
+        assert all(same(numbers(got), several(x, y)) for got in kept), limit
+        assert all(same(numbers(got), several(x + 1, y)) for got in later), limit
+
+
+def test_what_differs_between_calls():
+    """Contents, numbers, sizes and addresses in any order: each call has its own results."""
+    random = np.random.default_rng(3)
+    f = recorded()
+    pairs = [on_card(np.arange(8.0 * n).reshape(n, 8), np.ones((n, 8))) for n in (5, 6, 7) for _ in range(2)]
+    for number in range(120):
+        a, b = pairs[random.integers(len(pairs))]
+        s = float(random.integers(3))
+        if number % 7 == 0:
+            a[0] = number
+        got = f(a, b, s)
+        assert same(numbers(got), several(a.numpy(), b.numpy(), s)), number
+    assert replays_of(f) > 10
+
+
+def test_arguments_that_are_written():
+    def step(w, g, rate):
+        v = np.sqrt(g * g) * rate
+        w -= v.cumsum(axis=0)
+        return w.sum(axis=0), v
+
+    f, (w, g) = recorded(step), (np.ones((6, 8)), np.arange(48.0).reshape(6, 8))
+    a, b = on_card(w, g)
+    for _ in range(6):
+        got, want = f(a, b, 0.5), step(w, g, 0.5)
+        assert same(numbers(got), want) and np.array_equal(a.numpy(), w)
+    assert replays_of(f) >= 5
+
+
+def test_recordings_are_bounded():
+    """Numbers that never come again are not recorded; of those that come often the last ones are kept."""
+    f, (x, y) = recorded(), given()
+    a, b = on_card(x, y)
+    live = dummy.counts()["live"]
+    for _ in range(2):
+        for k in range(40):
+            assert same(numbers(f(a, b, float(k))), several(x, y, float(k)))
+    assert dummy.counts()["recordings"] == 0
+    for k in range(40):
+        for _ in range(3):
+            assert same(numbers(f(a, b, float(k))), several(x, y, float(k)))
+    gc.collect()
+    cinductor.synchronize(DEVICE)
+    assert dummy.counts()["recordings"] == MOST
+    assert dummy.counts()["live"] <= live + 12  # they share their memory
+    f(a, b, 39.0)
+    assert dummy.counts()["recordings"] == MOST
+
+
+def test_a_loop_around_kernels_is_recorded_trip_by_trip():
+    def steps(x, y):
+        for i in range(1, 5):
+            x = np.sqrt(x * x + i).cumsum(axis=0) / (y + 1).sum(axis=0)
+            y = np.linalg.inv(np.eye(8) + y[:1]) + i
+        return x, y
+
+    x, y = given()
+    f, want = recorded(steps), cinductor.compile(steps, device=DEVICE, options={**ALWAYS, "fusion": False})
+    arrays = on_card(x, np.ones((8, 8)))
+    expected = numbers(want(*arrays))
+    for _ in range(4):
+        assert same(numbers(f(*arrays)), expected)
+    report = cinductor.explain(f, *arrays)
+    assert len(report.recordings) > 1, report.text("partitions")
+
+
+def test_what_is_not_recorded_says_why():
+    x, y = given()
+    a, b = on_card(x, y)
+
+    def why(fn, *args, **options):
+        return cinductor.explain(recorded(fn, **options), *args).recordings
+
+    assert "less than 2 launches" in why(lambda a: a + 1, a)[0]
+    assert "less than 7 launches" in why(several, a, b, choices="recorded_launches=7")[0]
+    assert "watched" in why(several, a, b, track_memory="log")[0]
+    assert why(several, a, b, graphs=False) == []
+    plain = cinductor.explain(cinductor.compile(several, options={"graphs": True, "fusion": False}), x, y)
+    assert plain.recordings == ["p0: 5 launches, replayed in 0 of 0 runs; not recorded: device 'cpu' does not record"]
+
+
+def test_streams_have_recordings_of_their_own():
+    f, (x, y) = recorded(), given()
+    want, (a, b) = several(x, y), on_card(x, y)
+    cinductor.synchronize(DEVICE)
+    first, second = cinductor.Stream(DEVICE), cinductor.Stream(DEVICE)
+    dummy.set_delay(300)
+    kept = []
+    for _ in range(5):
+        for stream in (first, second):
+            with stream:
+                kept.append(f(a, b))
+    dummy.set_delay(0)
+    assert all(same(numbers(got), want) for got in kept)
+    assert dummy.counts()["recordings"] == 2
+    del first, second, stream
+    gc.collect()
+    for k in range(40):  # what the streams had is dropped, though they are gone
+        for _ in range(2):
+            f(a, b, float(k))
+    cinductor.synchronize(DEVICE)
+    assert dummy.counts()["recordings"] == MOST
+
+
+@pytest.mark.parametrize("delay", [0, 50])
+def test_threads_in_one_function(delay):
+    """With arrays of their own and with the same ones, on one stream and on several."""
+    f, (x, y) = recorded(), given()
+    a, b = on_card(x, y)
+    cinductor.synchronize(DEVICE)
+    dummy.set_delay(delay)
+    wrong = []
+
+    def work(number):
+        own = on_card(x + number, y) if number % 2 else (a, b)
+        want = several(x + number % 2 * number, y, 2.0)
+        with cinductor.Stream(DEVICE) if number > 2 else cinductor.device(DEVICE):
+            for _ in range(25):
+                got = f(*own, 2.0)
+                if not same(numbers(got), want):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert replays_of(f) > 50
+
+
+def test_threads_whose_recordings_share_memory():
+    """On one stream, without Python's lock, each with a number of its own: nobody copies what another one has stored."""
+    x, y = np.random.default_rng(2).random((2, 800, 50))
+    f, (a, b) = recorded(), on_card(x, y)
+    wrong = []
+
+    def work(s):
+        want = several(x, y, s)[1]
+        kept = [f(a, b, s)[1] for _ in range(200)]
+        wrong.extend(s for got in kept if not np.array_equal(got.numpy(), want))
+
+    threads = [threading.Thread(target=work, args=(float(s),)) for s in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong and replays_of(f) > 50
+
+
+def test_both_cards_record():
+    def both(a, b):
+        p = np.sqrt(a * a).cumsum(axis=0)
+        q = np.sqrt(b * b).cumsum(axis=0)
+        return p * 2, q + 1
+
+    x, y = given()
+    a, b = cinductor.to_device(x, "dummy"), cinductor.to_device(y, "dummy:1")
+    f = cinductor.compile(both, options={**GRAPHS, "choices": "recorded_launches=1"})
+    for _ in range(4):
+        assert same(numbers(f(a, b)), both(x, y))
+    assert len(cinductor.explain(f, a, b).recordings) > 1
+    assert replays_of(f) >= 4
+
+
+@pytest.mark.parametrize("name", ["record_begin", "record_end", "replay", "launch"])
+def test_a_device_that_fails_at_recording(name):
+    """One warning, launches from then on, the same results; where these fail, too, their error."""
+    f, (x, y) = recorded(), given()
+    want, (a, b) = several(x, y), on_card(x, y)
+    f(a, b)
+    if name == "replay":
+        f(a, b)
+    dummy.set_failing(name)
+    if name == "launch":
+        with pytest.raises(cinductor.DeviceError, match="told to fail in launch"):
+            f(a, b)
+    else:
+        with pytest.warns(cinductor.CinductorWarning, match=f"{name} of device 'dummy' failed: the dummy was told to fail"):
+            got = f(a, b)
+        assert same(numbers(got), want)
+    dummy.set_failing(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(same(numbers(f(a, b)), want) for _ in range(3))
+    assert dummy.counts()["recordings"] == 0
+    assert f"{name}" in cinductor.explain(f, a, b).recordings[0]
+
+
+def test_each_call_fails_in_turn():
+    """What is recorded, replayed and copied: no result is wrong, and nothing is left behind."""
+    x, y = given()
+    want = several(x, y)
+
+    def everything():
+        f, (a, b) = recorded(), on_card(x, y)
+        return [numbers(f(a, b)) for _ in range(4)]
+
+    everything()
+    began = sum(dummy.counts()[name] for name in dummy.counts() if name not in ("live", "handles", "recordings"))
+    everything()
+    gc.collect()
+    calls = sum(dummy.counts()[name] for name in dummy.counts() if name not in ("live", "handles", "recordings")) - began
+    raised = 0
+    for number in range(calls):
+        dummy.set_failing_after(number)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                assert all(same(got, want) for got in everything()), number
+            except (cinductor.DeviceError, MemoryError) as error:
+                raised += 1
+                del error
+        dummy.set_failing_after(-1)
+        gc.collect()
+        cinductor.synchronize(DEVICE)
+        counts = dummy.counts()
+        assert counts["live"] == counts["handles"] == counts["recordings"] == 0, (number, counts)
+    assert 4 < raised < calls
+
+
+def test_memory_that_there_is_not_is_no_reason_to_fail():
+    """A recording has memory of its own: where that cannot be had launches are made."""
+    x, y = np.ones((64, 64)), np.ones((64, 64))
+    f, (a, b) = recorded(), on_card(x, y)
+    want = several(x, y)
+    f(a, b)
+    gc.collect()
+    cinductor.synchronize(DEVICE)
+    used = cinductor.memory_stats(DEVICE)["allocated"]
+    cinductor.configure_memory(f"limit:{used + 5 * x.nbytes}", DEVICE)
+    try:
+        for _ in range(3):
+            assert same(numbers(f(a, b)), want)
+        assert dummy.counts()["recordings"] == 0
+    finally:
+        cinductor.configure_memory("limit:0", DEVICE)
+    assert same(numbers(f(a, b)), want)
+
+
+def test_programs_have_the_same_bits():
+    """Three calls with graphs and without, each with results of its own."""
+
+    def outcomes(program, graphs):
+        n = sorted(program.sizes)[0]
+        options = {**ALWAYS, "graphs": graphs, "choices": "recorded_launches=1"}
+        function = cinductor.compile(program.function, device=DEVICE, backend="interp", options=options)
+        made = []
+        for _ in range(3):
+            arguments = program.make(n, np.random.default_rng(n))
+            made.append((*test_programs.outcome(function, arguments), arguments))
+        return made
+
+    def replay_all():
+        for name in SOME:
+            for got, want in zip(outcomes(PROGRAMS[name], True), outcomes(PROGRAMS[name], False), strict=True):
+                assert got[1] == want[1], name
+                test_programs.assert_same(got[0], want[0], 0, name)
+                test_programs.assert_same(got[2], want[2], 0, name)
+
+    replays, _ = counted("replay", replay_all)
+    assert replays > 100, replays
