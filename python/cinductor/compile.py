@@ -137,7 +137,7 @@ WITHOUT_EFFECT = ("graphs",)
 @functools.cache
 def say_without_effect(name: str) -> None:
     """Once in a process."""
-    warn(f"option {name} has no effect yet; modes other than 'default' set such options only")
+    warn(f"option {name} has no effect yet, whether options or a mode set it")
 
 
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
