@@ -270,7 +270,7 @@ def alternatives(program):
             yield {key: given for key, given in other.items() if given != options[key]}
 
 
-@pytest.mark.parametrize("name", "clustering.k_means nets.attention nets.batch_norm particles.n_body stencils.heat_3d stencils.cavity_flow".split())
+@pytest.mark.parametrize("name", "nets.attention nets.batch_norm stencils.heat_3d".split())
 def test_alternatives_give_the_same_bits(name):
     """Of some programs; `benchmarks/races.py --bits` asks it of all, with the C compiler."""
     fn, make, sizes, _ = PROGRAMS[name]
@@ -295,7 +295,9 @@ def programs_bits(value):
 # --- effects, threads, processes ------------------------------------------------------------------
 
 
-def test_effects_happen_once_a_call(clock):
+def test_effects_happen_once_a_call(clock, monkeypatch):
+    monkeypatch.setattr(racing, "MOST", 2)
+
     def fn(x, rng):
         x += 1
         y = np.exp(x - x.max(axis=1, keepdims=True))
@@ -328,8 +330,9 @@ def test_two_threads_race(clock):
     assert not wrong and run(compiled, X) == "default"
 
 
-def test_calls_that_fail_their_checks_are_no_times(clock):
+def test_calls_that_fail_their_checks_are_no_times(clock, monkeypatch):
     """They say nothing of a plan; others between them decide."""
+    monkeypatch.setattr(racing, "MOST", 1)
 
     def picked(x, k):
         return np.exp(x - x.max(axis=1, keepdims=True))[k]

@@ -77,7 +77,7 @@ sort_lines(Hoist *h, CiPartition *of)
 
 /* What moved is held by all lines that stayed. */
 static void
-hold(CiWrapper *w, const CiPartition *of)
+extend_lives(CiWrapper *w, const CiPartition *of)
 {
     int first = of->first, last = of->last;
     while (w->lines[first].kind == CI_LINE_alloc || w->lines[first].kind == CI_LINE_alloc_result)
@@ -120,6 +120,6 @@ ci_wrapper_hoist(CiWrapper *wrapper)
     wrapper->lines = h.lines;
     wrapper->caplines = wrapper->nlines + 1;
     for (int k = 0; k < partitions->count; k++)
-        hold(wrapper, &partitions->list[k]);
+        extend_lives(wrapper, &partitions->list[k]);
     wrapper->partitions = partitions;
 }

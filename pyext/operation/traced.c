@@ -231,16 +231,16 @@ traced_prepare(PyObject *self, PyObject *unused)
     return cx_traced_prepare((CxTraced *)self) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+#define ONE(name) {#name, cx_traced_##name, METH_O, NULL},
+#define NONE(name) {#name, cx_traced_##name, METH_NOARGS, NULL},
+
 static PyMethodDef traced_methods[] = {
+#include "operation/value_methods.def"
     {"prepare", traced_prepare, METH_NOARGS, NULL},
     {"materialise", traced_materialise, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},
     {"shares_storage", traced_shares_storage, METH_O, NULL},
     {"is_same", traced_is_same, METH_O, NULL},
-    {"as_data", cx_traced_as_data, METH_NOARGS, NULL},
-    {"detached", cx_traced_detached, METH_NOARGS, NULL},
-    {"fitted", cx_traced_fitted, METH_O, NULL},
-    {"set_version", cx_traced_set_version, METH_O, NULL},
     {"__array__", (PyCFunction)(void (*)(void))traced_array, METH_VARARGS | METH_KEYWORDS, NULL},
     {"__array_ufunc__", (PyCFunction)(void (*)(void))traced_array_ufunc,
      METH_VARARGS | METH_KEYWORDS, NULL},
