@@ -39,10 +39,10 @@ def not_noted(kind: type) -> None:
 
 
 def unguarded(*kinds: str) -> None:
-    from cinductor.capture.stage import Stage
+    from cinductor.capture.sources import Sources
 
-    without(Stage, "check", lambda *check: check[1] in kinds)
-    without(Stage, "check_once", lambda source, kind, *rest: kind in kinds)
+    without(Sources, "check", lambda *check: check[1] in kinds)
+    without(Sources, "check_once", lambda source, kind, *rest: kind in kinds)
 
 
 @bug
@@ -88,7 +88,7 @@ def steps() -> None:
 
     def step(self: Any, value: Any) -> Any:
         value = self.stage.escapes.now(value)
-        method = self.stage.class_attr(type(value), "__next__")
+        method = self.stage.sources.class_attr(type(value), "__next__")
         if hasattr(method, "__code__") and not iteration.is_ours(type(value)):
             return self.call(method, value)
         return self.stage.lift_array(next(value))
@@ -128,9 +128,9 @@ def items_stay() -> None:
 @bug
 def names() -> None:
     """Names of modules and classes are not guarded."""
-    from cinductor.capture.stage import Stage
+    from cinductor.capture.sources import Sources
 
-    without(Stage, "note_name", lambda *anything: True)
+    without(Sources, "note_name", lambda *anything: True)
 
 
 @bug
@@ -160,9 +160,9 @@ def bodies() -> None:
 @bug
 def hooks() -> None:
     """No object has hooks."""
-    from cinductor.capture.stage import Stage
+    from cinductor.capture.sources import Sources
 
-    Stage.has_hooks = lambda self, cls: False
+    Sources.has_hooks = lambda self, cls: False
 
 
 @bug

@@ -202,7 +202,7 @@ def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch)
 def test_methods_of_ours_raise_what_no_handler_waits_for():
     tracer = _core.Tracer("f", options={}, backend="interp")
     x = tracer.array(np.ones(3), 0)
-    for misuse in (lambda: tracer.as_python(1), lambda: tracer.varying(1, x), lambda: tracer.detached(x), lambda: tracer.select(x, 1, 2, "scalar")):
+    for misuse in (lambda: tracer.as_python(1), lambda: tracer.varying(1, x), lambda: x.detached(), lambda: tracer.select(x, 1, 2, "scalar")):
         with pytest.raises(_core.InternalError):
             misuse()
 

@@ -334,7 +334,7 @@ def test_a_block_is_built_apart():
     block.close()
     mark.restore()
     (after,) = tracer.region("for", (block,), (x,), ("array",))
-    tracer.set_version(x, after)
+    x.set_version(after)
     tracer.flush()
     np.testing.assert_array_equal(real, np.arange(4.0) + 1)
 

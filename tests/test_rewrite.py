@@ -650,7 +650,8 @@ def test_a_method_is_another_behind_an_effect():
     asked = Asked()
     assert asked.ask(1, b=2) == ("early", (1,), {"b": 2})
     for has_fallen_back, effects, when in ((False, 0, "early"), (False, 1, "late"), (True, 0, "late")):
-        asked.stage = types.SimpleNamespace(has_fallen_back=has_fallen_back, effects=effects)
+        asked.stage = types.SimpleNamespace(tracer=_core.Tracer("f", options={}))
+        asked.stage.tracer.has_fallen_back, asked.stage.tracer.effects = has_fallen_back, effects
         held = asked.ask
         assert held() == Asked.ask(asked) == (when, (), {})
     asked.stage = object()

@@ -699,6 +699,66 @@ def test_a_raise_under_a_condition():
     assert "check" in graph(f, X)
 
 
+def test_what_runs_beside_an_arm_that_raises_happens_once():
+    """It runs in the open, where nothing goes back behind an effect."""
+
+    def reshaped(x, seen):
+        y = x * 2
+        if x[0] > 5:
+            raise ValueError("big")
+        else:
+            seen.append(len(seen))
+            y.shape = (2, -1)
+        return y
+
+    def gathered(x, seen):
+        z = [0.5]
+        if x[0] > 5:
+            raise ValueError("big")
+        else:
+            seen.append(len(seen))
+            for i in range(len(x)):
+                if x[i] > 1:
+                    z.append(x[i])
+        return np.array(z)
+
+    def another_test(x, seen):
+        y = x + 1
+        if x[0] > 5:
+            raise ValueError("big")
+        elif seen.append(len(seen)) or x[1] > 0.5:
+            y = y * 2
+        elif x[2] > 100:
+            raise KeyError("odd")
+        else:
+            seen.append(-1)
+            y.shape = (-1, 2)
+        return y
+
+    def in_a_loop(x, seen):
+        for k in range(4):
+            if x[k] > 5:
+                raise ValueError("big")
+            else:
+                seen.append(k)
+                y = x * 2
+                y.shape = (2, -1)
+        return y
+
+    def outcome(fn, x):
+        seen = []
+        try:
+            result = fn(x, seen)
+        except (ValueError, KeyError) as error:
+            result = error
+        return repr(result), seen
+
+    for f in (reshaped, gathered, another_test, in_a_loop):
+        compiled = cinductor.compile(f, backend="interp")
+        for x in (X[:4], X[:4] * 0.1, np.array([9.0, 1, 2, 3]), np.array([0.0, 0, 200, 1]), X[:4]):
+            assert outcome(compiled, x.copy()) == outcome(f, x.copy())
+
+
 @pytest.mark.parametrize("first", [9, 14])
 def test_ints_and_extents_that_are_one(first):
     def f(A, x, n):

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/alternatives.h"
 #include "api/given.h"
 #include "base/os.h"
 #include "base/text.h"
@@ -225,6 +226,8 @@ make_target(Job *job)
     target->device = backend->device->name;
     target->backend = backend->compiler->name;
     ci_choices_set(job->ctx, target, request->options->choices);
+    if (request->planned)
+        target->asked = CI_NEW_ARRAY(job->ctx, bool, CI_CHOICE_COUNT);
     return target;
 }
 
@@ -259,7 +262,7 @@ print_joins(CiText *text, const CiKernels *kernels)
         ci_text_add(text, "# nothing is put together\n");
     for (int k = 0; k < kernels->njoins; k++) {
         const CiJoin *join = &kernels->joins[k];
-        ci_text_add(text, "%d: %s and %s", k + 1, join->first, join->second);
+        ci_text_add(text, "%d: %s and %s", join->number, join->first, join->second);
         if (join->loc.line > 0)
             ci_text_add(text, "  @%s:%d", join->loc.file, join->loc.line);
         ci_text_add(text, "\n");
@@ -273,6 +276,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
     CiScheduleOptions options = {.fusion = request->options->fusion,
                                  .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
+                                 .apart = request->options->apart,
                                  .library_threads = request->options->library_threads};
     lap_ms(job);
     CiKernels *kernels = ci_schedule(loops, target, &options);
@@ -437,6 +441,10 @@ compile_body(CiContext *ctx, void *arg)
     CiKernels *kernels = schedule(job, loops, target);
     check_device_pays(job, kernels);
     CiWrapper *wrapper = wrap(job, kernels);
+    if (request->planned) {
+        request->planned(request->planned_arg, ci_plan_new(request, kernels, wrapper));
+        return;
+    }
     build(job, kernels);
     CiStatus status = ci_program_open(wrapper, request->options, job->devices, job->ndevices,
                                       &request->program, message, sizeof message);

@@ -7,6 +7,8 @@
 
 #define CI_BEFORE "before_" /* and a pass: the level that it is given */
 
+struct CiProgramPlan; /* api/alternatives.h */
+
 typedef struct CiCompileInfo {
     double passes_ms, lower_ms, schedule_ms, wrap_ms, total_ms;
     CiBuildInfo build;
@@ -36,8 +38,12 @@ typedef struct CiRequest {
      * NULL; seconds: what the pass has taken. Must not fail through ctx. */
     void (*observe)(void *arg, const char *pass, const char *text, double seconds);
     void *observe_arg;
+    /* When not NULL nothing is built, and this is called with what would be (api/alternatives.h).
+     * Must not fail through ctx. */
+    void (*planned)(void *arg, const struct CiProgramPlan *plan);
+    void *planned_arg;
     CiCompileInfo info; /* out */
-    CiProgram *program; /* out: one reference, the caller's */
+    CiProgram *program; /* out: one reference, the caller's; NULL of what is only planned */
 } CiRequest;
 
 /* The levels and passes that the option dump may name, as "a|b|c". */

@@ -15,14 +15,14 @@ typedef struct Place {
     int lanes;
 } Place;
 
-typedef struct Kept {
+typedef struct InRegister {
     const CiMemory *memory;
     Place place;
     int uses, loops; /* of it; loops over threads that use it */
     const CiStmt *last_loop;
     CiMemory *into;
     bool is_filled;
-} Kept;
+} InRegister;
 
 typedef struct Keeper {
     CiBuild b;
@@ -33,7 +33,7 @@ typedef struct Keeper {
     int nother;  /* loops and branches around it in which a thread might not get to it */
     CiMap *lost; /* memory that is touched at other places */
     CiMap *stored;
-    Kept *list;
+    InRegister *list;
     int count, capacity;
     int64_t registers;
 } Keeper;
@@ -75,8 +75,8 @@ is_same(const Place *a, const Place *b)
            a->guard == b->guard;
 }
 
-static Kept *
-find_kept(Keeper *s, const CiMemory *memory, const Place *place)
+static InRegister *
+find_register(Keeper *s, const CiMemory *memory, const Place *place)
 {
     for (int k = 0; k < s->count; k++)
         if (s->list[k].memory == memory && is_same(&s->list[k].place, place))
@@ -148,9 +148,9 @@ note_place(Keeper *s, CiStmt *stmt)
         ci_map_put(s->lost, CI_KEY(memory), s);
         return;
     }
-    Kept *kept = find_kept(s, memory, &place);
+    InRegister *kept = find_register(s, memory, &place);
     if (!kept) {
-        const Kept made = {.memory = memory, .place = place};
+        const InRegister made = {.memory = memory, .place = place};
         CI_PUSH(s->b.ctx, s->list, s->count, s->capacity, made);
         kept = &s->list[s->count - 1];
     }
@@ -162,7 +162,7 @@ note_place(Keeper *s, CiStmt *stmt)
 /* ---- choices ---- */
 
 static int64_t
-registers_of(const Kept *kept)
+registers_of(const InRegister *kept)
 {
     return kept->place.rounds *
            ((kept->place.lanes * ci_dtype_size(ci_dtype_compute(kept->memory->dtype)) + 3) / 4);
@@ -170,7 +170,7 @@ registers_of(const Kept *kept)
 
 /* A row has no other place than its registers. */
 static bool
-is_wanted(const Keeper *s, const Kept *kept)
+is_wanted(const Keeper *s, const InRegister *kept)
 {
     int places = 0;
     for (int k = 0; k < s->count; k++)
@@ -184,7 +184,7 @@ static void
 choose(Keeper *s, CiSpace space)
 {
     for (int k = 0; k < s->count; k++) {
-        Kept *kept = &s->list[k];
+        InRegister *kept = &s->list[k];
         if (kept->memory->space != space || !is_wanted(s, kept) ||
             registers_of(kept) > s->registers)
             continue;
@@ -207,7 +207,7 @@ own_element(const Keeper *s, const Place *place)
 
 /* Behind a load what it gives is kept; the next statement stands behind that. */
 static void
-fill(Keeper *s, CiStmt *load, const Kept *kept, const Place *place)
+fill(Keeper *s, CiStmt *load, const InRegister *kept, const Place *place)
 {
     CiStmts one = {0};
     CiStmts *outside = ci_build_enter(&s->b, &one);
@@ -221,8 +221,8 @@ static void
 redirect(Keeper *s, CiStmt *stmt)
 {
     Place place;
-    Kept *kept = stmt->at.memory && find_place(s, stmt, &place)
-                     ? find_kept(s, stmt->at.memory, &place)
+    InRegister *kept = stmt->at.memory && find_place(s, stmt, &place)
+                     ? find_register(s, stmt->at.memory, &place)
                      : NULL;
     if (!kept || !kept->into)
         return;

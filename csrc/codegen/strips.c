@@ -133,15 +133,15 @@ lengthen(CiStripper *s, CiAccess *at)
 }
 
 static void
-settle(void *arg, CiStmt *stmt)
+strip_stmt(void *arg, CiStmt *stmt)
 {
     CiStripper *s = arg;
     for (int a = 0; a < stmt->nargs; a++)
         stmt->args[a] = value_here(s, stmt->args[a]);
     ci_stmt_map_exprs(stmt, substitute, s);
     lengthen(s, &stmt->at);
-    ci_build_rewrite(&s->b, &stmt->body, settle, s);
-    ci_build_rewrite(&s->b, &stmt->other, settle, s);
+    ci_build_rewrite(&s->b, &stmt->body, strip_stmt, s);
+    ci_build_rewrite(&s->b, &stmt->other, strip_stmt, s);
     ci_build_move(&s->b, stmt);
     if (stmt->value >= 0 && s->crosses[stmt->value])
         ci_build_store(&s->b, s->memory_of[stmt->value], s->group.var, stmt->value);
@@ -155,7 +155,7 @@ put_in_group(CiStripper *s, CiStmt *stmt)
     CiStmts one = {stmt, stmt};
     stmt->next = NULL;
     ci_stmts_visit(&one, bring, s);
-    settle(s, stmt);
+    strip_stmt(s, stmt);
     ci_build_leave(&s->b, outside);
 }
 
@@ -242,7 +242,7 @@ static void
 cut_alloc(CiStripper *s, CiStmt *alloc)
 {
     const CiMemory *old = alloc->memory;
-    if ((intptr_t)ci_map_find(s->homes, CI_KEY(old)) > 0) {
+    if ((intptr_t)ci_map_find(s->owners, CI_KEY(old)) > 0) {
         put_in_group(s, alloc);
         return;
     }
@@ -322,7 +322,7 @@ choose_length(const CiStripper *s, const CiStmt *loop)
     int64_t length = s->family->strip, extent = loop->extents[0]->high;
     for (int k = 0; k < s->b.proc->nvalues; k++)
         count += s->crosses[k];
-    if (count == 1 && ci_map_count(s->homes) == 0) /* what is read and written is all in place */
+    if (count == 1 && ci_map_count(s->owners) == 0) /* what is read and written is all in place */
         return extent > 0 ? extent : 1;
     while (length > LEAST && length * 8 * count > BYTES)
         length /= 2;

@@ -35,7 +35,7 @@ typedef struct CiStripper {
     CiMemory **memory_of; /* per value that crosses */
     CiMap *bound;         /* symbol -> its bind */
     int nbound;
-    CiMap *homes;       /* memory -> the number of the group that alone uses it, or -1 */
+    CiMap *owners;       /* memory -> the number of the group that alone uses it, or -1 */
     CiMap *longer;      /* memory that several groups use -> its like, for a strip */
     CiStripGroup group; /* that is open; number 0: none */
 } CiStripper;

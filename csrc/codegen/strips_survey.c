@@ -71,9 +71,9 @@ use_memory(Numbering *n, const CiMemory *memory)
     CiStripper *s = n->s;
     if (!memory || !ci_map_find(s->varying.owned, CI_KEY(memory)))
         return;
-    intptr_t known = (intptr_t)ci_map_find(s->homes, CI_KEY(memory));
-    intptr_t home = !known || known == n->number ? n->number : -1;
-    ci_map_put(s->homes, CI_KEY(memory), (void *)home);
+    intptr_t known = (intptr_t)ci_map_find(s->owners, CI_KEY(memory));
+    intptr_t owner = !known || known == n->number ? n->number : -1;
+    ci_map_put(s->owners, CI_KEY(memory), (void *)owner);
 }
 
 static void
@@ -215,9 +215,9 @@ doubt(void *arg, const CiStmt *stmt)
     Search *d = arg;
     const CiStripper *s = d->s;
     bool is_owned = stmt->cell && ci_map_find(s->varying.owned, CI_KEY(stmt->cell));
-    intptr_t home = is_owned ? (intptr_t)ci_map_find(s->homes, CI_KEY(stmt->cell)) : 0;
+    intptr_t owner = is_owned ? (intptr_t)ci_map_find(s->owners, CI_KEY(stmt->cell)) : 0;
     d->is_found |=
-        home < 0 || (stmt->op == CI_OP_bind && s->varying.values[stmt->value] && !stmt->limit);
+        owner < 0 || (stmt->op == CI_OP_bind && s->varying.values[stmt->value] && !stmt->limit);
 }
 
 static bool
@@ -239,7 +239,7 @@ survey(CiStripper *s, const CiStmt *loop)
     s->ngroups = s->nbound = 0;
     s->groups = ci_map_new(ctx);
     s->bound = ci_map_new(ctx);
-    s->homes = ci_map_new(ctx);
+    s->owners = ci_map_new(ctx);
     s->longer = ci_map_new(ctx);
     s->dropped = ci_map_new(ctx);
     s->accesses = ci_map_new(ctx);
@@ -294,7 +294,7 @@ doubt_points(void *arg, const CiStmt *stmt)
     Search *d = arg;
     const CiStripper *s = d->s;
     bool is_shared =
-        stmt->kind == CI_STMT_alloc && (intptr_t)ci_map_find(s->homes, CI_KEY(stmt->memory)) < 0;
+        stmt->kind == CI_STMT_alloc && (intptr_t)ci_map_find(s->owners, CI_KEY(stmt->memory)) < 0;
     bool is_wide = stmt->value >= 0 && s->crosses[stmt->value] && stmt->type.lanes > 1;
     bool is_far_size =
         stmt->kind == CI_STMT_alloc && names_far_symbols(s, stmt->memory->size, stmt);

@@ -22,6 +22,7 @@ typedef struct CiOptions {
 #define CI_OPTION_levels const char *
 #define CI_OPTION_passes const char *
 #define CI_OPTION_choices const char *
+#define CI_OPTION_joins const char *
 #define OPTION(name, type, value, allowed, env, doc) CI_OPTION_##type name;
 #include "base/options.def"
 #undef OPTION

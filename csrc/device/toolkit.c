@@ -12,7 +12,7 @@ refuse_lanes(CiCPrinter *p, const CiStmt *stmt)
 }
 
 static const char *
-buffer_home(CiCPrinter *p, int number)
+buffer_memory(CiCPrinter *p, int number)
 {
     return ci_format(p->ctx, "buffers[%d]", number);
 }
@@ -28,7 +28,7 @@ new_printer(const CiKernels *kernels, const CiSpelling *spelling, const CiCDiale
     whole->store = dialect->store ? dialect->store : refuse_lanes;
     whole->math = dialect->math ? dialect->math : ci_c_math;
     whole->alloc = dialect->alloc ? dialect->alloc : ci_c_print_alloc;
-    whole->home = dialect->home ? dialect->home : buffer_home;
+    whole->own_memory = dialect->own_memory ? dialect->own_memory : buffer_memory;
     p->dialect = whole;
     p->index_type = "int64_t";
     p->base = ci_emitter_new(kernels, spelling);

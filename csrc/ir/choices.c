@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const CiChoiceRow rows[] = {
-#define CHOICE(name, cpu, gpu, doc) {#name, {cpu, gpu}, doc},
+#define CHOICE(name, cpu, gpu, kind, factor, doc)                                                  \
+    {#name, {cpu, gpu}, CI_ALTERNATIVE_##kind, factor, doc},
 #include "ir/choices.def"
 };
 
@@ -18,6 +19,8 @@ ci_choice_row(CiChoice choice)
 int64_t
 ci_choice(const CiTarget *target, CiChoice choice)
 {
+    if (target->asked)
+        target->asked[choice] = true;
     if (target->choices)
         return target->choices[choice];
     return rows[choice].values[target->has_lanes_across_threads];

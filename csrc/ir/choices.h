@@ -6,19 +6,29 @@
 #include "ir/target.h"
 
 typedef enum CiChoice {
-#define CHOICE(name, cpu, gpu, doc) CI_CHOICE_##name,
+#define CHOICE(name, cpu, gpu, kind, factor, doc) CI_CHOICE_##name,
 #include "ir/choices.def"
     CI_CHOICE_COUNT
 } CiChoice;
 
+/* What an alternative is about: how one kernel runs, which nests are one, or the whole program. */
+#define CI_ALTERNATIVE_KINDS(KIND) KIND(none) KIND(kernel) KIND(fusion) KIND(program)
+typedef enum CiAlternativeKind {
+#define KIND(name) CI_ALTERNATIVE_##name,
+    CI_ALTERNATIVE_KINDS(KIND)
+#undef KIND
+} CiAlternativeKind;
+
 typedef struct CiChoiceRow {
     const char *name;
     int64_t values[2]; /* for lanes of a processor, for threads */
+    CiAlternativeKind kind;
+    int64_t factor;
     const char *doc;
 } CiChoiceRow;
 
 const CiChoiceRow *ci_choice_row(CiChoice choice);
-/* The target's own, or the row's. */
+/* The target's own, or the row's; noted in target->asked. */
 int64_t ci_choice(const CiTarget *target, CiChoice choice);
 /* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
 void ci_choices_set(CiContext *ctx, CiTarget *target, const char *text);

@@ -194,7 +194,9 @@ struct CiKernel {
 /* Two groups that the scheduler has put together, by what the last nest of each makes. */
 typedef struct CiJoin {
     const char *first, *second;
-    CiLoc loc; /* of the second */
+    CiLoc loc;            /* of the second */
+    int number;           /* among all pairs that a kernel could hold, those held apart included */
+    int64_t saved, bytes; /* of memory traffic: what the join saves, and both groups' */
 } CiJoin;
 
 typedef struct CiKernels {

@@ -28,6 +28,7 @@ typedef struct CiTarget {
     int64_t unroll_limit; /* reductions at most this long are unrolled */
     bool dtypes[CI_DTYPE_COUNT];
     const int64_t *choices; /* values of choices.def that the user asks for; NULL: the rows' */
+    bool *asked; /* by row of choices.def: it had a say in this compile; NULL: nobody wants to know */
 } CiTarget;
 
 #endif

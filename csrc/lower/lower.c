@@ -95,7 +95,7 @@ static int
 count_inlined(CiLowering *low, CiNode *node, int limit)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    if (state->visit == low->visit || state->home.buffer || limit <= 0)
+    if (state->visit == low->visit || state->storage.buffer || limit <= 0)
         return 0;
     state->visit = low->visit;
     int count = 1;
@@ -156,8 +156,8 @@ visit_node(CiLowering *low, CiNode *node)
         return;
     case CI_OPKIND_region:
         if (node->op == CI_OP_result)
-            ci_lowering_state(low, node)->home =
-                ci_lowering_state(low, node->args[0])->homes[node->index];
+            ci_lowering_state(low, node)->storage =
+                ci_lowering_state(low, node->args[0])->storages[node->index];
         else
             ci_lowering_region(low, node);
         return;
@@ -183,13 +183,13 @@ add_inputs(CiLowering *low)
     for (int k = 0; k < graph->ninputs; k++) {
         CiNode *node = graph->inputs[k];
         CiBufferKind kind = node->kind == CI_KIND_array ? CI_BUFFER_input : CI_BUFFER_scalar;
-        CiHome home = {.strides = graph->strides[k]};
-        home.buffer = ci_loops_add_buffer(low->loops, kind, node->dtype, node->rank, node->sizes,
-                                          home.strides);
-        home.buffer->input = k;
-        home.buffer->name = node->name;
-        home.buffer->device = node->device;
-        ci_lowering_state(low, node)->home = home;
+        CiStorage storage = {.strides = graph->strides[k]};
+        storage.buffer = ci_loops_add_buffer(low->loops, kind, node->dtype, node->rank, node->sizes,
+                                          storage.strides);
+        storage.buffer->input = k;
+        storage.buffer->name = node->name;
+        storage.buffer->device = node->device;
+        ci_lowering_state(low, node)->storage = storage;
     }
     low->loops->ninputs = graph->ninputs;
 }
@@ -212,13 +212,13 @@ pack_inputs(CiLowering *low)
     for (int k = 0; k < low->graph->ninputs; k++) {
         CiNode *node = low->graph->inputs[k];
         CiNodeState *state = ci_lowering_state(low, node);
-        const CiBuffer *buffer = state->home.buffer;
+        const CiBuffer *buffer = state->storage.buffer;
         if (buffer->kind != CI_BUFFER_input || !state->nusers || state->is_result_base ||
             is_written(low->graph, node) || ci_buffer_is_dense(low->loops, buffer))
             continue;
-        CiHome home = ci_lowering_new_home(low, node);
-        ci_lowering_store(low, node, node, node, home);
-        state->home = home;
+        CiStorage storage = ci_lowering_new_storage(low, node);
+        ci_lowering_store(low, node, node, node, storage);
+        state->storage = storage;
     }
 }
 

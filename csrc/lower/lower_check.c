@@ -9,13 +9,13 @@
 CiBuffer *
 ci_lowering_host_value(CiLowering *low, CiNode *value, int first)
 {
-    CiHome home = ci_lowering_state(low, value)->home;
-    if (home.buffer && home.buffer->kind == CI_BUFFER_temp && value->id > first &&
+    CiStorage storage = ci_lowering_state(low, value)->storage;
+    if (storage.buffer && storage.buffer->kind == CI_BUFFER_temp && value->id > first &&
         !ci_node_is_view(value))
-        return home.buffer;
-    home = ci_lowering_new_home(low, value);
-    ci_lowering_store(low, value, value, value, home);
-    return home.buffer;
+        return storage.buffer;
+    storage = ci_lowering_new_storage(low, value);
+    ci_lowering_store(low, value, value, value, storage);
+    return storage.buffer;
 }
 
 void

@@ -58,14 +58,14 @@ ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFram
 /* The elements of node from `starts` on, `sizes` of them along each axis. */
 static void
 store_slab(CiLowering *low, CiNode *node, const CiExpr *const *starts, const CiExpr *const *sizes,
-           CiHome home)
+           CiStorage storage)
 {
-    CiNest nest = {.fold = CI_OP_none, .target = home.buffer};
+    CiNest nest = {.fold = CI_OP_none, .target = storage.buffer};
     const CiExpr *const *index = ci_lowering_point_axes(low, &nest, node->rank, sizes);
     const CiExpr **element = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
     for (int k = 0; k < node->rank; k++)
         element[k] = ci_expr_add(low->sym, starts[k], index[k]);
-    nest.store = ci_lowering_element(low, home, node->rank, element);
+    nest.store = ci_lowering_element(low, storage, node->rank, element);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, node, element);
     ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
@@ -74,7 +74,7 @@ store_slab(CiLowering *low, CiNode *node, const CiExpr *const *starts, const CiE
 
 /* Axes before k are those of the box, axes behind it whole. */
 void
-ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiHome home)
+ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage)
 {
     CiSym *sym = low->sym;
     const CiExpr *zero = ci_expr_const(sym, 0);
@@ -89,11 +89,11 @@ ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiH
                      *behind = ci_expr_sub(sym, node->sizes[k], end);
         sizes[k] = before;
         if (before != zero)
-            store_slab(low, node, starts, sizes, home);
+            store_slab(low, node, starts, sizes, storage);
         starts[k] = end;
         sizes[k] = behind;
         if (behind != zero)
-            store_slab(low, node, starts, sizes, home);
+            store_slab(low, node, starts, sizes, storage);
         starts[k] = before;
         sizes[k] = ci_expr_sub(sym, end, before);
     }

@@ -2,19 +2,19 @@
  * function. */
 #include "lower/lowering.h"
 
-CiHome
-ci_lowering_new_home(CiLowering *low, const CiNode *node)
+CiStorage
+ci_lowering_new_storage(CiLowering *low, const CiNode *node)
 {
-    CiHome home;
-    home.strides =
+    CiStorage storage;
+    storage.strides =
         ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes, node->order);
-    home.buffer = ci_loops_add_buffer(low->loops, CI_BUFFER_temp, node->dtype, node->rank,
-                                      node->sizes, home.strides);
-    return home;
+    storage.buffer = ci_loops_add_buffer(low->loops, CI_BUFFER_temp, node->dtype, node->rank,
+                                      node->sizes, storage.strides);
+    return storage;
 }
 
 bool
-ci_lowering_settle(CiLowering *low, CiNode *node)
+ci_lowering_realize_readers(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
     bool survives = false;
@@ -25,32 +25,32 @@ ci_lowering_settle(CiLowering *low, CiNode *node)
             continue;
         if (ci_lowering_is_after(low, node, user->id))
             survives = true;
-        else if (reader->home.buffer || reader->visit == low->visit || !ci_lowering_is_lazy(user))
+        else if (reader->storage.buffer || reader->visit == low->visit || !ci_lowering_is_lazy(user))
             continue;
         else if (ci_node_is_view(user)) {
             reader->visit = low->visit;
-            survives |= ci_lowering_settle(low, user);
+            survives |= ci_lowering_realize_readers(low, user);
         } else if (ci_lowering_is_used_after(low, user))
             ci_lowering_realize(low, user);
         else {
             reader->visit = low->visit;
-            (void)ci_lowering_settle(low, user);
+            (void)ci_lowering_realize_readers(low, user);
         }
     }
     return survives;
 }
 
 /* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to
- * be inlined. Slow on purpose: few nodes have a wish. */
+ * be inlined. Slow on purpose: few nodes have a hint. */
 static bool
 is_left(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
 {
     for (int k = 0; k < low->nstates; k++) {
         CiNodeState *state = &low->states[k];
-        if (!state->node || state->node == node || state->home.buffer != buffer)
+        if (!state->node || state->node == node || state->storage.buffer != buffer)
             continue;
         low->visit++;
-        if (ci_lowering_settle(low, state->node) || ci_lowering_is_used_after(low, state->node))
+        if (ci_lowering_realize_readers(low, state->node) || ci_lowering_is_used_after(low, state->node))
             return false;
     }
     return true;
@@ -69,37 +69,37 @@ is_free(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
     return true;
 }
 
-CiHome
-ci_lowering_make_home(CiLowering *low, CiNode *node)
+CiStorage
+ci_lowering_make_storage(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    CiHome wish = state->wish;
-    state->wish.buffer = NULL; /* what is realized meanwhile may ask for this node */
+    CiStorage hint = state->hint;
+    state->hint.buffer = NULL; /* what is realized meanwhile may ask for this node */
     /* On its own turn only: who asks for it earlier has still to read what it reads. */
     if (node->id != low->position)
-        return ci_lowering_new_home(low, node);
+        return ci_lowering_new_storage(low, node);
     if (state->room) {
         ci_lowering_realize(low, state->room);
-        CiHome home = {ci_lowering_state(low, state->room)->home.buffer,
+        CiStorage storage = {ci_lowering_state(low, state->room)->storage.buffer,
                        ci_layout_dense_strides(low->ctx, low->sym, node->rank, node->sizes,
                                                node->order)};
-        return home;
+        return storage;
     }
-    if (wish.buffer && is_free(low, node, wish.buffer))
-        return wish;
-    return ci_lowering_new_home(low, node);
+    if (hint.buffer && is_free(low, node, hint.buffer))
+        return hint;
+    return ci_lowering_new_storage(low, node);
 }
 
-CiHome
-ci_lowering_make_room(CiLowering *low, CiNode *assign)
+CiStorage
+ci_lowering_preallocate(CiLowering *low, CiNode *assign)
 {
     CiNode *base = assign->args[0];
-    CiHome wish = ci_lowering_state(low, assign)->wish;
-    ci_lowering_state(low, assign)->wish.buffer = NULL;
-    if (wish.buffer && is_left(low, assign, wish.buffer) &&
-        ci_lowering_can_store(low, assign->args[2], assign->args[1], base, wish))
-        return wish;
-    return ci_lowering_new_home(low, base);
+    CiStorage hint = ci_lowering_state(low, assign)->hint;
+    ci_lowering_state(low, assign)->hint.buffer = NULL;
+    if (hint.buffer && is_left(low, assign, hint.buffer) &&
+        ci_lowering_can_store(low, assign->args[2], assign->args[1], base, hint))
+        return hint;
+    return ci_lowering_new_storage(low, base);
 }
 
 void
@@ -144,35 +144,35 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
 /* A nest over the elements of view, which lie in base: where it stores; and the index of value. */
 static const CiExpr *const *
 begin_store(CiLowering *low, CiNest *nest, const CiNode *value, CiNode *view, const CiNode *base,
-            CiHome home)
+            CiStorage storage)
 {
     const CiExpr *const *index = ci_lowering_point_axes(low, nest, view->rank, view->sizes);
     CI_REQUIRE(low->ctx, value->rank <= view->rank);
     nest->store =
-        ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, index));
+        ci_lowering_element(low, storage, base->rank, ci_view_base_index(low, view, base, index));
     return ci_lowering_aligned_index(low, value, view->rank, index);
 }
 
 bool
-ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
+ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiStorage storage)
 {
-    CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
-    const CiExpr *const *index = begin_store(low, &draft, value, view, base, home);
+    CiNest draft = {.fold = CI_OP_none, .target = storage.buffer};
+    const CiExpr *const *index = begin_store(low, &draft, value, view, base, storage);
     CiRecorder rec = ci_recorder_new(low);
     (void)ci_recorder_value(&rec, value, index);
     return !ci_lowering_has_hazard(low, &rec.body, &draft);
 }
 
 void
-ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiHome home)
+ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base, CiStorage storage)
 {
-    CiNest draft = {.fold = CI_OP_none, .target = home.buffer};
-    const CiExpr *const *inner = begin_store(low, &draft, value, view, base, home);
+    CiNest draft = {.fold = CI_OP_none, .target = storage.buffer};
+    const CiExpr *const *inner = begin_store(low, &draft, value, view, base, storage);
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
     if (ci_lowering_has_hazard(low, &rec.body, &draft)) {
         /* What is read before it is overwritten needs memory of its own. */
-        CiHome temporary = ci_lowering_new_home(low, value);
+        CiStorage temporary = ci_lowering_new_storage(low, value);
         ci_lowering_store(low, value, value, value, temporary);
         CiScalar load = {.op = CI_OP_load, .dtype = value->dtype, .buffer = temporary.buffer};
         load.index = ci_lowering_element(low, temporary, value->rank, inner);
@@ -180,8 +180,8 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
         result = ci_recorder_add(&rec, load);
     }
     ci_lowering_finish_nest(&draft, &rec, result, low->ctx);
-    if (home.buffer->kind == CI_BUFFER_input)
-        home.buffer->is_written = true;
+    if (storage.buffer->kind == CI_BUFFER_input)
+        storage.buffer->is_written = true;
     *ci_loops_add_nest(low->loops, low->items) = draft;
 }
 
@@ -189,13 +189,13 @@ void
 ci_lowering_realize(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    if (state->home.buffer)
+    if (state->storage.buffer)
         return;
-    CiHome home = ci_lowering_make_home(low, node);
-    if (state->home.buffer)
+    CiStorage storage = ci_lowering_make_storage(low, node);
+    if (state->storage.buffer)
         return;
     if (node->op != CI_OP_empty)
-        ci_lowering_store(low, node, node, node, home);
-    state->home = home;
+        ci_lowering_store(low, node, node, node, storage);
+    state->storage = storage;
     CI_PUSH(low->ctx, low->kept, low->nkept, low->capkept, node);
 }

@@ -67,10 +67,10 @@ ci_recorder_note(CiRecorder *rec, CiLoc loc)
 }
 
 const CiExpr *
-ci_lowering_element(CiLowering *low, CiHome home, int rank, const CiExpr *const *index)
+ci_lowering_element(CiLowering *low, CiStorage storage, int rank, const CiExpr *const *index)
 {
     const CiExpr *element = ci_expr_const(low->sym, 0);
     for (int k = 0; k < rank; k++)
-        element = ci_expr_add(low->sym, element, ci_expr_mul(low->sym, home.strides[k], index[k]));
+        element = ci_expr_add(low->sym, element, ci_expr_mul(low->sym, storage.strides[k], index[k]));
     return element;
 }

@@ -46,10 +46,10 @@ finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *in
             const CiExpr *const *target_index)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    CiHome home = ci_lowering_make_home(low, node);
+    CiStorage storage = ci_lowering_make_storage(low, node);
     CiRecorder rec = ci_recorder_new(low);
-    nest->target = home.buffer;
-    nest->store = ci_lowering_element(low, home, node->rank, target_index);
+    nest->target = storage.buffer;
+    nest->store = ci_lowering_element(low, storage, node->rank, target_index);
     int result = ci_recorder_value(&rec, node->args[0], index);
     if (nest->order.kind == CI_FOLD_pairwise && nest->fold == CI_OP_none && node->op == CI_OP_sum)
         result = add_zero(&rec, result, node->dtype);
@@ -57,21 +57,21 @@ finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *in
         rec.locs[rec.nlocs++] = node->loc;
     ci_lowering_finish_nest(nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = *nest;
-    state->home = home;
+    state->storage = storage;
 }
 
 static void
 store_zero(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index)
 {
     CiRecorder rec = ci_recorder_new(low);
-    CiHome home = ci_lowering_make_home(low, node);
+    CiStorage storage = ci_lowering_make_storage(low, node);
     CiScalar zero = {.op = CI_OP_const, .dtype = CI_DTYPE_i64};
     int result = ci_recorder_add(&rec, zero);
-    nest->target = home.buffer;
-    nest->store = ci_lowering_element(low, home, node->rank, index);
+    nest->target = storage.buffer;
+    nest->store = ci_lowering_element(low, storage, node->rank, index);
     ci_lowering_finish_nest(nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = *nest;
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 void
@@ -132,10 +132,10 @@ ci_lowering_product(CiLowering *low, CiNode *node)
         left[k] = k == last ? step : index[k];
         right[k] = k == last - 1 ? step : index[k];
     }
-    CiHome home = ci_lowering_make_home(low, node);
+    CiStorage storage = ci_lowering_make_storage(low, node);
     CiRecorder rec = ci_recorder_new(low);
-    nest.target = home.buffer;
-    nest.store = ci_lowering_element(low, home, node->rank, index);
+    nest.target = storage.buffer;
+    nest.store = ci_lowering_element(low, storage, node->rank, index);
     CiScalar times = {.op = CI_OP_multiply, .dtype = node->dtype, .nargs = 2};
     times.args[0] = ci_recorder_value(&rec, a, left);
     times.args[1] = ci_recorder_value(&rec, b, right);
@@ -148,7 +148,7 @@ ci_lowering_product(CiLowering *low, CiNode *node)
     ci_recorder_note(&rec, node->loc);
     ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = nest;
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 void

@@ -1,9 +1,9 @@
 /* Regions: for, while and if as items around items.
  *
- * Each carried value has one home. Its entry value is there before the loop (in the entry's own
+ * Each carried value has one storage. Its entry value is there before the loop (in the entry's own
  * memory when nobody else needs that), the parameter reads and writes it there, and behind each
  * trip the next value is stored there, or made beside it and the two exchange their memory. A
- * result is the home itself, so no trip at all gives the entry value.
+ * result is the storage itself, so no trip at all gives the entry value.
  *
  * Invariants. What a region reads of the world around it has memory before the region, or is cheap
  * enough to be computed again wherever it is read. Lazy readers of memory that a branch writes are
@@ -39,7 +39,7 @@ leave(CiLowering *low, const CiRegionState *state, const CiNode *region)
     for (int k = state->nkept; k < low->nkept; k++) {
         CiNode *node = low->kept[k];
         if (node->id < region->id)
-            ci_lowering_state(low, node)->home.buffer = NULL;
+            ci_lowering_state(low, node)->storage.buffer = NULL;
     }
     low->nkept = state->nkept;
 }
@@ -62,9 +62,9 @@ is_cheap(CiLowering *low, const CiNode *node, int *budget)
 {
     const CiNodeState *state = ci_lowering_state(low, node);
     if (state->induction || ci_op_kind(node->op) == CI_OPKIND_create)
-        return state->induction || !state->home.buffer ||
-               state->home.buffer->kind == CI_BUFFER_scalar;
-    if (node->rank || state->home.buffer || ci_op_is_expensive(node->op) || --*budget < 0)
+        return state->induction || !state->storage.buffer ||
+               state->storage.buffer->kind == CI_BUFFER_scalar;
+    if (node->rank || state->storage.buffer || ci_op_is_expensive(node->op) || --*budget < 0)
         return false;
     for (int k = 0; k < node->nargs; k++) {
         if (!is_cheap(low, node->args[k], budget))
@@ -77,9 +77,9 @@ static void
 realize_outside(CiLowering *low, const CiNode *region, CiNode *node)
 {
     int budget = CI_CHEAP_OPS;
-    while (ci_node_is_view(node) && !ci_lowering_state(low, node)->home.buffer)
+    while (ci_node_is_view(node) && !ci_lowering_state(low, node)->storage.buffer)
         node = node->args[0];
-    if (node->id < region->id && !ci_lowering_state(low, node)->home.buffer &&
+    if (node->id < region->id && !ci_lowering_state(low, node)->storage.buffer &&
         !is_cheap(low, node, &budget))
         ci_lowering_realize(low, node);
 }
@@ -104,7 +104,7 @@ realize_read(CiLowering *low, const CiNode *region, const CiBlock *block)
 
 /* Before an `if`: readers of what a branch may write in place. */
 static void
-settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
+realize_readers_of_written(CiLowering *low, const CiNode *region, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
@@ -114,41 +114,41 @@ settle_written(CiLowering *low, const CiNode *region, const CiBlock *block)
         for (int a = 0; a < nwritten; a++) {
             low->visit++;
             if (node->args[a]->id < region->id)
-                (void)ci_lowering_settle(low, node->args[a]);
+                (void)ci_lowering_realize_readers(low, node->args[a]);
         }
         for (int b = 0; b < node->nblocks; b++)
-            settle_written(low, region, node->blocks[b]);
+            realize_readers_of_written(low, region, node->blocks[b]);
     }
 }
 
 /* ---- carried values ---- */
 
 static bool
-is_taken(const CiHome *homes, int count, const CiBuffer *buffer)
+is_taken(const CiStorage *storages, int count, const CiBuffer *buffer)
 {
     for (int k = 0; k < count; k++) {
-        if (homes[k].buffer == buffer)
+        if (storages[k].buffer == buffer)
             return true;
     }
     return false;
 }
 
 /* The entry's own memory when its contents are needed by nobody else, or a copy. */
-static CiHome
-enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiHome *homes, int count)
+static CiStorage
+enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiStorage *storages, int count)
 {
-    CiHome home = ci_lowering_state(low, entry)->home;
-    if (home.buffer && !ci_node_is_view(entry) && !ci_lowering_is_outside_loop(low, entry)) {
+    CiStorage storage = ci_lowering_state(low, entry)->storage;
+    if (storage.buffer && !ci_node_is_view(entry) && !ci_lowering_is_outside_loop(low, entry)) {
         low->visit++;
-        bool survives = ci_lowering_settle(low, entry) || ci_lowering_is_used_after(low, entry);
-        if (!survives && !is_taken(homes, count, home.buffer) &&
-            ci_lowering_may_overwrite(low, home))
-            return home;
+        bool survives = ci_lowering_realize_readers(low, entry) || ci_lowering_is_used_after(low, entry);
+        if (!survives && !is_taken(storages, count, storage.buffer) &&
+            ci_lowering_may_overwrite(low, storage))
+            return storage;
     }
-    home = ci_lowering_new_home(low, param);
+    storage = ci_lowering_new_storage(low, param);
     if (entry->op != CI_OP_empty)
-        ci_lowering_store(low, entry, entry, entry, home);
-    return home;
+        ci_lowering_store(low, entry, entry, entry, storage);
+    return storage;
 }
 
 static bool
@@ -188,7 +188,7 @@ is_first_part(const CiLowering *low, const CiNode *view, const CiNode *base, con
 /* What a trip hands on in memory that has room for more is put into an empty array, and there it is
  * made: what is stored part by part at once, other values when they are put there. */
 static void
-wish_room(CiLowering *low, CiNode *next, int first)
+hint_preallocated(CiLowering *low, CiNode *next, int first)
 {
     CiNode *room = next->args[0], *view = next->args[1], *value = next->args[2];
     const CiNode *inner = view->op == CI_OP_reshape ? view->args[0] : view;
@@ -206,31 +206,31 @@ wish_room(CiLowering *low, CiNode *next, int first)
 
 /* A node of the body that is the next value of an array may be made where it has to be. */
 static void
-wish_homes(CiLowering *low, const CiNode *region, const CiBlock *body, const CiHome *homes)
+hint_destinations(CiLowering *low, const CiNode *region, const CiBlock *body, const CiStorage *storages)
 {
     const CiNodeState *state = ci_lowering_state(low, region);
     int first = region->nblocks > 1 ? state->end[0] : region->id,
         last = state->end[region->nblocks - 1];
     for (int k = 0; k < body->nresults; k++) {
         CiNode *next = body->results[k];
-        CiHome dense = {homes[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank,
+        CiStorage dense = {storages[k].buffer, ci_layout_dense_strides(low->ctx, low->sym, next->rank,
                                                                  next->sizes, next->order)};
         bool is_made_here = next->id > first && next->id < last && next->op != CI_OP_result;
-        if (is_made_here && homes[k].buffer->kind == CI_BUFFER_temp &&
-            ci_home_is_same(next, dense, homes[k]))
-            ci_lowering_state(low, next)->wish = homes[k];
+        if (is_made_here && storages[k].buffer->kind == CI_BUFFER_temp &&
+            ci_storage_is_same(next, dense, storages[k]))
+            ci_lowering_state(low, next)->hint = storages[k];
         if (is_made_here && next->op == CI_OP_assign)
-            wish_room(low, next, first);
+            hint_preallocated(low, next, first);
     }
 }
 
 /* How the next values of one trip get where they belong. */
 typedef struct CiNext {
     CiNode *const *values;
-    const CiHome *homes;
+    const CiStorage *storages;
     int count;
     bool *is_done;      /* in place already */
-    bool *is_exchanged; /* its memory becomes the home's */
+    bool *is_exchanged; /* its memory becomes the storage's */
 } CiNext;
 
 /* An array in memory of the program's own, made in this trip, where nothing else is that is needed.
@@ -239,17 +239,17 @@ static bool
 can_exchange(CiLowering *low, const CiNode *region, const CiNext *next, int k)
 {
     const CiNode *value = next->values[k];
-    CiHome home = ci_lowering_state(low, value)->home,
-           moved = {next->homes[k].buffer, home.strides};
-    if (next->is_done[k] || !value->rank || !home.buffer || value->id < region->id)
+    CiStorage storage = ci_lowering_state(low, value)->storage,
+           moved = {next->storages[k].buffer, storage.strides};
+    if (next->is_done[k] || !value->rank || !storage.buffer || value->id < region->id)
         return false;
     for (int j = 0; j < next->count; j++) {
         if (j != k && (j < k || next->is_done[j]) &&
-            ci_lowering_state(low, next->values[j])->home.buffer == home.buffer)
+            ci_lowering_state(low, next->values[j])->storage.buffer == storage.buffer)
             return false;
     }
-    return home.buffer->kind == CI_BUFFER_temp && moved.buffer->kind == CI_BUFFER_temp &&
-           ci_home_is_same(value, moved, next->homes[k]);
+    return storage.buffer->kind == CI_BUFFER_temp && moved.buffer->kind == CI_BUFFER_temp &&
+           ci_storage_is_same(value, moved, next->storages[k]);
 }
 
 /* What lies where another value is to be stored cannot wait for an exchange. */
@@ -262,9 +262,9 @@ choose_exchanged(CiLowering *low, const CiNode *region, const CiNext *next)
     while (has_changed) {
         has_changed = false;
         for (int k = 0; k < next->count; k++) {
-            const CiBuffer *place = ci_lowering_state(low, next->values[k])->home.buffer;
+            const CiBuffer *place = ci_lowering_state(low, next->values[k])->storage.buffer;
             for (int j = 0; j < next->count && next->is_exchanged[k]; j++) {
-                if (next->homes[j].buffer == place && !next->is_exchanged[j]) {
+                if (next->storages[j].buffer == place && !next->is_exchanged[j]) {
                     next->is_exchanged[k] = false;
                     has_changed = true;
                 }
@@ -280,9 +280,9 @@ exchange(CiLowering *low, CiRegion *region, const CiNext *next)
     CiBuffer **places = CI_NEW_ARRAY(low->ctx, CiBuffer *, n + 1); /* where the values are by now */
     for (int k = 0; k < n; k++)
         places[k] =
-            next->is_exchanged[k] ? ci_lowering_state(low, next->values[k])->home.buffer : NULL;
+            next->is_exchanged[k] ? ci_lowering_state(low, next->values[k])->storage.buffer : NULL;
     for (int k = 0; k < n; k++) {
-        CiBuffer *pair[2] = {next->homes[k].buffer, places[k]};
+        CiBuffer *pair[2] = {next->storages[k].buffer, places[k]};
         if (!pair[1] || pair[0] == pair[1])
             continue;
         for (int j = 0; j < n; j++) {
@@ -305,32 +305,32 @@ save_waiting(CiLowering *low, const CiNode *region, const CiNext *next)
     for (int k = 0; k < next->count; k++) {
         CiNode *value = next->values[k];
         bool is_here =
-            value->id > region->id && value->rank && !ci_lowering_state(low, value)->home.buffer;
-        if (!is_here || next->homes[k].buffer->kind != CI_BUFFER_temp)
+            value->id > region->id && value->rank && !ci_lowering_state(low, value)->storage.buffer;
+        if (!is_here || next->storages[k].buffer->kind != CI_BUFFER_temp)
             continue;
-        if (ci_lowering_find_conflict(low, next->count, next->values, next->homes, next->is_done,
+        if (ci_lowering_find_conflict(low, next->count, next->values, next->storages, next->is_done,
                                       k) >= 0 ||
-            !ci_lowering_can_store(low, value, value, value, next->homes[k]))
+            !ci_lowering_can_store(low, value, value, value, next->storages[k]))
             ci_lowering_save(low, value);
     }
 }
 
 static void
-store_next(CiLowering *low, const CiNode *node, CiRegion *region, const CiHome *homes)
+store_next(CiLowering *low, const CiNode *node, CiRegion *region, const CiStorage *storages)
 {
     const CiBlock *body = node->blocks[node->nblocks - 1];
-    CiNext next = {.values = body->results, .homes = homes, .count = body->nresults};
+    CiNext next = {.values = body->results, .storages = storages, .count = body->nresults};
     next.is_done = CI_NEW_ARRAY(low->ctx, bool, next.count + 1);
     next.is_exchanged = CI_NEW_ARRAY(low->ctx, bool, next.count + 1);
     for (int k = 0; k < next.count; k++) {
-        CiHome home = ci_lowering_state(low, next.values[k])->home;
-        next.is_done[k] = home.buffer && ci_home_is_same(next.values[k], home, homes[k]);
+        CiStorage storage = ci_lowering_state(low, next.values[k])->storage;
+        next.is_done[k] = storage.buffer && ci_storage_is_same(next.values[k], storage, storages[k]);
     }
     save_waiting(low, node, &next);
     choose_exchanged(low, node, &next);
     for (int k = 0; k < next.count; k++)
         next.is_done[k] |= next.is_exchanged[k];
-    ci_lowering_store_all(low, next.count, next.values, homes, next.is_done);
+    ci_lowering_store_all(low, next.count, next.values, storages, next.is_done);
     exchange(low, region, &next);
 }
 
@@ -342,13 +342,13 @@ lower_loop(CiLowering *low, CiNode *node)
     CiRegion *region = CI_NEW(low->ctx, CiRegion);
     CiBlock *head = node->blocks[0], *body = node->blocks[node->nblocks - 1];
     bool is_for = node->op == CI_OP_for;
-    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, node->nargs + 1);
+    CiStorage *storages = CI_NEW_ARRAY(low->ctx, CiStorage, node->nargs + 1);
     for (int b = 0; b < node->nblocks; b++)
         realize_read(low, node, node->blocks[b]);
     for (int k = 0; k < node->nargs; k++)
-        homes[k] = enter_carried(low, node->args[k], head->params[k + is_for], homes, k);
+        storages[k] = enter_carried(low, node->args[k], head->params[k + is_for], storages, k);
     for (int k = 0; k < node->nargs; k++)
-        ci_lowering_state(low, head->params[k + is_for])->home = homes[k];
+        ci_lowering_state(low, head->params[k + is_for])->storage = storages[k];
     CiScope scope = {.region = node->id, .is_loop = true, .skip_first = -1, .skip_last = -1};
     if (is_for) {
         region->extent = node->starts[0];
@@ -366,29 +366,29 @@ lower_loop(CiLowering *low, CiNode *node)
     }
     if (is_for)
         enter(low, &around, scope, &region->body);
-    wish_homes(low, node, body, homes);
+    hint_destinations(low, node, body, storages);
     ci_lowering_block(low, body);
     low->position = state->end[node->nblocks - 1];
-    store_next(low, node, region, homes);
+    store_next(low, node, region, storages);
     leave(low, &around, node);
     add_item(low, is_for ? CI_ITEM_for : CI_ITEM_while, region);
     low->position = node->id;
-    state->homes = homes;
+    state->storages = storages;
 }
 
 /* ---- branches ---- */
 
-/* Where both branches left a result in the same memory, that is its home. */
-static CiHome
-join_homes(CiLowering *low, const CiNode *node, int k, const CiHome *homes)
+/* Where both branches left a result in the same memory, that is its storage. */
+static CiStorage
+join_storages(CiLowering *low, const CiNode *node, int k, const CiStorage *storages)
 {
     CiNode *a = node->blocks[0]->results[k], *b = node->blocks[1]->results[k];
-    CiHome first = ci_lowering_state(low, a)->home, second = ci_lowering_state(low, b)->home;
+    CiStorage first = ci_lowering_state(low, a)->storage, second = ci_lowering_state(low, b)->storage;
     bool is_shared = a != b && first.buffer && second.buffer && !ci_node_is_view(a) &&
-                     !ci_node_is_view(b) && ci_home_is_same(a, first, second);
-    if (is_shared && !is_taken(homes, k, first.buffer) && ci_lowering_may_overwrite(low, first))
+                     !ci_node_is_view(b) && ci_storage_is_same(a, first, second);
+    if (is_shared && !is_taken(storages, k, first.buffer) && ci_lowering_may_overwrite(low, first))
         return first;
-    return ci_lowering_new_home(low, b);
+    return ci_lowering_new_storage(low, b);
 }
 
 static void
@@ -399,12 +399,12 @@ lower_if(CiLowering *low, CiNode *node)
     CiRegion *region = CI_NEW(low->ctx, CiRegion);
     CiItems *items[2] = {&region->body, &region->other};
     int nresults = node->blocks[0]->nresults;
-    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nresults + 1);
+    CiStorage *storages = CI_NEW_ARRAY(low->ctx, CiStorage, nresults + 1);
     region->condition = ci_lowering_host_value(low, node->args[0], -1);
     for (int b = 0; b < 2; b++)
         realize_read(low, node, node->blocks[b]);
     for (int b = 0; b < 2; b++)
-        settle_written(low, node, node->blocks[b]);
+        realize_readers_of_written(low, node, node->blocks[b]);
     CiScope scopes[2] = {
         {.region = node->id, .skip_first = state->end[0] + 1, .skip_last = state->end[1]},
         {.region = node->id, .skip_first = -1, .skip_last = -1}};
@@ -414,22 +414,22 @@ lower_if(CiLowering *low, CiNode *node)
         leave(low, &around, node);
     }
     for (int k = 0; k < nresults; k++)
-        homes[k] = join_homes(low, node, k, homes);
+        storages[k] = join_storages(low, node, k, storages);
     for (int b = 0; b < 2; b++) {
         enter(low, &around, scopes[b], items[b]);
         low->position = state->end[b];
         for (int k = 0; k < nresults; k++) {
             CiNode *value = node->blocks[b]->results[k];
-            CiHome home = ci_lowering_state(low, value)->home;
+            CiStorage storage = ci_lowering_state(low, value)->storage;
             if (value->op != CI_OP_empty &&
-                (!home.buffer || !ci_home_is_same(value, home, homes[k])))
-                ci_lowering_store(low, value, value, value, homes[k]);
+                (!storage.buffer || !ci_storage_is_same(value, storage, storages[k])))
+                ci_lowering_store(low, value, value, value, storages[k]);
         }
         leave(low, &around, node);
     }
     add_item(low, CI_ITEM_if, region);
     low->position = node->id;
-    state->homes = homes;
+    state->storages = storages;
 }
 
 void

@@ -11,7 +11,7 @@
 
 typedef struct Operand {
     CiNode *node;
-    CiHome copy; /* buffer NULL: read where it is */
+    CiStorage copy; /* buffer NULL: read where it is */
 } Operand;
 
 static Operand
@@ -21,7 +21,7 @@ take_operand(CiLowering *low, CiNode *node, const CiBuffer *target)
     low->visit++;
     if (!ci_lowering_reads(low, node, target))
         return operand;
-    operand.copy = ci_lowering_new_home(low, node);
+    operand.copy = ci_lowering_new_storage(low, node);
     ci_lowering_store(low, node, node, node, operand.copy);
     return operand;
 }
@@ -29,7 +29,7 @@ take_operand(CiLowering *low, CiNode *node, const CiBuffer *target)
 static int
 operand_value(CiRecorder *rec, const Operand *operand, const CiExpr *const *index)
 {
-    CiHome copy = operand->copy;
+    CiStorage copy = operand->copy;
     if (!copy.buffer)
         return ci_recorder_value(rec, operand->node, index);
     CiScalar load = {.op = CI_OP_load, .dtype = operand->node->dtype, .buffer = copy.buffer};
@@ -63,7 +63,7 @@ stored_sizes(const CiNode *node, int nindex, const CiExpr **sizes)
 
 /* Binds the indices; the element that they say. */
 static const CiExpr *
-record_place(CiRecorder *rec, CiNode *node, CiHome home, const Operand *operands,
+record_place(CiRecorder *rec, CiNode *node, CiStorage storage, const Operand *operands,
              const CiExpr *const *index)
 {
     CiLowering *low = rec->low;
@@ -80,17 +80,17 @@ record_place(CiRecorder *rec, CiNode *node, CiHome home, const Operand *operands
     }
     const CiExpr *const *source =
         ci_lowering_source_index(low, node, view->rank, nindex, found, index);
-    return ci_lowering_element(low, home, base->rank, ci_view_base_index(low, view, base, source));
+    return ci_lowering_element(low, storage, base->rank, ci_view_base_index(low, view, base, source));
 }
 
 /* Stores the value where the indices say. */
 static void
-record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiHome home, const Operand *operands,
+record_scatter(CiRecorder *rec, CiNest *nest, CiNode *node, CiStorage storage, const Operand *operands,
                const CiExpr *const *index, int rank)
 {
     CiLowering *low = rec->low;
     CiScalar place = {.op = CI_OP_place, .dtype = node->dtype, .nargs = 1};
-    nest->store = record_place(rec, node, home, operands, index);
+    nest->store = record_place(rec, node, storage, operands, index);
     place.args[0] = operand_value(rec, &operands[0],
                                   ci_lowering_aligned_index(low, operands[0].node, rank, index));
     ci_body_link(low->ctx, &rec->body, &place, nest->store);
@@ -135,65 +135,65 @@ wants_call(const CiLowering *low, const CiNode *node, int rank, const CiExpr *co
 }
 
 static void
-add_whole(CiLowering *low, CiExternItem *item, CiHome home)
+add_whole(CiLowering *low, CiExternItem *item, CiStorage storage)
 {
-    const CiBuffer *buffer = home.buffer;
-    ci_extern_add_operand(item, home.buffer, ci_expr_const(low->sym, 0), buffer->rank,
-                          buffer->sizes, home.strides);
+    const CiBuffer *buffer = storage.buffer;
+    ci_extern_add_operand(item, storage.buffer, ci_expr_const(low->sym, 0), buffer->rank,
+                          buffer->sizes, storage.strides);
 }
 
 /* The old version in memory as the new one's. */
-static CiHome
-take_base(CiLowering *low, CiNode *base, CiHome as)
+static CiStorage
+take_base(CiLowering *low, CiNode *base, CiStorage as)
 {
     ci_lowering_realize(low, base);
-    CiHome home = ci_lowering_state(low, base)->home;
+    CiStorage storage = ci_lowering_state(low, base)->storage;
     for (int k = 0; k < base->rank; k++)
-        if (home.strides[k] != as.strides[k]) {
-            CiHome copy = ci_lowering_new_home(low, base);
+        if (storage.strides[k] != as.strides[k]) {
+            CiStorage copy = ci_lowering_new_storage(low, base);
             ci_lowering_store(low, base, base, base, copy);
             return copy;
         }
-    return home;
+    return storage;
 }
 
 /* A nest over the points that stores one behind the other, each by what `record` gives for it. */
-typedef int Record(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank);
+typedef int Record(CiRecorder *rec, CiNode *node, CiStorage storage, const CiExpr *const *index, int rank);
 
 static int
-record_value(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank)
+record_value(CiRecorder *rec, CiNode *node, CiStorage storage, const CiExpr *const *index, int rank)
 {
-    (void)home;
+    (void)storage;
     CiNode *value = node->args[2];
     return ci_recorder_value(rec, value, ci_lowering_aligned_index(rec->low, value, rank, index));
 }
 
 /* The number of the element that a point goes to. */
 static int
-record_number(CiRecorder *rec, CiNode *node, CiHome home, const CiExpr *const *index, int rank)
+record_number(CiRecorder *rec, CiNode *node, CiStorage storage, const CiExpr *const *index, int rank)
 {
     (void)rank;
     Operand operands[CI_MAX_INDICES + 1];
     for (int k = 2; k < node->nargs; k++)
         operands[k - 2] = (Operand){.node = node->args[k]};
     CiScalar number = {.op = CI_OP_index, .dtype = CI_DTYPE_i64};
-    number.index = record_place(rec, node, home, operands, index);
+    number.index = record_place(rec, node, storage, operands, index);
     ci_body_link(rec->low->ctx, &rec->body, &number, number.index);
     return ci_recorder_add(rec, number);
 }
 
-static CiHome
-store_points(CiLowering *low, CiNode *node, CiDtype dtype, CiHome home, int rank,
+static CiStorage
+store_points(CiLowering *low, CiNode *node, CiDtype dtype, CiStorage storage, int rank,
              const CiExpr *const *sizes, Record *record)
 {
-    CiHome into = {.strides = ci_layout_dense_strides(low->ctx, low->sym, rank, sizes,
+    CiStorage into = {.strides = ci_layout_dense_strides(low->ctx, low->sym, rank, sizes,
                                                       ci_layout_c_order(low->ctx, rank))};
     into.buffer =
         ci_loops_add_buffer(low->loops, CI_BUFFER_temp, dtype, rank, sizes, into.strides);
     CiNest nest = {.fold = CI_OP_none, .target = into.buffer};
     const CiExpr *const *index = ci_lowering_point_axes(low, &nest, rank, sizes);
     CiRecorder rec = ci_recorder_new(low);
-    int result = record(&rec, node, home, index, rank);
+    int result = record(&rec, node, storage, index, rank);
     nest.store = ci_lowering_element(low, into, rank, index);
     ci_recorder_note(&rec, node->loc);
     ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
@@ -205,16 +205,16 @@ static void
 lower_as_call(CiLowering *low, CiNode *node, int rank, const CiExpr *const *sizes)
 {
     CiExternItem *item = ci_extern_new(low->ctx, make_call(low, node), CI_OP_extern, 3);
-    CiHome home = ci_lowering_make_home(low, node);
+    CiStorage storage = ci_lowering_make_storage(low, node);
     item->loc = node->loc;
-    add_whole(low, item, take_base(low, node->args[0], home));
+    add_whole(low, item, take_base(low, node->args[0], storage));
     add_whole(low, item,
-              store_points(low, node, CI_DTYPE_i64, home, rank, sizes, record_number));
-    add_whole(low, item, store_points(low, node, node->dtype, home, rank, sizes, record_value));
-    ci_extern_set_result(low->sym, item, home.buffer);
+              store_points(low, node, CI_DTYPE_i64, storage, rank, sizes, record_number));
+    add_whole(low, item, store_points(low, node, node->dtype, storage, rank, sizes, record_value));
+    ci_extern_set_result(low->sym, item, storage.buffer);
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
     CI_PUSH(low->ctx, low->items->items, low->items->count, low->items->capacity, entry);
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 static bool
@@ -236,39 +236,39 @@ ci_lowering_scatter(CiLowering *low, CiNode *node)
         lower_as_call(low, node, rank, sizes);
         return;
     }
-    CiHome home = ci_lowering_take_over(low, node, NULL);
+    CiStorage storage = ci_lowering_take_over(low, node, NULL);
     for (int k = 2; k < node->nargs; k++)
-        operands[k - 2] = take_operand(low, node->args[k], home.buffer);
+        operands[k - 2] = take_operand(low, node->args[k], storage.buffer);
     CiNest nest = {.fold = CI_OP_none,
-                   .target = home.buffer,
+                   .target = storage.buffer,
                    .is_combined = node->is_combined,
                    .combine = node->combine,
                    .is_distinct = node->is_distinct};
     const CiExpr *const *index = ci_lowering_point_axes(low, &nest, rank, sizes);
     CiRecorder rec = ci_recorder_new(low);
-    record_scatter(&rec, &nest, node, home, operands, index, rank);
-    if (home.buffer->kind == CI_BUFFER_input)
-        home.buffer->is_written = true;
+    record_scatter(&rec, &nest, node, storage, operands, index, rank);
+    if (storage.buffer->kind == CI_BUFFER_input)
+        storage.buffer->is_written = true;
     *ci_loops_add_nest(low->loops, low->items) = nest;
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 void
 ci_lowering_compress(CiLowering *low, CiNode *node)
 {
     CiNode *a = node->args[0], *mask = node->args[1];
-    CiHome home = ci_lowering_new_home(low, node);
-    CiNest nest = {.fold = CI_OP_none, .target = home.buffer};
+    CiStorage storage = ci_lowering_new_storage(low, node);
+    CiNest nest = {.fold = CI_OP_none, .target = storage.buffer};
     const CiExpr *const *index = ci_lowering_point_axes(low, &nest, 1, mask->sizes);
     CiRecorder rec = ci_recorder_new(low);
     CiScalar pack = {.op = CI_OP_pack, .dtype = node->dtype, .nargs = 2};
     pack.args[0] = ci_recorder_value(&rec, a, ci_lowering_aligned_index(low, a, 1, index));
     pack.args[1] = ci_recorder_value(&rec, mask, index);
     pack.index = ci_lowering_bound_symbol(low, node->sizes[0]);
-    nest.store = ci_expr_mul(low->sym, home.strides[0], pack.index);
+    nest.store = ci_expr_mul(low->sym, storage.strides[0], pack.index);
     int result = ci_recorder_add(&rec, pack);
     ci_recorder_note(&rec, node->loc);
     ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = nest;
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }

@@ -239,8 +239,8 @@ bool
 ci_lowering_reads(CiLowering *low, CiNode *node, const CiBuffer *buffer)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    if (state->home.buffer)
-        return state->home.buffer == buffer;
+    if (state->storage.buffer)
+        return state->storage.buffer == buffer;
     if (state->visit == low->visit)
         return false;
     state->visit = low->visit;

@@ -15,10 +15,10 @@ typedef struct CiMemoEntry {
 } CiMemoEntry;
 
 static int
-emit_load(CiRecorder *rec, const CiNode *node, CiHome home, const CiExpr *const *index)
+emit_load(CiRecorder *rec, const CiNode *node, CiStorage storage, const CiExpr *const *index)
 {
-    CiScalar op = {.op = CI_OP_load, .dtype = node->dtype, .buffer = home.buffer};
-    op.index = ci_lowering_element(rec->low, home, node->rank, index);
+    CiScalar op = {.op = CI_OP_load, .dtype = node->dtype, .buffer = storage.buffer};
+    op.index = ci_lowering_element(rec->low, storage, node->rank, index);
     ci_body_link(rec->low->ctx, &rec->body, &op, op.index);
     return ci_recorder_add(rec, op);
 }
@@ -87,9 +87,9 @@ static int
 emit_node(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
 {
     CiLowering *low = rec->low;
-    CiHome home = ci_lowering_state(low, node)->home;
-    if (home.buffer)
-        return emit_load(rec, node, home, index);
+    CiStorage storage = ci_lowering_state(low, node)->storage;
+    if (storage.buffer)
+        return emit_load(rec, node, storage, index);
     const CiExpr *induction = ci_lowering_state(low, node)->induction;
     if (induction)
         return emit_index(rec, induction);

@@ -17,23 +17,23 @@ is_written_input(const CiLowering *low, const CiNode *node)
 }
 
 bool
-ci_lowering_may_overwrite(const CiLowering *low, CiHome home)
+ci_lowering_may_overwrite(const CiLowering *low, CiStorage storage)
 {
-    if (home.buffer->kind == CI_BUFFER_temp)
+    if (storage.buffer->kind == CI_BUFFER_temp)
         return true;
-    return home.buffer->kind == CI_BUFFER_input && low->position > low->fail_end &&
-           is_written_input(low, low->graph->inputs[home.buffer->input]);
+    return storage.buffer->kind == CI_BUFFER_input && low->position > low->fail_end &&
+           is_written_input(low, low->graph->inputs[storage.buffer->input]);
 }
 
 static bool
 survives(CiLowering *low, CiNode *base)
 {
     low->visit++;
-    return ci_lowering_is_outside_loop(low, base) || ci_lowering_settle(low, base) ||
+    return ci_lowering_is_outside_loop(low, base) || ci_lowering_realize_readers(low, base) ||
            ci_lowering_is_used_after(low, base);
 }
 
-CiHome
+CiStorage
 ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
 {
     CiNode *base = node->args[0];
@@ -41,17 +41,17 @@ ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
     bool is_framed = written && written != base &&
                      ci_lowering_find_frame(low, base, written, &frame);
     CiNodeState *state = ci_lowering_state(low, base);
-    bool is_gone = is_framed && !state->home.buffer && !survives(low, base);
+    bool is_gone = is_framed && !state->storage.buffer && !survives(low, base);
     if (!is_gone)
         ci_lowering_realize(low, base);
-    if (!is_gone && !survives(low, base) && ci_lowering_may_overwrite(low, state->home))
-        return state->home;
-    CiHome home = ci_lowering_make_home(low, node);
+    if (!is_gone && !survives(low, base) && ci_lowering_may_overwrite(low, state->storage))
+        return state->storage;
+    CiStorage storage = ci_lowering_make_storage(low, node);
     if (is_framed)
-        ci_lowering_store_frame(low, base, &frame, home);
+        ci_lowering_store_frame(low, base, &frame, storage);
     else if (written != base)
-        ci_lowering_store(low, base, base, base, home);
-    return home;
+        ci_lowering_store(low, base, base, base, storage);
+    return storage;
 }
 
 /* Whether the value was made where it is to be put. */
@@ -59,8 +59,8 @@ static bool
 is_there(const CiLowering *low, const CiNode *base, const CiNode *value)
 {
     const CiNodeState *state = ci_lowering_state(low, value);
-    return state->room == base && state->home.buffer &&
-           state->home.buffer == ci_lowering_state(low, base)->home.buffer;
+    return state->room == base && state->storage.buffer &&
+           state->storage.buffer == ci_lowering_state(low, base)->storage.buffer;
 }
 
 void
@@ -68,21 +68,21 @@ ci_lowering_assign(CiLowering *low, CiNode *node)
 {
     CiNode *base = node->args[0], *view = node->args[1], *value = node->args[2];
     CiNodeState *state = ci_lowering_state(low, base);
-    if (state->waits && !state->home.buffer)
-        state->home = ci_lowering_make_room(low, node);
+    if (state->waits && !state->storage.buffer)
+        state->storage = ci_lowering_preallocate(low, node);
     if (is_there(low, base, value)) {
-        ci_lowering_state(low, node)->home = state->home;
+        ci_lowering_state(low, node)->storage = state->storage;
         return;
     }
-    CiHome home = ci_lowering_take_over(low, node, view);
-    ci_lowering_store(low, value, view, base, home);
-    ci_lowering_state(low, node)->home = home;
+    CiStorage storage = ci_lowering_take_over(low, node, view);
+    ci_lowering_store(low, value, view, base, storage);
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 void
 ci_lowering_concat(CiLowering *low, CiNode *node)
 {
-    CiHome home = ci_lowering_make_home(low, node);
+    CiStorage storage = ci_lowering_make_storage(low, node);
     int axis = node->axes[0];
     const CiExpr *start = ci_expr_const(low->sym, 0), *one = ci_expr_const(low->sym, 1);
     for (int k = 0; k < node->nargs; k++) {
@@ -106,10 +106,10 @@ ci_lowering_concat(CiLowering *low, CiNode *node)
                            .steps = steps,
                            .loc = node->loc};
         window->args[0] = node;
-        ci_lowering_store(low, part, window, node, home);
+        ci_lowering_store(low, part, window, node, storage);
         start = ci_expr_add(low->sym, start, part->sizes[axis]);
     }
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 /* An operand as memory: a strided view of a buffer, or a copy where memory order forbids that. */
@@ -120,15 +120,15 @@ add_operand(CiLowering *low, CiExternItem *item, CiNode *node)
     const CiExpr *offset = ci_expr_const(low->sym, 0);
     const CiExpr **strides = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
     ci_lowering_realize(low, base);
-    CiHome home = ci_lowering_state(low, base)->home;
-    if (!ci_layout_view_strides(low->graph, node, base, home.strides, &offset, strides)) {
+    CiStorage storage = ci_lowering_state(low, base)->storage;
+    if (!ci_layout_view_strides(low->graph, node, base, storage.strides, &offset, strides)) {
         ci_lowering_realize(low, node);
-        home = ci_lowering_state(low, node)->home;
+        storage = ci_lowering_state(low, node)->storage;
         offset = ci_expr_const(low->sym, 0);
         for (int k = 0; k < node->rank; k++)
-            strides[k] = home.strides[k];
+            strides[k] = storage.strides[k];
     }
-    ci_extern_add_operand(item, home.buffer, offset, node->rank, node->sizes, strides);
+    ci_extern_add_operand(item, storage.buffer, offset, node->rank, node->sizes, strides);
 }
 
 static bool
@@ -164,11 +164,11 @@ pack_operands(CiLowering *low, CiExternItem *item, const CiNode *node)
         CiNode *value = node->args[k];
         if (!needs_packing(low, item, k))
             continue;
-        CiHome home = ci_lowering_new_home(low, value);
-        ci_lowering_store(low, value, value, value, home);
-        item->operands[k] = home.buffer;
+        CiStorage storage = ci_lowering_new_storage(low, value);
+        ci_lowering_store(low, value, value, value, storage);
+        item->operands[k] = storage.buffer;
         item->offsets[k] = ci_expr_const(low->sym, 0);
-        item->strides[k] = home.strides;
+        item->strides[k] = storage.strides;
     }
 }
 
@@ -180,18 +180,18 @@ ci_lowering_extern(CiLowering *low, CiNode *node)
     item->loc = node->loc;
     for (int k = 0; k < node->nargs; k++)
         add_operand(low, item, node->args[k]);
-    CiHome home = ci_lowering_make_home(low, node);
-    ci_extern_set_result(low->sym, item, home.buffer);
+    CiStorage storage = ci_lowering_make_storage(low, node);
+    ci_extern_set_result(low->sym, item, storage.buffer);
     pack_operands(low, item, node);
     CiItem entry = {.kind = CI_ITEM_extern, .ext = item};
     CI_PUSH(ctx, low->items->items, low->items->count, low->items->capacity, entry);
-    ci_lowering_state(low, node)->home = home;
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 /* ---- several values at once ---- */
 
 bool
-ci_home_is_same(const CiNode *node, CiHome a, CiHome b)
+ci_storage_is_same(const CiNode *node, CiStorage a, CiStorage b)
 {
     bool is_same = a.buffer == b.buffer;
     for (int k = 0; k < node->rank && is_same; k++)
@@ -202,33 +202,33 @@ ci_home_is_same(const CiNode *node, CiHome a, CiHome b)
 void
 ci_lowering_save(CiLowering *low, CiNode *node)
 {
-    CiHome home = ci_lowering_new_home(low, node);
-    ci_lowering_store(low, node, node, node, home);
-    ci_lowering_state(low, node)->home = home;
+    CiStorage storage = ci_lowering_new_storage(low, node);
+    ci_lowering_store(low, node, node, node, storage);
+    ci_lowering_state(low, node)->storage = storage;
 }
 
 int
-ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiHome *homes,
+ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values, const CiStorage *storages,
                           const bool *is_done, int k)
 {
     for (int j = 0; j < count; j++) {
         low->visit++;
-        if (j != k && !is_done[j] && ci_lowering_reads(low, values[j], homes[k].buffer))
+        if (j != k && !is_done[j] && ci_lowering_reads(low, values[j], storages[k].buffer))
             return j;
     }
     return -1;
 }
 
-/* All at once, as the assignment of a tuple: a home is overwritten when no value still to be stored
+/* All at once, as the assignment of a tuple: a storage is overwritten when no value still to be stored
  * reads it; where each waits for another, values are saved first. */
 void
-ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
+ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiStorage *storages,
                       bool *is_stored)
 {
     int left = 0;
     for (int k = 0; k < n; k++) {
-        CiHome home = ci_lowering_state(low, values[k])->home;
-        is_stored[k] |= home.buffer && ci_home_is_same(values[k], home, homes[k]);
+        CiStorage storage = ci_lowering_state(low, values[k])->storage;
+        is_stored[k] |= storage.buffer && ci_storage_is_same(values[k], storage, storages[k]);
         left += !is_stored[k];
     }
     while (left) {
@@ -237,14 +237,14 @@ ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHom
             if (is_stored[k])
                 continue;
             first = first < 0 ? k : first;
-            if (ci_lowering_find_conflict(low, n, values, homes, is_stored, k) < 0)
+            if (ci_lowering_find_conflict(low, n, values, storages, is_stored, k) < 0)
                 least = k;
         }
         for (int j; least < 0 &&
-                    (j = ci_lowering_find_conflict(low, n, values, homes, is_stored, first)) >= 0;)
+                    (j = ci_lowering_find_conflict(low, n, values, storages, is_stored, first)) >= 0;)
             ci_lowering_save(low, values[j]);
         least = least < 0 ? first : least;
-        ci_lowering_store(low, values[least], values[least], values[least], homes[least]);
+        ci_lowering_store(low, values[least], values[least], values[least], storages[least]);
         is_stored[least] = true;
         left--;
     }
@@ -257,7 +257,7 @@ save_results_in(CiLowering *low, const CiBuffer *buffer)
     const CiBlock *body = low->graph->body;
     for (int k = 0; k < body->nresults; k++) {
         CiNode *base = ci_node_base(body->results[k]);
-        if (base->op != CI_OP_input && ci_lowering_state(low, base)->home.buffer == buffer)
+        if (base->op != CI_OP_input && ci_lowering_state(low, base)->storage.buffer == buffer)
             ci_lowering_save(low, base);
     }
 }
@@ -269,24 +269,24 @@ ci_lowering_final_writes(CiLowering *low)
 {
     int n = 0, nwrites = low->graph->nwrites;
     CiNode **values = CI_NEW_ARRAY(low->ctx, CiNode *, nwrites + 1);
-    CiHome *homes = CI_NEW_ARRAY(low->ctx, CiHome, nwrites + 1);
+    CiStorage *storages = CI_NEW_ARRAY(low->ctx, CiStorage, nwrites + 1);
     for (int k = 0; k < nwrites; k++) {
         CiNode *input = low->graph->writes[k].input, *value = low->graph->writes[k].value;
-        CiHome home = ci_lowering_state(low, input)->home,
-               last = ci_lowering_state(low, value)->home;
-        if (value == input || (last.buffer && ci_home_is_same(value, last, home)))
+        CiStorage storage = ci_lowering_state(low, input)->storage,
+               last = ci_lowering_state(low, value)->storage;
+        if (value == input || (last.buffer && ci_storage_is_same(value, last, storage)))
             continue;
-        save_results_in(low, home.buffer);
+        save_results_in(low, storage.buffer);
         values[n] = value;
-        homes[n++] = home;
+        storages[n++] = storage;
     }
     /* A saved input is still returned as the argument that it is. */
-    CiHome *own = CI_NEW_ARRAY(low->ctx, CiHome, low->graph->ninputs + 1);
+    CiStorage *own = CI_NEW_ARRAY(low->ctx, CiStorage, low->graph->ninputs + 1);
     for (int k = 0; k < low->graph->ninputs; k++)
-        own[k] = ci_lowering_state(low, low->graph->inputs[k])->home;
-    ci_lowering_store_all(low, n, values, homes, CI_NEW_ARRAY(low->ctx, bool, n + 1));
+        own[k] = ci_lowering_state(low, low->graph->inputs[k])->storage;
+    ci_lowering_store_all(low, n, values, storages, CI_NEW_ARRAY(low->ctx, bool, n + 1));
     for (int k = 0; k < low->graph->ninputs; k++)
-        ci_lowering_state(low, low->graph->inputs[k])->home = own[k];
+        ci_lowering_state(low, low->graph->inputs[k])->storage = own[k];
 }
 
 static void
@@ -297,24 +297,24 @@ add_result(CiLowering *low, CiNode *node)
         .dtype = node->dtype, .kind = node->kind, .rank = node->rank, .sizes = node->sizes};
     const CiExpr **strides = CI_NEW_ARRAY(low->ctx, const CiExpr *, node->rank + 1);
     ci_lowering_realize(low, base);
-    CiHome home = ci_lowering_state(low, base)->home;
+    CiStorage storage = ci_lowering_state(low, base)->storage;
     result.offset = ci_expr_const(low->sym, 0);
     result.is_whole = node == base;
-    if (home.buffer->is_swapped) {
+    if (storage.buffer->is_swapped) {
         ci_lowering_save(low, base);
-        home = ci_lowering_state(low, base)->home;
+        storage = ci_lowering_state(low, base)->storage;
     }
-    if (!ci_layout_view_strides(low->graph, node, base, home.strides, &result.offset, strides)) {
+    if (!ci_layout_view_strides(low->graph, node, base, storage.strides, &result.offset, strides)) {
         ci_lowering_realize(low, node);
-        home = ci_lowering_state(low, node)->home;
+        storage = ci_lowering_state(low, node)->storage;
         result.is_whole = true;
         for (int k = 0; k < node->rank; k++)
-            strides[k] = home.strides[k];
+            strides[k] = storage.strides[k];
     }
-    result.buffer = home.buffer;
+    result.buffer = storage.buffer;
     result.strides = strides;
-    if (home.buffer->kind == CI_BUFFER_temp)
-        home.buffer->is_result = true;
+    if (storage.buffer->kind == CI_BUFFER_temp)
+        storage.buffer->is_result = true;
     CI_PUSH(low->ctx, low->loops->results, low->loops->nresults, low->loops->capresults, result);
 }
 

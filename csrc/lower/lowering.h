@@ -16,14 +16,14 @@
 #include "lower/lower.h"
 
 /* Where the elements of a realized node are. */
-typedef struct CiHome {
+typedef struct CiStorage {
     CiBuffer *buffer;
     const CiExpr *const *strides; /* rank of the node */
-} CiHome;
+} CiStorage;
 
 typedef struct CiNodeState {
     CiNode *node;
-    CiHome home; /* buffer NULL: lazy */
+    CiStorage storage; /* buffer NULL: lazy */
     CiNode **users;
     int nusers, capusers;
     int *ends; /* positions behind the blocks it is a result of */
@@ -36,8 +36,8 @@ typedef struct CiNodeState {
     uint32_t visit;           /* stamp of the walk that saw it */
     const CiExpr *induction;  /* parameter of a for: its symbol; define: its own */
     int end[2];               /* region: the position behind each block */
-    CiHome *homes;            /* region: of its results */
-    CiHome wish;              /* next value of a carried array: where it will have to be */
+    CiStorage *storages;            /* region: of its results */
+    CiStorage hint;              /* next value of a carried array: where it will have to be */
     CiNode *room;             /* an empty array of which it becomes the first elements */
     bool waits;               /* an empty array: memory is chosen for it when it is written */
 } CiNodeState;
@@ -114,7 +114,7 @@ void ci_lowering_find_checks(CiLowering *low);
 CiRecorder ci_recorder_new(CiLowering *low);
 int ci_recorder_add(CiRecorder *rec, CiScalar op);
 void ci_recorder_note(CiRecorder *rec, CiLoc loc); /* a source line the nest comes from */
-const CiExpr *ci_lowering_element(CiLowering *low, CiHome home, int rank,
+const CiExpr *ci_lowering_element(CiLowering *low, CiStorage storage, int rank,
                                   const CiExpr *const *index);
 
 /* lower_index.c */
@@ -150,14 +150,14 @@ const CiExpr *const *ci_view_base_index(CiLowering *low, CiNode *view, const CiN
 /* lower_realize.c: giving nodes memory */
 /* Realizes the lazy readers of node that are used after low->position; true when node itself is
  * read after it, so that its old contents must survive. The caller has begun a new visit. */
-bool ci_lowering_settle(CiLowering *low, CiNode *node);
-CiHome ci_lowering_new_home(CiLowering *low, const CiNode *node);
-/* A new home, or where the node has to be in the end when that is free by now. */
-CiHome ci_lowering_make_home(CiLowering *low, CiNode *node);
+bool ci_lowering_realize_readers(CiLowering *low, CiNode *node);
+CiStorage ci_lowering_new_storage(CiLowering *low, const CiNode *node);
+/* A new storage, or where the node has to be in the end when that is free by now. */
+CiStorage ci_lowering_make_storage(CiLowering *low, CiNode *node);
 /* The same for what waits to be written by `assign`: in place of what the value reads, where each
  * element is made of the one that lies there. */
-CiHome ci_lowering_make_room(CiLowering *low, CiNode *assign);
-/* Makes sure node has a home. */
+CiStorage ci_lowering_preallocate(CiLowering *low, CiNode *assign);
+/* Makes sure node has a storage. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
 /* Index variables i0, i1, … over sizes, added to nest; an axis of extent 1 gets the constant 0 and
  * no loop. */
@@ -167,13 +167,13 @@ void ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const 
                           const CiExpr *extent, const CiExpr **var);
 void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ctx);
 /* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base,
- * whose memory is home. */
+ * whose memory is storage. */
 void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
-                       CiHome home);
+                       CiStorage storage);
 
 /* The same can be done without a temporary. */
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
-                           CiHome home);
+                           CiStorage storage);
 
 /* lower_frame.c: of the box of base that view is: where it starts and ends along each axis. Found
  * where it fills base but for a thin frame, and base is large. */
@@ -181,8 +181,8 @@ typedef struct CiFrame {
     const CiExpr **starts, **ends;
 } CiFrame;
 bool ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame);
-/* What is around the box, in a home that nothing reads. */
-void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiHome home);
+/* What is around the box, in a storage that nothing reads. */
+void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage);
 
 /* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.
  */
@@ -194,20 +194,20 @@ void ci_lowering_scan(CiLowering *low, CiNode *node);
 void ci_lowering_product(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
-bool ci_lowering_may_overwrite(const CiLowering *low, CiHome home);
+bool ci_lowering_may_overwrite(const CiLowering *low, CiStorage storage);
 void ci_lowering_save(CiLowering *low,
                       CiNode *node); /* gives it memory of its own, whatever it was made of */
-/* A value other than number k that is not done and reads the home of k; -1: none. */
+/* A value other than number k that is not done and reads the storage of k; -1: none. */
 int ci_lowering_find_conflict(CiLowering *low, int count, CiNode *const *values,
-                              const CiHome *homes, const bool *is_done, int k);
-bool ci_home_is_same(const CiNode *node, CiHome a, CiHome b);
+                              const CiStorage *storages, const bool *is_done, int k);
+bool ci_storage_is_same(const CiNode *node, CiStorage a, CiStorage b);
 /* All at once, as the assignment of a tuple: each value, as it is before the call, where it has to
  * be after it. */
-void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiHome *homes,
+void ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiStorage *storages,
                            bool *is_stored);
 /* assign, scatter: where the new version of args[0] lies, its elements there already but those of
  * `written`, which may be missing (NULL: any). */
-CiHome ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written);
+CiStorage ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written);
 void ci_lowering_assign(CiLowering *low, CiNode *node);
 void ci_lowering_concat(CiLowering *low, CiNode *node);
 void ci_lowering_extern(CiLowering *low, CiNode *node);

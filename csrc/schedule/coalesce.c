@@ -147,17 +147,17 @@ typedef struct Coalesce {
     CiScheduler *s; /* of the list */
     CiLives *lives;
     int block;         /* of the list */
-    CiBuffer **home;   /* by buffer id: the one that it has become */
+    CiBuffer **became;   /* by buffer id: the one that it has become */
     CiBuffer **begun;  /* buffers of the list, in order of first use */
     bool *is_begun;    /* by buffer id */
     int nbegun, capbegun;
 } Coalesce;
 
 static CiBuffer *
-home_of(const Coalesce *c, CiBuffer *buffer)
+what_became(const Coalesce *c, CiBuffer *buffer)
 {
-    while (c->home[buffer->id] != buffer)
-        buffer = c->home[buffer->id];
+    while (c->became[buffer->id] != buffer)
+        buffer = c->became[buffer->id];
     return buffer;
 }
 
@@ -196,7 +196,7 @@ static void
 make_one(Coalesce *c, CiBuffer *from, CiBuffer *to)
 {
     CiKernels *kernels = c->s->kernels;
-    c->home[to->id] = from;
+    c->became[to->id] = from;
     c->lives->of[from->id].last = c->lives->of[to->id].last;
     from->is_result |= to->is_result;
     to->is_result = false;
@@ -212,10 +212,10 @@ donate(Coalesce *c, const CiKernel *kernel)
     int count = ci_find_donations(c->s, kernel, found);
     int step = count ? ci_lives_step_of(c->lives, kernel) : -1;
     for (int k = 0; k < count; k++) {
-        CiBuffer *to = found[k].to, *from = home_of(c, found[k].from);
+        CiBuffer *to = found[k].to, *from = what_became(c, found[k].from);
         CiLife own = c->lives->of[to->id], life = c->lives->of[from->id];
         bool ends_here = life.first < step && life.last == step;
-        if (c->home[to->id] == to && own.first == step && own.last > step && ends_here &&
+        if (c->became[to->id] == to && own.first == step && own.last > step && ends_here &&
             is_of_list(c, found[k].from) && is_of_list(c, to))
             make_one(c, from, to);
     }
@@ -241,30 +241,30 @@ share(Coalesce *c)
     c->nbegun = 0;
     for (int k = 0; k < list->nkernels; k++)
         ci_kernel_visit_uses(list->kernels[k], note_begin, c);
-    CiBuffer **homes = CI_NEW_ARRAY(c->s->ctx, CiBuffer *, c->nbegun + 1);
-    int nhomes = 0;
+    CiBuffer **free_ones = CI_NEW_ARRAY(c->s->ctx, CiBuffer *, c->nbegun + 1);
+    int nfree = 0;
     for (int k = 0; k < c->nbegun; k++) {
         CiBuffer *to = c->begun[k];
-        if (c->home[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
+        if (c->became[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
             continue;
         int h = 0;
-        while (h < nhomes && !(may_be_one(homes[h], to) && c->lives->of[homes[h]->id].last <
+        while (h < nfree && !(may_be_one(free_ones[h], to) && c->lives->of[free_ones[h]->id].last <
                                                                c->lives->of[to->id].first))
             h++;
-        if (h < nhomes)
-            make_one(c, homes[h], to);
+        if (h < nfree)
+            make_one(c, free_ones[h], to);
         else
-            homes[nhomes++] = to;
+            free_ones[nfree++] = to;
     }
 }
 
 static void
 coalesce_list(Coalesce *c, CiScheduler *s)
 {
-    for (int d = 0; d < s->ndrafts; d++) {
-        for (int k = 0; k < 2 && !s->drafts[d].is_tree; k++)
-            if (s->drafts[d].inner[k])
-                coalesce_list(c, s->drafts[d].inner[k]);
+    for (int d = 0; d < s->nfusions; d++) {
+        for (int k = 0; k < 2 && !s->fusions[d].is_tree; k++)
+            if (s->fusions[d].inner[k])
+                coalesce_list(c, s->fusions[d].inner[k]);
     }
     c->s = s;
     c->block = ci_lives_block_of(c->lives, s->kernels);
@@ -279,10 +279,10 @@ coalesce_list(Coalesce *c, CiScheduler *s)
 static void
 rename_nest(const Coalesce *c, CiNest *nest)
 {
-    nest->target = home_of(c, nest->target);
+    nest->target = what_became(c, nest->target);
     for (int k = 0; k < nest->body.nops; k++)
         if (nest->body.ops[k].op == CI_OP_load)
-            nest->body.ops[k].buffer = home_of(c, nest->body.ops[k].buffer);
+            nest->body.ops[k].buffer = what_became(c, nest->body.ops[k].buffer);
 }
 
 static void rename_kernel(const Coalesce *c, CiKernel *kernel);
@@ -304,7 +304,7 @@ rename_arguments(const Coalesce *c, CiKernel *kernel)
     int count = kernel->nbuffers;
     kernel->nbuffers = 0;
     for (int k = 0; k < count; k++) {
-        CiBuffer *buffer = home_of(c, kernel->buffers[k]);
+        CiBuffer *buffer = what_became(c, kernel->buffers[k]);
         int position = ci_kernel_buffer_position(kernel, buffer);
         if (position < 0) {
             position = kernel->nbuffers++;
@@ -327,9 +327,9 @@ rename_kernel(const Coalesce *c, CiKernel *kernel)
     }
     rename_arguments(c, kernel);
     for (int k = 0; kernel->ext && k < kernel->ext->noperands; k++)
-        kernel->ext->operands[k] = home_of(c, kernel->ext->operands[k]);
+        kernel->ext->operands[k] = what_became(c, kernel->ext->operands[k]);
     if (kernel->ext)
-        kernel->ext->result = home_of(c, kernel->ext->result);
+        kernel->ext->result = what_became(c, kernel->ext->result);
     for (int k = 0; k < 2; k++)
         for (int n = 0; kernel->inner[k] && n < kernel->inner[k]->nkernels; n++)
             rename_kernel(c, kernel->inner[k]->kernels[n]);
@@ -342,12 +342,12 @@ ci_coalesce(CiScheduler *s)
     Coalesce c = {.s = s};
     c.lives = ci_lives_of_kernels(s->kernels);
     c.is_begun = CI_NEW_ARRAY(s->ctx, bool, loops->nbuffers + 1);
-    c.home = CI_NEW_ARRAY(s->ctx, CiBuffer *, loops->nbuffers + 1);
+    c.became = CI_NEW_ARRAY(s->ctx, CiBuffer *, loops->nbuffers + 1);
     for (int k = 0; k < loops->nbuffers; k++)
-        c.home[k] = loops->buffers[k];
+        c.became[k] = loops->buffers[k];
     coalesce_list(&c, s);
     for (int k = 0; k < s->kernels->nkernels; k++)
         rename_kernel(&c, s->kernels->kernels[k]);
     for (int k = 0; k < loops->nresults; k++)
-        loops->results[k].buffer = home_of(&c, loops->results[k].buffer);
+        loops->results[k].buffer = what_became(&c, loops->results[k].buffer);
 }

@@ -14,19 +14,19 @@ is_plain(const CiNest *nest)
 }
 
 static bool
-is_small(const CiScheduler *s, const CiDraft *draft)
+is_small(const CiScheduler *s, const CiFusion *fusion)
 {
     CiAmount work = ci_amount(0);
-    for (int k = 0; k < draft->nnests; k++) {
-        if (!is_plain(draft->nests[k].nest))
+    for (int k = 0; k < fusion->nnests; k++) {
+        if (!is_plain(fusion->nests[k].nest))
             return false;
-        work = ci_amount_plus(work, ci_cost_of_nest(draft->nests[k].nest).trips);
+        work = ci_amount_plus(work, ci_cost_of_nest(fusion->nests[k].nest).trips);
     }
-    return draft->nnests && ci_amount_high(work) <= s->target->chunk_elements;
+    return fusion->nnests && ci_amount_high(work) <= s->target->chunk_elements;
 }
 
 static bool
-may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
+may_pass(CiScheduler *s, const CiFusion *over, const CiFusion *moved)
 {
     for (int k = 0; k < moved->nnests; k++)
         if (over->region || ci_why_not_before(s, over, &moved->nests[k]))
@@ -36,7 +36,7 @@ may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
 
 /* What would be made earlier is worth less than a launch. */
 static bool
-is_worth_holding(const CiScheduler *s, const CiDraft *moved)
+is_worth_holding(const CiScheduler *s, const CiFusion *moved)
 {
     CiAmount bytes = ci_amount(0);
     for (int k = 0; k < moved->nnests; k++)
@@ -46,24 +46,24 @@ is_worth_holding(const CiScheduler *s, const CiDraft *moved)
 
 /* Up to the one at `to`, past all that stands between. */
 static bool
-may_join(CiScheduler *s, const CiDraft *drafts, int to, int from, const CiDraft *moved)
+may_join(CiScheduler *s, const CiFusion *fusions, int to, int from, const CiFusion *moved)
 {
-    if (from - to > FARTHEST || drafts[to].nests[0].nest->device != moved->nests[0].nest->device ||
-        drafts[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
+    if (from - to > FARTHEST || fusions[to].nests[0].nest->device != moved->nests[0].nest->device ||
+        fusions[to].nnests + moved->nnests > CI_CHOOSE(s, combined_nests) ||
         (from - to > 1 && !is_worth_holding(s, moved)))
         return false;
     for (int over = from - 1; over > to; over--)
-        if (!may_pass(s, &drafts[over], moved))
+        if (!may_pass(s, &fusions[over], moved))
             return false;
     return true;
 }
 
 static void
-append(CiScheduler *s, CiDraft *to, const CiDraft *from, int part)
+append(CiScheduler *s, CiFusion *to, const CiFusion *from, int part)
 {
     to->kernel = NULL;
     for (int k = 0; k < from->nnests; k++) {
-        CiDraftNest nest = from->nests[k];
+        CiFusionNest nest = from->nests[k];
         nest.part = part;
         CI_PUSH(s->ctx, to->nests, to->nnests, to->capnests, nest);
     }
@@ -75,22 +75,23 @@ ci_combine(CiScheduler *s)
     int kept = 0, to = -1, nparts = 0;
     if (s->region || CI_CHOOSE(s, combined_nests) < 2)
         return;
-    for (int d = 0; d < s->ndrafts; d++) {
-        CiDraft draft = s->drafts[d];
-        bool is_candidate = is_small(s, &draft);
+    for (int d = 0; d < s->nfusions; d++) {
+        CiFusion fusion = s->fusions[d];
+        bool is_candidate = is_small(s, &fusion);
+        int64_t saved = CI_CHOOSE(s, launch_bytes);
         if (is_candidate && to >= 0 && ci_may_join(s) &&
-            may_join(s, s->drafts, to, kept, &draft)) {
-            ci_note_join(s, &s->drafts[to], &draft);
-            append(s, &s->drafts[to], &draft, ++nparts);
+            may_join(s, s->fusions, to, kept, &fusion) &&
+            ci_note_join(s, &s->fusions[to], &fusion, saved, saved)) {
+            append(s, &s->fusions[to], &fusion, ++nparts);
             continue;
         }
         if (is_candidate)
             to = kept;
-        s->drafts[kept++] = draft;
+        s->fusions[kept++] = fusion;
     }
-    s->ndrafts = kept;
+    s->nfusions = kept;
     for (int d = 0; d < kept; d++)
-        if (s->drafts[d].nnests && !s->drafts[d].kernel && s->drafts[d].nnests > 1)
-            s->drafts[d].kernel =
-                ci_plan_combined(s, s->drafts[d].nnests, s->drafts[d].nests);
+        if (s->fusions[d].nnests && !s->fusions[d].kernel && s->fusions[d].nnests > 1)
+            s->fusions[d].kernel =
+                ci_plan_combined(s, s->fusions[d].nnests, s->fusions[d].nests);
 }

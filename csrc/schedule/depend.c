@@ -3,7 +3,7 @@
 #include "schedule/plan.h"
 
 static bool
-draft_reads(const CiDraftNest *nest, const CiBuffer *buffer)
+fusion_reads(const CiFusionNest *nest, const CiBuffer *buffer)
 {
     for (int k = 0; k < nest->nreads; k++) {
         if (nest->reads[k] == buffer)
@@ -12,18 +12,18 @@ draft_reads(const CiDraftNest *nest, const CiBuffer *buffer)
     return false;
 }
 
-CiDraftNest
-ci_draft_nest(CiScheduler *s, CiNest *nest)
+CiFusionNest
+ci_fusion_nest(CiScheduler *s, CiNest *nest)
 {
-    CiDraftNest draft = {.nest = nest};
+    CiFusionNest fusion = {.nest = nest};
     int capacity = 0;
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
         if (op->op == CI_OP_load && op->buffer->kind != CI_BUFFER_scalar &&
-            !draft_reads(&draft, op->buffer))
-            CI_PUSH(s->ctx, draft.reads, draft.nreads, capacity, op->buffer);
+            !fusion_reads(&fusion, op->buffer))
+            CI_PUSH(s->ctx, fusion.reads, fusion.nreads, capacity, op->buffer);
     }
-    return draft;
+    return fusion;
 }
 
 static bool
@@ -74,22 +74,22 @@ why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nes
 }
 
 const char *
-ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest)
+ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *nest)
 {
     const CiBuffer *target = nest->nest->target;
-    if (draft->check)
-        return why_not_before_check(s, draft->check, nest->nest);
-    if (draft->ext) {
+    if (fusion->check)
+        return why_not_before_check(s, fusion->check, nest->nest);
+    if (fusion->ext) {
         bool is_argument = target->kind == CI_BUFFER_input; /* whoever fails finds it as it was */
-        bool conflicts = extern_touches(draft->ext, target) ||
-                         draft_reads(nest, draft->ext->result) ||
-                         (draft->ext->ext->may_fail && is_argument);
-        return conflicts ? ci_format(s->ctx, "%s must run between them", draft->ext->ext->name)
+        bool conflicts = extern_touches(fusion->ext, target) ||
+                         fusion_reads(nest, fusion->ext->result) ||
+                         (fusion->ext->ext->may_fail && is_argument);
+        return conflicts ? ci_format(s->ctx, "%s must run between them", fusion->ext->ext->name)
                          : NULL;
     }
-    for (int k = 0; k < draft->nnests; k++) {
-        const CiDraftNest *other = &draft->nests[k];
-        if (draft_reads(nest, other->nest->target) || draft_reads(other, target) ||
+    for (int k = 0; k < fusion->nnests; k++) {
+        const CiFusionNest *other = &fusion->nests[k];
+        if (fusion_reads(nest, other->nest->target) || fusion_reads(other, target) ||
             other->nest->target == target)
             return ci_format(s->ctx, "the kernel of %s must run between them",
                              other->nest->target->name);

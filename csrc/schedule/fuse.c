@@ -20,7 +20,7 @@
 
 typedef struct Pair {
     int64_t score;
-    int first, second; /* numbers of drafts, as they were at the beginning */
+    int first, second; /* numbers of fusions, as they were at the beginning */
     bool is_retried;
 } Pair;
 
@@ -31,18 +31,18 @@ typedef struct Users {
 
 typedef struct Fuser {
     CiScheduler *s;
-    int *joined;           /* by draft: the one it has become part of, or itself */
-    int *next, *previous;  /* by draft: groups in order; -1 */
-    int *version;          /* by draft: changes with what is in it */
+    int *joined;           /* by fusion: the one it has become part of, or itself */
+    int *next, *previous;  /* by fusion: groups in order; -1 */
+    int *version;          /* by fusion: changes with what is in it */
     int nversions;
-    CiGroup *groups;       /* by draft */
+    CiGroup *groups;       /* by fusion */
     Pair *heap, *refused;  /* candidates, the best first; those that no kernel holds */
     int count, capacity, nrefused, caprefused;
     CiMap *seen;           /* pairs of versions that were tried */
 } Fuser;
 
 static void
-refuse(CiScheduler *s, const CiDraft *a, const CiDraft *b, const char *why)
+refuse(CiScheduler *s, const CiFusion *a, const CiFusion *b, const char *why)
 {
     CiKernels *kernels = s->kernels;
     if (kernels->nrefusals == CI_MAX_REFUSALS)
@@ -97,11 +97,11 @@ pop(Fuser *f)
 }
 
 static int
-group_of(Fuser *f, int draft)
+group_of(Fuser *f, int fusion)
 {
-    while (f->joined[draft] != draft)
-        draft = f->joined[draft] = f->joined[f->joined[draft]];
-    return draft;
+    while (f->joined[fusion] != fusion)
+        fusion = f->joined[fusion] = f->joined[f->joined[fusion]];
+    return fusion;
 }
 
 static int64_t
@@ -118,7 +118,7 @@ add_candidate(Fuser *f, int first, int second)
 }
 
 static void
-add_user(Fuser *f, CiMap *users, const CiGroupUse *use, int draft)
+add_user(Fuser *f, CiMap *users, const CiGroupUse *use, int fusion)
 {
     Users *of = ci_map_find(users, CI_KEY(use->buffer));
     if (!of) {
@@ -130,28 +130,28 @@ add_user(Fuser *f, CiMap *users, const CiGroupUse *use, int draft)
     }
     bool is_writer_near = false;
     for (int k = 0; k < NEAR_USERS; k++) {
-        add_candidate(f, of->near[k], draft);
+        add_candidate(f, of->near[k], fusion);
         is_writer_near = is_writer_near || of->near[k] == of->writer;
     }
     if (!is_writer_near)
-        add_candidate(f, of->writer, draft);
+        add_candidate(f, of->writer, fusion);
     for (int k = NEAR_USERS - 1; k > 0; k--)
         of->near[k] = of->near[k - 1];
-    of->near[0] = draft;
-    of->writer = use->nwriters ? draft : of->writer;
+    of->near[0] = fusion;
+    of->writer = use->nwriters ? fusion : of->writer;
 }
 
 static void
 find_candidates(Fuser *f)
 {
     CiMap *users = ci_map_new(f->s->ctx);
-    for (int d = 0; d < f->s->ndrafts; d++) {
-        const CiDraft *draft = &f->s->drafts[d];
-        if (draft->region)
+    for (int d = 0; d < f->s->nfusions; d++) {
+        const CiFusion *fusion = &f->s->fusions[d];
+        if (fusion->region)
             users = ci_map_new(f->s->ctx);
-        if (!draft->nnests)
+        if (!fusion->nnests)
             continue;
-        f->groups[d] = ci_group_of_nest(f->s, &draft->nests[0]);
+        f->groups[d] = ci_group_of_nest(f->s, &fusion->nests[0]);
         for (int k = 0; k < f->groups[d].nuses; k++)
             add_user(f, users, &f->groups[d].uses[k], d);
     }
@@ -169,7 +169,7 @@ is_before(const Fuser *f, int a, int b)
 }
 
 static bool
-may_pass(CiScheduler *s, const CiDraft *over, const CiDraft *moved)
+may_pass(CiScheduler *s, const CiFusion *over, const CiFusion *moved)
 {
     if (over->region)
         return false;
@@ -184,7 +184,7 @@ static bool
 may_move_up(const Fuser *f, int a, int b)
 {
     for (int over = f->next[a]; over != b; over = f->next[over])
-        if (!may_pass(f->s, &f->s->drafts[over], &f->s->drafts[b]))
+        if (!may_pass(f->s, &f->s->fusions[over], &f->s->fusions[b]))
             return false;
     return true;
 }
@@ -195,8 +195,8 @@ static bool
 may_move_down(const Fuser *f, int a, int b)
 {
     for (int over = f->next[a]; over != b; over = f->next[over]) {
-        const CiDraft *draft = &f->s->drafts[over];
-        if (!draft->nnests || !may_pass(f->s, &f->s->drafts[a], draft))
+        const CiFusion *fusion = &f->s->fusions[over];
+        if (!fusion->nnests || !may_pass(f->s, &f->s->fusions[a], fusion))
             return false;
     }
     return true;
@@ -205,10 +205,10 @@ may_move_down(const Fuser *f, int a, int b)
 /* ---- joining ---- */
 
 /* Nests of both in the order of the program. */
-static CiDraft
-join_drafts(CiScheduler *s, const CiDraft *a, const CiDraft *b)
+static CiFusion
+join_fusions(CiScheduler *s, const CiFusion *a, const CiFusion *b)
 {
-    CiDraft both = {0};
+    CiFusion both = {0};
     for (int i = 0, j = 0; i < a->nnests || j < b->nnests;) {
         bool is_first = j == b->nnests ||
                         (i < a->nnests && a->nests[i].position < b->nests[j].position);
@@ -219,20 +219,20 @@ join_drafts(CiScheduler *s, const CiDraft *a, const CiDraft *b)
 }
 
 static const char *
-why_not_joined(CiScheduler *s, const CiDraft *a, const CiDraft *b, CiDraft *both)
+why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *both)
 {
     const char *why = NULL;
     if (a->nnests + b->nnests > s->target->max_fused_nests)
         return "the kernel is full";
     if (a->nests[0].nest->device != b->nests[0].nest->device)
         return "they run on different devices";
-    *both = join_drafts(s, a, b);
+    *both = join_fusions(s, a, b);
     return ci_plan_joined(s, a, both, &why) ? NULL : why;
 }
 
 /* b becomes part of a; where a moves down, a stands where b stood. */
 static void
-join(Fuser *f, int a, int b, const CiDraft *both, bool is_up)
+join(Fuser *f, int a, int b, const CiFusion *both, bool is_up)
 {
     int gone = is_up ? b : a, left = is_up ? a : b;
     int before = f->previous[gone], after = f->next[gone];
@@ -241,7 +241,7 @@ join(Fuser *f, int a, int b, const CiDraft *both, bool is_up)
     if (after >= 0)
         f->previous[after] = before;
     f->groups[left] = ci_group_join(f->s, &f->groups[a], &f->groups[b]);
-    f->s->drafts[left] = *both;
+    f->s->fusions[left] = *both;
     f->joined[gone] = left;
     f->version[left] = ++f->nversions;
 }
@@ -259,20 +259,24 @@ static void
 try_pair(Fuser *f, const Pair *pair, int a, int b)
 {
     CiScheduler *s = f->s;
-    CiDraft both;
+    CiFusion both;
     if (!ci_may_join(s))
         return;
     bool is_up = may_move_up(f, a, b);
     if (!is_up && !may_move_down(f, a, b))
         return;
-    const char *why = why_not_joined(s, &s->drafts[a], &s->drafts[b], &both);
+    const char *why = why_not_joined(s, &s->fusions[a], &s->fusions[b], &both);
     if (!why) {
-        ci_note_join(s, &s->drafts[a], &s->drafts[b]);
-        join(f, a, b, &both, is_up);
+        CiAmount bytes =
+            ci_amount_plus(ci_group_bytes(&f->groups[a]), ci_group_bytes(&f->groups[b]));
+        if (ci_note_join(s, &s->fusions[a], &s->fusions[b], pair->score, ci_amount_likely(bytes)))
+            join(f, a, b, &both, is_up);
+        else
+            refuse(s, &s->fusions[a], &s->fusions[b], "the option apart names their join");
         return;
     }
     if (!pair->is_retried)
-        refuse(s, &s->drafts[a], &s->drafts[b], why);
+        refuse(s, &s->fusions[a], &s->fusions[b], why);
     CI_PUSH(s->ctx, f->refused, f->nrefused, f->caprefused, *pair);
 }
 
@@ -310,8 +314,8 @@ retry(Fuser *f)
     for (int k = 0; k < count; k++) {
         Pair pair = f->refused[k];
         int a = group_of(f, pair.first), b = group_of(f, pair.second);
-        bool has_changed = a != pair.first || b != pair.second || f->version[a] >= f->s->ndrafts ||
-                           f->version[b] >= f->s->ndrafts;
+        bool has_changed = a != pair.first || b != pair.second || f->version[a] >= f->s->nfusions ||
+                           f->version[b] >= f->s->nfusions;
         if (pair.is_retried || a == b || !has_changed)
             continue;
         pair.is_retried = true;
@@ -324,20 +328,20 @@ static void
 keep_groups(Fuser *f)
 {
     CiScheduler *s = f->s;
-    CiDraft *kept = CI_NEW_ARRAY(s->ctx, CiDraft, s->ndrafts + 1);
+    CiFusion *kept = CI_NEW_ARRAY(s->ctx, CiFusion, s->nfusions + 1);
     int count = 0, first = group_of(f, 0);
     while (f->previous[first] >= 0)
         first = f->previous[first];
     for (int d = first; d >= 0; d = f->next[d])
-        kept[count++] = s->drafts[d];
-    s->drafts = kept;
-    s->ndrafts = s->capdrafts = count;
+        kept[count++] = s->fusions[d];
+    s->fusions = kept;
+    s->nfusions = s->capfusions = count;
 }
 
 void
 ci_fuse(CiScheduler *s)
 {
-    int n = s->ndrafts;
+    int n = s->nfusions;
     Fuser f = {.s = s, .seen = ci_map_new(s->ctx), .nversions = n};
     if (n < 2)
         return;
@@ -350,8 +354,8 @@ ci_fuse(CiScheduler *s)
         f.joined[d] = f.version[d] = d;
         f.previous[d] = d - 1;
         f.next[d] = d + 1 < n ? d + 1 : -1;
-        for (int k = 0; k < s->drafts[d].nnests; k++)
-            s->drafts[d].nests[k].position = d;
+        for (int k = 0; k < s->fusions[d].nnests; k++)
+            s->fusions[d].nests[k].position = d;
     }
     find_candidates(&f);
     do

@@ -1,6 +1,8 @@
 /* Fusion groups as what they read and write, and the score of a pair of them. */
 #include "schedule/group.h"
 
+#include "base/text.h"
+
 static void
 add_use(CiScheduler *s, CiGroup *group, CiGroupUse use)
 {
@@ -21,9 +23,9 @@ add_use(CiScheduler *s, CiGroup *group, CiGroupUse use)
 }
 
 CiGroup
-ci_group_of_nest(CiScheduler *s, const CiDraftNest *draft)
+ci_group_of_nest(CiScheduler *s, const CiFusionNest *fusion)
 {
-    const CiNest *nest = draft->nest;
+    const CiNest *nest = fusion->nest;
     CiGroup group = {0};
     for (int k = 0; k < nest->body.nops; k++) {
         const CiScalar *op = &nest->body.ops[k];
@@ -123,13 +125,29 @@ ci_may_join(const CiScheduler *s)
     return s->totals->njoins < s->options->fusion_limit;
 }
 
-void
-ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b)
+CiAmount
+ci_group_bytes(const CiGroup *group)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < group->nuses; k++)
+        bytes = ci_amount_plus(bytes, group->uses[k].bytes);
+    return bytes;
+}
+
+bool
+ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved, int64_t bytes)
 {
     const CiNest *first = a->nests[a->nnests - 1].nest, *second = b->nests[b->nnests - 1].nest;
     CiJoin join = {.first = first->target->name,
                    .second = second->target->name,
-                   .loc = second->nlocs ? second->locs[0] : (CiLoc){"", 0, 0}};
+                   .loc = second->nlocs ? second->locs[0] : (CiLoc){"", 0, 0},
+                   .number = ++s->totals->npairs,
+                   .saved = saved,
+                   .bytes = bytes};
     CiSchedulerTotals *totals = s->totals;
+    if (s->options->apart &&
+        ci_text_lists(s->options->apart, ci_format(s->ctx, "%d", join.number)))
+        return false;
     CI_PUSH(s->ctx, totals->joins, totals->njoins, totals->capjoins, join);
+    return true;
 }

@@ -16,13 +16,15 @@ typedef struct CiGroup {
     int nuses, capuses;
 } CiGroup;
 
-CiGroup ci_group_of_nest(CiScheduler *s, const CiDraftNest *nest);
+CiGroup ci_group_of_nest(CiScheduler *s, const CiFusionNest *nest);
 CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
 /* Bytes of memory traffic that go when both run as one, a launch counted as some; less the bytes
  * that are held at once and would not be if they ran one after the other. 0: it does not gain. */
 int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
-/* Whether one more pair of groups may be put together, and that one has been. */
+CiAmount ci_group_bytes(const CiGroup *group);
+/* Whether one more pair of groups may be put together. Of a pair that a kernel holds: counts it,
+ * and notes a join of these bytes; false where the option apart holds them apart. */
 bool ci_may_join(const CiScheduler *s);
-void ci_note_join(CiScheduler *s, const CiDraft *a, const CiDraft *b);
+bool ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved, int64_t bytes);
 
 #endif

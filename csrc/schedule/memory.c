@@ -3,10 +3,10 @@
 #include "schedule/plan.h"
 
 static void
-add_reader(CiScheduler *s, const CiBuffer *buffer, int draft)
+add_reader(CiScheduler *s, const CiBuffer *buffer, int fusion)
 {
     int *reader = &s->totals->readers[buffer->id];
-    *reader = *reader == CI_NO_READER || *reader == draft ? draft : CI_SEVERAL_READERS;
+    *reader = *reader == CI_NO_READER || *reader == fusion ? fusion : CI_SEVERAL_READERS;
 }
 
 static const CiExpr *
@@ -22,10 +22,10 @@ count_stored(CiScheduler *s, const CiNest *nest)
 
 /* In a loop, what a kernel reads before it has stored all of it comes from another trip. */
 static bool
-is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffer *buffer)
+is_made_before(CiScheduler *s, const CiFusion *fusion, int position, const CiBuffer *buffer)
 {
     for (int n = 0; n < position; n++) {
-        const CiNest *nest = draft->nests[n].nest;
+        const CiNest *nest = fusion->nests[n].nest;
         if (nest->target == buffer && !ci_nest_is_indirect(nest) &&
             count_stored(s, nest) == ci_expr_product_of(s->sym, buffer->sizes, buffer->rank))
             return true;
@@ -34,21 +34,21 @@ is_made_before(CiScheduler *s, const CiDraft *draft, int position, const CiBuffe
 }
 
 static void
-find_readers_of_draft(CiScheduler *s, CiDraft *draft)
+find_readers_of_fusion(CiScheduler *s, CiFusion *fusion)
 {
-    draft->number = s->totals->ndrafts++;
-    for (int n = 0; n < draft->nnests; n++) {
-        for (int r = 0; r < draft->nests[n].nreads; r++) {
-            const CiBuffer *buffer = draft->nests[n].reads[r];
-            bool is_of_trip = !s->is_in_loop || is_made_before(s, draft, n, buffer);
-            add_reader(s, buffer, is_of_trip ? draft->number : CI_SEVERAL_READERS);
+    fusion->number = s->totals->nfusions++;
+    for (int n = 0; n < fusion->nnests; n++) {
+        for (int r = 0; r < fusion->nests[n].nreads; r++) {
+            const CiBuffer *buffer = fusion->nests[n].reads[r];
+            bool is_of_trip = !s->is_in_loop || is_made_before(s, fusion, n, buffer);
+            add_reader(s, buffer, is_of_trip ? fusion->number : CI_SEVERAL_READERS);
         }
     }
-    for (int k = 0; draft->ext && k < draft->ext->noperands; k++)
-        s->totals->readers[draft->ext->operands[k]->id] = CI_SEVERAL_READERS;
-    if (draft->check)
-        s->totals->readers[draft->check->buffer->id] = CI_SEVERAL_READERS;
-    const CiRegion *region = draft->region ? draft->region->region : NULL;
+    for (int k = 0; fusion->ext && k < fusion->ext->noperands; k++)
+        s->totals->readers[fusion->ext->operands[k]->id] = CI_SEVERAL_READERS;
+    if (fusion->check)
+        s->totals->readers[fusion->check->buffer->id] = CI_SEVERAL_READERS;
+    const CiRegion *region = fusion->region ? fusion->region->region : NULL;
     if (region && region->condition)
         s->totals->readers[region->condition->id] = CI_SEVERAL_READERS;
     for (int k = 0; region && k < region->nswaps; k++)
@@ -58,11 +58,11 @@ find_readers_of_draft(CiScheduler *s, CiDraft *draft)
 static void
 find_readers_of_list(CiScheduler *s)
 {
-    for (int d = 0; d < s->ndrafts; d++) {
-        find_readers_of_draft(s, &s->drafts[d]);
+    for (int d = 0; d < s->nfusions; d++) {
+        find_readers_of_fusion(s, &s->fusions[d]);
         for (int k = 0; k < 2; k++) {
-            if (s->drafts[d].inner[k])
-                find_readers_of_list(s->drafts[d].inner[k]);
+            if (s->fusions[d].inner[k])
+                find_readers_of_list(s->fusions[d].inner[k]);
         }
     }
 }
@@ -259,13 +259,13 @@ is_made_here(const CiScheduler *s, const CiKernel *kernel, const CiNest *first)
 }
 
 static void
-place_target(CiScheduler *s, CiKernel *kernel, int draft, int stage, const CiNest *nest)
+place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNest *nest)
 {
     CiBuffer *buffer = nest->target;
     CiPlacement placement = {.buffer = buffer};
     CiAccess access;
     bool is_private = buffer->kind == CI_BUFFER_temp &&
-                      s->totals->readers[buffer->id] == draft && is_made_here(s, kernel, nest);
+                      s->totals->readers[buffer->id] == fusion && is_made_here(s, kernel, nest);
     if (!is_private || !find_accesses(s->sym, kernel, stage, nest, &access))
         return;
     if (access.is_same_loop)
@@ -352,27 +352,27 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
 }
 
 static void
-place_targets(CiScheduler *s, CiKernel *kernel, int draft)
+place_targets(CiScheduler *s, CiKernel *kernel, int fusion)
 {
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     for (int t = 0; t < kernel->nstages; t++) {
         for (int n = 0; n < kernel->stages[t].nnests; n++)
-            place_target(s, kernel, draft, t, kernel->stages[t].nests[n]);
+            place_target(s, kernel, fusion, t, kernel->stages[t].nests[n]);
     }
 }
 
 void
-ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiDraft *draft)
+ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiFusion *fusion)
 {
-    place_targets(s, leaf, draft->number);
+    place_targets(s, leaf, fusion->number);
 }
 
 void
-ci_place_buffers(CiScheduler *s, int draft)
+ci_place_buffers(CiScheduler *s, int fusion)
 {
-    CiKernel *kernel = s->drafts[draft].kernel;
+    CiKernel *kernel = s->fusions[fusion].kernel;
     CiProduct product;
-    place_targets(s, kernel, s->drafts[draft].number);
+    place_targets(s, kernel, s->fusions[fusion].number);
     if (kernel->kind && !s->target->has_lanes_across_threads &&
         !ci_kernel_why_no_product(kernel, &product))
         kernel->scratch_bytes = ci_product_scratch(s->sym, kernel, &product);

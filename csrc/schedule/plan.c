@@ -314,7 +314,7 @@ may_be_flat(const CiNest *nest)
 
 /* Without outer axes a nest of points runs along the one axis of another of as many elements. */
 static const CiNest *
-as_flat(CiScheduler *s, const CiNest *nest, int count, const CiDraftNest *nests)
+as_flat(CiScheduler *s, const CiNest *nest, int count, const CiFusionNest *nests)
 {
     const CiExpr *points = ci_expr_const(s->sym, 1);
     if (!may_be_flat(nest))
@@ -334,7 +334,7 @@ as_flat(CiScheduler *s, const CiNest *nest, int count, const CiDraftNest *nests)
 
 /* Nests from number `first` on, behind those that are planned already. */
 static const char *
-plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiDraftNest *nests,
+plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiFusionNest *nests,
           CiPlanned *all)
 {
     for (int k = first; k < count; k++) {
@@ -364,15 +364,15 @@ new_kernel(CiScheduler *s, const CiNest *nest, int nouter)
 
 /* Over as many of the nest's point axes as can be, but at least `fewest`. */
 static bool
-plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiDraft *draft, const char **why)
+plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiFusion *fusion, const char **why)
 {
     for (int nouter = nest->npoint; nouter >= fewest; nouter--) {
         CiKernel *kernel = new_kernel(s, nest, nouter);
-        CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, draft->nnests);
-        const char *reason = plan_from(s, kernel, 0, draft->nnests, draft->nests, all);
+        CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, fusion->nnests);
+        const char *reason = plan_from(s, kernel, 0, fusion->nnests, fusion->nests, all);
         if (!reason) {
-            draft->kernel = kernel;
-            draft->planned = all;
+            fusion->kernel = kernel;
+            fusion->planned = all;
             return true;
         }
         if (!*why)
@@ -383,7 +383,7 @@ plan_over(CiScheduler *s, const CiNest *nest, int fewest, CiDraft *draft, const 
 
 /* The first nest whose outermost axis is another one, of those with the fewest axes; or NULL. */
 static const CiNest *
-find_other(const CiNest *least, int count, const CiDraftNest *nests)
+find_other(const CiNest *least, int count, const CiFusionNest *nests)
 {
     const CiNest *other = NULL;
     for (int k = 0; k < count; k++) {
@@ -396,7 +396,7 @@ find_other(const CiNest *least, int count, const CiDraftNest *nests)
 }
 
 static const CiNest *
-find_least(int count, const CiDraftNest *nests)
+find_least(int count, const CiFusionNest *nests)
 {
     const CiNest *least = nests[0].nest;
     for (int k = 1; k < count; k++) {
@@ -407,14 +407,14 @@ find_least(int count, const CiDraftNest *nests)
 }
 
 static bool
-plan_draft(CiScheduler *s, CiDraft *draft, const char **why)
+plan_fusion(CiScheduler *s, CiFusion *fusion, const char **why)
 {
-    const CiNest *least = find_least(draft->nnests, draft->nests);
-    const CiNest *other = find_other(least, draft->nnests, draft->nests);
+    const CiNest *least = find_least(fusion->nnests, fusion->nests);
+    const CiNest *other = find_other(least, fusion->nnests, fusion->nests);
     *why = NULL;
-    if (other && (plan_over(s, least, 1, draft, why) || plan_over(s, other, 1, draft, why)))
+    if (other && (plan_over(s, least, 1, fusion, why) || plan_over(s, other, 1, fusion, why)))
         return true;
-    return plan_over(s, least, 0, draft, why);
+    return plan_over(s, least, 0, fusion, why);
 }
 
 /* Its stages may grow, and those of the kernel stay. */
@@ -434,7 +434,7 @@ copy_kernel(CiScheduler *s, const CiKernel *kernel)
 
 /* The first kernel that would be tried for both is the one of the first with more in it. */
 static bool
-goes_on(const CiDraft *first, const CiDraft *both)
+goes_on(const CiFusion *first, const CiFusion *both)
 {
     if (!first->planned ||
         both->nests[first->nnests - 1].position != first->nests[first->nnests - 1].position)
@@ -448,23 +448,23 @@ goes_on(const CiDraft *first, const CiDraft *both)
 }
 
 bool
-ci_plan_joined(CiScheduler *s, const CiDraft *first, CiDraft *both, const char **why)
+ci_plan_joined(CiScheduler *s, const CiFusion *first, CiFusion *both, const char **why)
 {
     if (!goes_on(first, both))
-        return plan_draft(s, both, why);
+        return plan_fusion(s, both, why);
     CiKernel *kernel = copy_kernel(s, first->kernel);
     CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, both->nnests);
     for (int k = 0; k < first->nnests; k++)
         all[k] = first->planned[k];
     if (plan_from(s, kernel, first->nnests, both->nnests, both->nests, all))
-        return plan_draft(s, both, why);
+        return plan_fusion(s, both, why);
     both->kernel = kernel;
     both->planned = all;
     return true;
 }
 
 CiKernel *
-ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests)
+ci_plan_combined(CiScheduler *s, int count, const CiFusionNest *nests)
 {
     CiKernel *kernel = new_kernel(s, nests[0].nest, 0);
     CiPlanned *all = CI_NEW_ARRAY(s->ctx, CiPlanned, count);
@@ -481,10 +481,10 @@ ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests)
 }
 
 void
-ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
+ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion)
 {
-    for (int n = 0; n < draft->nnests; n++) {
-        const CiNest *nest = draft->nests[n].nest;
+    for (int n = 0; n < fusion->nnests; n++) {
+        const CiNest *nest = fusion->nests[n].nest;
         for (int k = 0; k < nest->nlocs && kernel->nlocs < 16; k++) {
             bool is_known = false;
             for (int m = 0; m < kernel->nlocs; m++)
@@ -497,10 +497,10 @@ ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
 }
 
 CiKernel *
-ci_plan_draft(CiScheduler *s, CiDraft *draft)
+ci_plan_fusion(CiScheduler *s, CiFusion *fusion)
 {
     const char *why = NULL;
-    if (!draft->kernel && !plan_draft(s, draft, &why))
+    if (!fusion->kernel && !plan_fusion(s, fusion, &why))
         ci_fail(s->ctx, CI_ERR_INTERNAL, "a nest has no kernel: %s", why);
-    return draft->kernel;
+    return fusion->kernel;
 }

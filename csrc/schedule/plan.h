@@ -7,22 +7,22 @@
 #include "schedule/schedule.h"
 
 /* A nest and the distinct buffers it loads. */
-typedef struct CiDraftNest {
+typedef struct CiFusionNest {
     CiNest *nest;
     CiBuffer **reads;
     int nreads;
     int position; /* in program order, in its block */
     int part;     /* of several kernels that are one launch, its own */
-} CiDraftNest;
+} CiFusionNest;
 
 typedef struct CiScheduler CiScheduler;
 typedef struct CiPlanned CiPlanned; /* plan.c: a nest in the kernel it is planned for */
 
 /* A kernel to be: nests in program order (as lowered) and the kernel they make, or a library call,
  * or what the host reads, or a region. */
-typedef struct CiDraft {
+typedef struct CiFusion {
     int number; /* in program order, over all regions */
-    CiDraftNest *nests;
+    CiFusionNest *nests;
     int nnests, capnests;
     CiExternItem *ext;
     CiCheckItem *check;
@@ -31,17 +31,18 @@ typedef struct CiDraft {
     bool is_tree;          /* of a region: it becomes a tree inside one kernel */
     CiKernel *kernel;
     CiPlanned *planned; /* by nest, of the kernel; or NULL */
-} CiDraft;
+} CiFusion;
 
 /* What all blocks share. */
 typedef struct CiSchedulerTotals {
-    int *readers; /* by buffer id: number of the one draft that reads it, or one of the two below */
+    int *readers; /* by buffer id: number of the one fusion that reads it, or one of the two below */
     int *nreaders; /* by buffer id: nests, calls, tests and swaps that read it, and the return */
     int *nwriters; /* by buffer id: nests, calls and swaps that write it */
-    int ndrafts, nkernels;
+    int nfusions, nkernels;
     int nfactors; /* axes made of others */
     CiJoin *joins; /* groups put together, in the order in which they were */
     int njoins, capjoins;
+    int npairs; /* that a kernel could hold: joins, and what the option apart says of others */
 } CiSchedulerTotals;
 
 /* Schedules one list of items: the program's, or a block of a region. */
@@ -52,8 +53,8 @@ struct CiScheduler {
     const CiTarget *target;
     const CiScheduleOptions *options;
     CiKernels *kernels;
-    CiDraft *drafts;
-    int ndrafts, capdrafts;
+    CiFusion *fusions;
+    int nfusions, capfusions;
     CiSchedulerTotals *totals;
     const CiScheduler *outer;     /* of the list around the region */
     const CiRegion *region;       /* the one whose block this is, or NULL */
@@ -71,9 +72,9 @@ struct CiScheduler {
 #define CI_SEVERAL_READERS (-2)
 
 /* depend.c */
-CiDraftNest ci_draft_nest(CiScheduler *s, CiNest *nest);
-/* NULL when nest may run before everything in draft, else the reason. */
-const char *ci_why_not_before(CiScheduler *s, const CiDraft *draft, const CiDraftNest *nest);
+CiFusionNest ci_fusion_nest(CiScheduler *s, CiNest *nest);
+/* NULL when nest may run before everything in fusion, else the reason. */
+const char *ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *nest);
 /* Two elements of one buffer, addressed by a and b over the kernel's outer symbols: NULL when they
  * can only be the same element in the same outer point, else the reason. */
 const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExpr *a,
@@ -102,14 +103,14 @@ void ci_assign_devices(CiLoops *loops);
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 
 /* plan.c: the kernel that nests make together. */
-/* The kernel of a draft with all nests of `first` and more: false with *why where there is none. */
-bool ci_plan_joined(CiScheduler *s, const CiDraft *first, CiDraft *both, const char **why);
-CiKernel *ci_plan_draft(CiScheduler *s, CiDraft *draft); /* of one with nests */
-void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
+/* The kernel of a fusion with all nests of `first` and more: false with *why where there is none. */
+bool ci_plan_joined(CiScheduler *s, const CiFusion *first, CiFusion *both, const char **why);
+CiKernel *ci_plan_fusion(CiScheduler *s, CiFusion *fusion); /* of one with nests */
+void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
 
 /* One launch for small kernels that need nothing of each other: `count` nests, of which those with
  * the same `part` were a kernel. */
-CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiDraftNest *nests);
+CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiFusionNest *nests);
 
 /* fuse.c: which nests run together. combine.c: which small kernels are one launch. */
 void ci_fuse(CiScheduler *s);
@@ -139,11 +140,11 @@ bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
 
 /* tree.c: regions that are small enough to be trees inside one kernel. */
-const char *ci_why_not_tree(CiScheduler *s, const CiDraft *draft); /* its blocks are drafted */
-CiKernel *ci_finish_tree(CiScheduler *s, const CiDraft *draft);
+const char *ci_why_not_tree(CiScheduler *s, const CiFusion *fusion); /* its blocks are grouped */
+CiKernel *ci_finish_tree(CiScheduler *s, const CiFusion *fusion);
 
 /* tree_scalar.c: one-element temps of a tree become variables. */
-void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft);
+void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
 bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
 
 /* parallel.c: NULL when the trips of a `for` may run at the same time, else the reason. tree: what
@@ -166,20 +167,20 @@ void ci_make_rows(CiScheduler *s, CiItem *loop);
 /* trips.c: loops that make one large array of another go two trips at a time. */
 void ci_compose_trips(CiScheduler *s, CiItems *items);
 
-/* hold.c: elements that live in variables while loops of the block run. */
-void ci_hold_elements(CiScheduler *s, CiItems *items);
+/* scalars.c: elements that live in variables while loops of the block run. */
+void ci_replace_by_scalars(CiScheduler *s, CiItems *items);
 
 /* sequence.c: the order of kernels that holds least memory. */
 void ci_order_kernels(CiScheduler *s);
 
-/* draft.c */
-void ci_schedule_draft(CiScheduler *s, CiItems *items); /* drafts, fused */
+/* fusion.c */
+void ci_schedule_fusion(CiScheduler *s, CiItems *items); /* fusions, fused */
 void ci_schedule_finish(CiScheduler *s);                /* their kernels */
 
 /* memory.c: where each buffer lives, what pointers and sizes a kernel takes. */
 void ci_find_readers(CiScheduler *s);
-void ci_place_buffers(CiScheduler *s, int draft);
-void ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiDraft *draft); /* takes nothing */
+void ci_place_buffers(CiScheduler *s, int fusion);
+void ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiFusion *fusion); /* takes nothing */
 /* Pointers and sizes that the code of a nest of the kernel or of a leaf of its tree mentions. body
  * (may be NULL) makes symbols of its own. */
 void ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const CiNest *nest);

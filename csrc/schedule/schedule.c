@@ -31,7 +31,7 @@ prepare_loops(CiScheduler *s, CiItems *items)
         prepare_loops(&inner, &item->region->condition_items);
     }
     if (s->region)
-        ci_hold_elements(s, items);
+        ci_replace_by_scalars(s, items);
 }
 
 CiKernels *
@@ -56,7 +56,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
         count_uses(&s);
     }
     ci_assign_devices(loops);
-    ci_schedule_draft(&s, &loops->items);
+    ci_schedule_fusion(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);
     if (options->fusion)

@@ -9,6 +9,7 @@ typedef struct CiScheduleOptions {
     bool reuse; /* values take over the memory of others */
     int64_t library_threads; /* that a library call takes by itself; 0: nobody knows */
     int64_t fusion_limit;    /* how often two groups of the program are put together, at most */
+    const char *apart;       /* numbers of joins that are not made */
 } CiScheduleOptions;
 
 CiKernels *ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options);

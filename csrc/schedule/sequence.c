@@ -355,10 +355,10 @@ order_list(CiScheduler *s, const CiLives *lives)
 static void
 order_lists(CiScheduler *s, const CiLives *lives)
 {
-    for (int d = 0; d < s->ndrafts; d++)
-        for (int k = 0; k < 2 && !s->drafts[d].is_tree; k++)
-            if (s->drafts[d].inner[k])
-                order_lists(s->drafts[d].inner[k], lives);
+    for (int d = 0; d < s->nfusions; d++)
+        for (int k = 0; k < 2 && !s->fusions[d].is_tree; k++)
+            if (s->fusions[d].inner[k])
+                order_lists(s->fusions[d].inner[k], lives);
     order_list(s, lives);
 }
 

@@ -36,8 +36,8 @@ count_unknown(const CiBuffer *buffer)
 static bool
 is_defined_in(const CiScheduler *block, const CiExpr *symbol)
 {
-    for (int k = 0; k < block->ndrafts; k++) {
-        if (block->drafts[k].check && block->drafts[k].check->symbol == symbol)
+    for (int k = 0; k < block->nfusions; k++) {
+        if (block->fusions[k].check && block->fusions[k].check->symbol == symbol)
             return true;
     }
     return false;
@@ -55,13 +55,13 @@ changes_from_trip_to_trip(const CiScheduler *block, const CiExpr *extent)
 }
 
 static bool
-touches_larger(const CiDraftNest *draft)
+touches_larger(const CiFusionNest *fusion)
 {
-    for (int k = 0; k < draft->nreads; k++) {
-        if (count_unknown(draft->reads[k]) > 1)
+    for (int k = 0; k < fusion->nreads; k++) {
+        if (count_unknown(fusion->reads[k]) > 1)
             return true;
     }
-    return count_unknown(draft->nest->target) > 1;
+    return count_unknown(fusion->nest->target) > 1;
 }
 
 /* A nest of the block over the same extent tells what that is; slow on purpose, few ask. */
@@ -70,11 +70,11 @@ is_slice(const CiScheduler *block, const CiExpr *extent)
 {
     if (changes_from_trip_to_trip(block, extent))
         return true;
-    for (int d = 0; d < block->ndrafts; d++) {
-        for (int n = 0; n < block->drafts[d].nnests; n++) {
-            const CiDraftNest *draft = &block->drafts[d].nests[n];
-            for (int k = 0; k < draft->nest->naxes; k++) {
-                if (draft->nest->axes[k].extent == extent && touches_larger(draft))
+    for (int d = 0; d < block->nfusions; d++) {
+        for (int n = 0; n < block->fusions[d].nnests; n++) {
+            const CiFusionNest *fusion = &block->fusions[d].nests[n];
+            for (int k = 0; k < fusion->nest->naxes; k++) {
+                if (fusion->nest->axes[k].extent == extent && touches_larger(fusion))
                     return true;
             }
         }
@@ -112,8 +112,8 @@ largest_over(CiSym *sym, const CiExpr *e, const CiExpr *symbol, int64_t low, con
 static const CiExpr *
 largest_over_defined(const CiScheduler *block, const CiExpr *e)
 {
-    for (int k = block->ndrafts - 1; e && k >= 0; k--) {
-        const CiCheckItem *check = block->drafts[k].check;
+    for (int k = block->nfusions - 1; e && k >= 0; k--) {
+        const CiCheckItem *check = block->fusions[k].check;
         if (!check || !check->symbol || !ci_expr_depends_on(e, check->symbol))
             continue;
         /* The symbol's own limit may name a loop by what the graph calls its trips. */
@@ -163,19 +163,19 @@ static const char *
 why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
 {
     const char *why = NULL;
-    for (int k = 0; block && k < block->ndrafts && !why; k++) {
-        const CiDraft *draft = &block->drafts[k];
-        if (draft->ext)
-            return ci_format(block->ctx, "it calls %s", draft->ext->ext->name);
-        if (draft->region && !draft->is_tree)
+    for (int k = 0; block && k < block->nfusions && !why; k++) {
+        const CiFusion *fusion = &block->fusions[k];
+        if (fusion->ext)
+            return ci_format(block->ctx, "it calls %s", fusion->ext->ext->name);
+        if (fusion->region && !fusion->is_tree)
             return "a region inside is none";
-        if (!is_shared && draft->region && draft->region->kind == CI_ITEM_for &&
-            ci_is_worth_threads(block, draft->region) &&
-            !ci_why_not_parallel(block, draft->region, NULL))
+        if (!is_shared && fusion->region && fusion->region->kind == CI_ITEM_for &&
+            ci_is_worth_threads(block, fusion->region) &&
+            !ci_why_not_parallel(block, fusion->region, NULL))
             return ci_format(block->ctx, "the trips of %s are worth threads",
-                             draft->region->region->var->name);
-        for (int n = 0; n < draft->nnests && !why; n++) {
-            const CiDraftNest *nest = &draft->nests[n];
+                             fusion->region->region->var->name);
+        for (int n = 0; n < fusion->nnests && !why; n++) {
+            const CiFusionNest *nest = &fusion->nests[n];
             const CiBuffer *target = nest->nest->target;
             if (is_worth_threads(block, nest->nest))
                 return ci_format(block->ctx, "the work on %s is worth threads", target->name);
@@ -183,8 +183,8 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
             for (int r = 0; r < nest->nreads && !why; r++)
                 why = why_not_sized(block, outside, nest->reads[r]);
         }
-        for (int side = 0; side < 2 && draft->region && !why; side++)
-            why = why_not_block(outside, draft->inner[side], is_shared);
+        for (int side = 0; side < 2 && fusion->region && !why; side++)
+            why = why_not_block(outside, fusion->inner[side], is_shared);
     }
     return why;
 }
@@ -197,14 +197,14 @@ is_loop_name(const char *name)
 }
 
 const char *
-ci_why_not_tree(CiScheduler *s, const CiDraft *draft)
+ci_why_not_tree(CiScheduler *s, const CiFusion *fusion)
 {
-    const CiExpr *var = draft->region->region->var;
+    const CiExpr *var = fusion->region->region->var;
     if (var && !is_loop_name(var->name))
         return "its variable is not called t and a number";
-    bool is_shared = is_shared_out(s, draft->region);
-    const char *why = why_not_block(s, draft->inner[0], is_shared);
-    return why ? why : why_not_block(s, draft->inner[1], is_shared);
+    bool is_shared = is_shared_out(s, fusion->region);
+    const char *why = why_not_block(s, fusion->inner[0], is_shared);
+    return why ? why : why_not_block(s, fusion->inner[1], is_shared);
 }
 
 /* ---- the tree ---- */
@@ -231,10 +231,10 @@ fix_size(const CiScheduler *block, const CiScheduler *outside, CiBuffer *buffer)
 
 /* Also of what is only read: np.empty has contents, whatever they are. */
 static void
-fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiDraft *draft)
+fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiFusion *fusion)
 {
-    for (int n = 0; n < draft->nnests; n++) {
-        const CiDraftNest *nest = &draft->nests[n];
+    for (int n = 0; n < fusion->nnests; n++) {
+        const CiFusionNest *nest = &fusion->nests[n];
         fix_size(block, outside, nest->nest->target);
         for (int k = 0; k < nest->nreads; k++)
             fix_size(block, outside, nest->reads[k]);
@@ -242,44 +242,44 @@ fix_sizes(const CiScheduler *block, const CiScheduler *outside, const CiDraft *d
 }
 
 static CiKernel *
-make_leaf(CiScheduler *block, CiDraft *draft)
+make_leaf(CiScheduler *block, CiFusion *fusion)
 {
-    CiKernel *leaf = ci_plan_draft(block, draft);
+    CiKernel *leaf = ci_plan_fusion(block, fusion);
     ci_label_leaf(block, leaf);
-    ci_place_leaf(block, leaf, draft);
+    ci_place_leaf(block, leaf, fusion);
     return leaf;
 }
 
-/* Adds the drafts of a block; root is the kernel all of it becomes, among the drafts of `outside`.
+/* Adds the fusions of a block; root is the kernel all of it becomes, among the fusions of `outside`.
  */
 static void
 add_block(CiScheduler *block, const CiScheduler *outside, CiKernel *root, CiLoopTree *tree)
 {
-    for (int k = 0; block && k < block->ndrafts; k++) {
-        CiDraft *draft = &block->drafts[k];
+    for (int k = 0; block && k < block->nfusions; k++) {
+        CiFusion *fusion = &block->fusions[k];
         CiTreeNode node = {.kind = CI_TREE_leaf};
-        ci_add_locs(block, root, draft);
-        if (draft->check) {
+        ci_add_locs(block, root, fusion);
+        if (fusion->check) {
             node.kind = CI_TREE_check;
-            node.check = draft->check;
+            node.check = fusion->check;
             node.number = root->nchecks;
-            CI_PUSH(block->ctx, root->checks, root->nchecks, root->capchecks, draft->check);
-        } else if (!draft->region) {
-            node.leaf = make_leaf(block, draft);
-            fix_sizes(block, outside, draft);
+            CI_PUSH(block->ctx, root->checks, root->nchecks, root->capchecks, fusion->check);
+        } else if (!fusion->region) {
+            node.leaf = make_leaf(block, fusion);
+            fix_sizes(block, outside, fusion);
             root->scratch_bytes =
                 ci_expr_max(block->sym, root->scratch_bytes, node.leaf->scratch_bytes);
         } else {
-            CiItemKind kind = draft->region->kind;
+            CiItemKind kind = fusion->region->kind;
             node.kind = kind == CI_ITEM_for     ? CI_TREE_for
                         : kind == CI_ITEM_while ? CI_TREE_while
                                                 : CI_TREE_if;
-            node.region = draft->region->region;
+            node.region = fusion->region->region;
             if (kind == CI_ITEM_while) /* checks are numbered in the order in which they run */
-                add_block(draft->inner[1], outside, root, &node.other);
-            add_block(draft->inner[0], outside, root, &node.body);
+                add_block(fusion->inner[1], outside, root, &node.other);
+            add_block(fusion->inner[0], outside, root, &node.body);
             if (kind == CI_ITEM_if)
-                add_block(draft->inner[1], outside, root, &node.other);
+                add_block(fusion->inner[1], outside, root, &node.other);
         }
         CI_PUSH(block->ctx, tree->nodes, tree->count, tree->capacity, node);
     }
@@ -417,14 +417,14 @@ share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
 }
 
 CiKernel *
-ci_finish_tree(CiScheduler *s, const CiDraft *draft)
+ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
 {
     CiKernel *kernel = CI_NEW(s->ctx, CiKernel);
     CiLoopTree *tree = CI_NEW(s->ctx, CiLoopTree);
     CiScheduler one = *s; /* the region alone is the tree's only node */
-    one.drafts = CI_NEW(s->ctx, CiDraft);
-    one.drafts[0] = *draft;
-    one.ndrafts = 1;
+    one.fusions = CI_NEW(s->ctx, CiFusion);
+    one.fusions[0] = *fusion;
+    one.nfusions = 1;
     kernel->scratch_bytes = ci_expr_const(s->sym, 0);
     kernel->units = ci_expr_const(s->sym, 1);
     add_block(&one, s, kernel, tree);
@@ -432,14 +432,14 @@ ci_finish_tree(CiScheduler *s, const CiDraft *draft)
     kernel->unit_work = ci_expr_const(s->sym, work < LONG_WORK ? work : LONG_WORK);
     CiStage stage = {.tree = tree};
     CI_PUSH(s->ctx, kernel->stages, kernel->nstages, kernel->capstages, stage);
-    int nparallel = ci_parallel_loops(s, draft->region, tree);
+    int nparallel = ci_parallel_loops(s, fusion->region, tree);
     if (nparallel)
         share_out(s, kernel, tree, nparallel);
-    else if (draft->region->kind == CI_ITEM_for)
+    else if (fusion->region->kind == CI_ITEM_for)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
-                ci_format(s->ctx, "trips of %s stay in order: %s", draft->region->region->var->name,
-                          ci_why_not_parallel(s, draft->region, tree)));
-    ci_place_scalars(s, kernel, draft);
+                ci_format(s->ctx, "trips of %s stay in order: %s", fusion->region->region->var->name,
+                          ci_why_not_parallel(s, fusion->region, tree)));
+    ci_place_scalars(s, kernel, fusion);
     take_tree(s, kernel, tree);
     for (int k = 0; k < kernel->nouter; k++)
         ci_take_symbols(s, kernel, NULL, kernel->outer[k].extent);

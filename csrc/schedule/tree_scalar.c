@@ -94,14 +94,14 @@ place_scalar(CiScheduler *s, const CiItem *region, CiBuffer *buffer, bool is_sto
 }
 
 void
-ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
+ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion)
 {
     const CiLoops *loops = s->loops;
     int n = loops->nbuffers + 1;
     int *nreaders = CI_NEW_ARRAY(s->ctx, int, n), *nwriters = CI_NEW_ARRAY(s->ctx, int, n);
     bool *is_placed = CI_NEW_ARRAY(s->ctx, bool, n);
     Scalars scalars = {.scheduler = s, .of = CI_NEW_ARRAY(s->ctx, CiPlacement *, n)};
-    const CiItems items = {draft->region, 1, 1};
+    const CiItems items = {fusion->region, 1, 1};
     ci_count_uses(&items, nreaders, nwriters);
     note_placed(ci_kernel_tree(kernel), is_placed);
     for (int id = 0; id < loops->nbuffers; id++) {
@@ -110,7 +110,7 @@ ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiDraft *draft)
             is_placed[id] || !ci_is_one_element(s, buffer))
             continue;
         CiPlacement placement =
-            place_scalar(s, draft->region, buffer, s->totals->nwriters[id] > nwriters[id],
+            place_scalar(s, fusion->region, buffer, s->totals->nwriters[id] > nwriters[id],
                          s->totals->nreaders[id] > nreaders[id]);
         scalars.of[id] = CI_NEW(s->ctx, CiPlacement);
         *scalars.of[id] = placement;

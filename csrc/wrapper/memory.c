@@ -54,6 +54,7 @@ note_peak(CiWrapper *w)
 {
     bool is_known = true;
     int64_t most = most_held(w, false, &is_known), more = most_held(w, true, &is_known);
+    w->most_held = most;
     if (most)
         w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
                                      is_known ? "at most" : "about", (long long)most);

@@ -126,7 +126,7 @@ number_of(const CiExpr *bytes)
 }
 
 static void
-hold(Pools *p, CiLife life, bool is_of_turns, int64_t bytes)
+count_life(Pools *p, CiLife life, bool is_of_turns, int64_t bytes)
 {
     ci_held_add(&p->held[0], life.first, life.last, bytes);
     if (is_of_turns)
@@ -147,7 +147,7 @@ find_held(Pools *p)
         if (life.block < 0)
             continue;
         p->is_known = ci_expr_is_const(bytes, NULL);
-        hold(p, life, ci_lives_is_of_turns(w->lives, life.block), number_of(bytes));
+        count_life(p, life, ci_lives_is_of_turns(w->lives, life.block), number_of(bytes));
     }
     p->most = CI_NEW_ARRAY(p->ctx, int64_t, w->lives->nblocks);
     for (int i = 0; i < w->nlines && p->is_known; i++) {
@@ -163,7 +163,7 @@ count_storage(Pools *p, int storage, int64_t sign)
 {
     int64_t bytes = sign * number_of(p->storages[storage].bytes);
     for (int b = p->storages[storage].first->id; b >= 0 && p->is_known; b = p->next[b])
-        hold(p, p->w->lives->of[b], p->is_of_turns, bytes);
+        count_life(p, p->w->lives->of[b], p->is_of_turns, bytes);
 }
 
 static bool
@@ -408,7 +408,7 @@ make_pool(Pools *p, int line, CiSide side)
     }
     if (pool.nparts > 1) {
         CiLife life = {.block = 0, .first = pool.birth, .last = pool.death};
-        hold(p, life, p->is_of_turns, number_of(pool.bytes));
+        count_life(p, life, p->is_of_turns, number_of(pool.bytes));
         CI_PUSH(p->ctx, p->pools, p->npools, p->cappools, pool);
     } else {
         empty_pool(p);

@@ -34,7 +34,7 @@ add_line(Wrap *wrap, CiLineKind kind)
 }
 
 static CiSide
-home_side(const CiWrapper *w, const CiBuffer *buffer)
+own_side(const CiWrapper *w, const CiBuffer *buffer)
 {
     bool is_callers = buffer->kind == CI_BUFFER_input || buffer->is_result;
     return w->options.host_arrays && is_callers ? CI_SIDE_host : CI_SIDE_device + buffer->device;
@@ -81,15 +81,15 @@ buffer_on(Wrap *wrap, const CiBuffer *buffer, CiSide side)
     return copy;
 }
 
-/* A side that holds the values, its home before others; -1: none does. */
+/* A side that holds the values, its own before others; -1: none does. */
 static CiSide
 valid_side(const Wrap *wrap, const CiBuffer *buffer)
 {
-    CiSide home = home_side(wrap->wrapper, buffer), found = -1;
+    CiSide own = own_side(wrap->wrapper, buffer), found = -1;
     for (CiSide side = wrap->wrapper->nsides - 1; side >= 0; side--)
         if (wrap->valid[side][buffer->id])
             found = side;
-    return wrap->valid[home][buffer->id] ? home : found;
+    return wrap->valid[own][buffer->id] ? own : found;
 }
 
 static CiLineKind
@@ -172,7 +172,7 @@ show_written(Wrap *wrap)
     const CiLoops *loops = wrap->wrapper->kernels->loops;
     for (int i = 0; i < loops->ninputs; i++)
         if (loops->buffers[i]->is_written && loops->buffers[i]->kind == CI_BUFFER_input) {
-            make_valid(wrap, loops->buffers[i], home_side(wrap->wrapper, loops->buffers[i]));
+            make_valid(wrap, loops->buffers[i], own_side(wrap->wrapper, loops->buffers[i]));
             forget_host(wrap, loops->buffers[i]);
         }
 }
@@ -224,7 +224,7 @@ note_touched(bool *touched, const CiKernel *kernel)
 
 /* Before a region: whatever it touches is valid on its device, and only there. */
 static void
-settle_on_device(Wrap *wrap, const CiKernel *region)
+move_to_device(Wrap *wrap, const CiKernel *region)
 {
     const CiWrapper *w = wrap->wrapper;
     const CiLoops *loops = w->kernels->loops;
@@ -284,7 +284,7 @@ wrap_region(Wrap *wrap, const CiKernel *kernel)
     const CiRegion *region = kernel->region;
     if (wrap->depth == 0)
         wrap->inside = CI_SIDE_device + region->device;
-    settle_on_device(wrap, kernel);
+    move_to_device(wrap, kernel);
     wrap->depth++;
     if (!region->condition) {
         CiLine *line = add_line(wrap, CI_LINE_for);
@@ -361,7 +361,7 @@ wrap_return(Wrap *wrap, const CiLoops *loops)
 {
     for (int i = 0; i < loops->nbuffers && wrap->wrapper->options.has_device_memory; i++)
         if (loops->buffers[i]->is_written || loops->buffers[i]->is_result)
-            make_valid(wrap, loops->buffers[i], home_side(wrap->wrapper, loops->buffers[i]));
+            make_valid(wrap, loops->buffers[i], own_side(wrap->wrapper, loops->buffers[i]));
     add_line(wrap, CI_LINE_return);
 }
 
@@ -376,11 +376,11 @@ new_wrapper(const CiKernels *kernels, const CiWrapOptions *options)
     w->nsides = 1 + ci_loops_device_count(loops);
     w->sides = CI_NEW_ARRAY(w->ctx, const CiBuffer **, w->nsides);
     for (int i = 0; i < loops->nbuffers; i++)
-        add_buffer(w, loops->buffers[i], home_side(w, loops->buffers[i]));
+        add_buffer(w, loops->buffers[i], own_side(w, loops->buffers[i]));
     for (int side = 0; side < w->nsides; side++) {
         w->sides[side] = CI_NEW_ARRAY(w->ctx, const CiBuffer *, loops->nbuffers + 1);
         for (int i = 0; i < loops->nbuffers; i++)
-            if (!options->has_device_memory || side == home_side(w, loops->buffers[i]))
+            if (!options->has_device_memory || side == own_side(w, loops->buffers[i]))
                 w->sides[side][i] = loops->buffers[i];
     }
     return w;
@@ -396,7 +396,7 @@ ci_wrap_with(const CiKernels *kernels, const CiWrapOptions *options)
     for (int side = 0; side < w->nsides; side++)
         wrap.valid[side] = CI_NEW_ARRAY(w->ctx, bool, loops->nbuffers + 1);
     for (int i = 0; i < loops->ninputs; i++)
-        wrap.valid[home_side(w, loops->buffers[i])][i] = true;
+        wrap.valid[own_side(w, loops->buffers[i])][i] = true;
 
     const char *what = ci_format(w->ctx, "device=%s backend=%s", kernels->target->device,
                                  kernels->target->backend);

@@ -48,7 +48,7 @@ const CiExpr *cx_size_extremum(CxTracer *tracer, CiOp op, const CiExpr *a, const
 static inline bool
 cx_may_check(const CxTracer *tracer)
 {
-    return !tracer->has_effects && tracer->flushes == 0;
+    return tracer->effects == 0 && tracer->flushes == 0;
 }
 
 /* size_source.c: before a flush, finds the inputs that show the graph's symbols, adds those that no

@@ -65,7 +65,7 @@ struct CxTracer {
     unsigned quiet; /* flags of which the user's errstate wants to hear nothing just now */
     unsigned float_flags;
     bool fullgraph, needs_python, is_busy, is_finished;
-    bool has_effects; /* Python has done what the function itself would do again */
+    int effects; /* what Python has done that the function itself would do again */
     bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */

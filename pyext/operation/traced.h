@@ -39,6 +39,11 @@ PyObject *cx_iterate(PyObject *self);
 /* traced_method.c */
 extern PyType_Spec cx_bound_method_spec;
 PyObject *cx_traced_known(PyObject *self, PyObject *unused);
+/* region/: what regions ask of a value. */
+PyObject *cx_traced_as_data(PyObject *self, PyObject *unused);
+PyObject *cx_traced_detached(PyObject *self, PyObject *unused);
+PyObject *cx_traced_fitted(PyObject *self, PyObject *like);
+PyObject *cx_traced_set_version(PyObject *self, PyObject *value);
 PyObject *cx_bound_method_new(CxTraced *traced, PyObject *name,
                               PyObject *handler); /* handler NULL: none */
 

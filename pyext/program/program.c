@@ -91,13 +91,14 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     CxProgram *p = NULL;
     PyObject *why_host = NULL;
 
-    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, &request);
+    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, NULL,
+                               &request);
     if (made < 0 && can_run_on_host(state, options, backend)) {
         why_host = take_message();
         backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
         made = why_host == NULL ? -1
                                 : cx_program_make(state, graph, options, backend, passes, given,
-                                                  NULL, NULL, &request);
+                                                  NULL, NULL, NULL, &request);
     }
     if (made < 0) {
         Py_XDECREF(why_host);
@@ -511,6 +512,9 @@ static PyMemberDef program_members[] = {
     {"kernels", T_INT, offsetof(CxProgram, kernels), READONLY, NULL},
     {"why_host", T_OBJECT, offsetof(CxProgram, why_host), READONLY, NULL},
     {"externs", T_INT, offsetof(CxProgram, externs), READONLY, NULL},
+    {"writes", T_BOOL, offsetof(CxProgram, writes), READONLY, NULL},
+    {"is_symbolic", T_BOOL, offsetof(CxProgram, is_symbolic), READONLY, NULL},
+    {"option_values", T_OBJECT, offsetof(CxProgram, option_values), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -81,10 +81,12 @@ typedef struct CxInput {
     int symbol; /* number in the environment, in a specialization in its table; or -1 */
 } CxInput;
 
-/* program_text.c: compiles a copy of the graph in a context of its own, without the lock. */
+/* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
+ * `planned` only plans it. arg: of dump and planned. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                     const CiBackend *backend, PyObject *passes, const CiGiven *given,
-                    void (*dump)(void *, const char *, const char *), void *dump_arg,
+                    void (*dump)(void *, const char *, const char *),
+                    void (*planned)(void *, const struct CiProgramPlan *), void *arg,
                     CiRequest *request);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
@@ -92,6 +94,8 @@ PyObject *cx_program_approximate(PyObject *self, void *closure);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_run_program(PyObject *module, PyObject *args);
 PyObject *cx_recompile(PyObject *module, PyObject *args);
+
+PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 
 /* found.c: a new reference to the program that is found by this key, or NULL (with an exception if
  * *failed). One that is put there is taken out as it dies; an exception that is set stays so. */

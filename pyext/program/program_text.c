@@ -19,8 +19,8 @@ body_copy_graph(CiContext *ctx, void *arg)
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                 const CiBackend *backend, PyObject *passes, const CiGiven *given,
-                void (*dump)(void *, const char *, const char *), void *dump_arg,
-                CiRequest *request)
+                void (*dump)(void *, const char *, const char *),
+                void (*planned)(void *, const struct CiProgramPlan *), void *arg, CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
     CopyJob job = {graph, NULL};
@@ -43,7 +43,9 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                            .queue = cx_queue(state, options, backend),
                            .host_arrays = !cx_is_on_device(options, backend),
                            .dump = dump,
-                           .dump_arg = dump_arg,
+                           .dump_arg = arg,
+                           .planned = planned,
+                           .planned_arg = arg,
                            .extras = extras.extras,
                            .nextras = extras.count,
                            .observe = observer != NULL ? cx_pass_observed : NULL,
@@ -84,7 +86,7 @@ cx_program_text(CxProgram *p, const char *level)
 
     if (text == NULL && p->graph != NULL && PyDict_GET_SIZE(p->texts) == 0) {
         if (cx_program_make(p->state, p->graph, &p->options, p->backend, p->passes, NULL, keep_text,
-                            p->texts, &request) < 0)
+                            NULL, p->texts, &request) < 0)
             return NULL;
         ci_program_release(request.program);
         text = cx_dict_named(p->texts, level);

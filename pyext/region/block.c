@@ -78,7 +78,7 @@ cx_method_block(PyObject *self, PyObject *unused)
 }
 
 static int
-keep_stretches(CxBlock *b)
+keep_scopes(CxBlock *b)
 {
     int count = b->tracer->nopen - b->nopen;
     size_t size = sizeof *b->scopes * (size_t)count;
@@ -108,7 +108,7 @@ block_close(PyObject *self, PyObject *args)
         return NULL;
     if (!b->is_open)
         Py_RETURN_NONE;
-    if (b->epoch == t->epoch && keep_stretches(b) < 0)
+    if (b->epoch == t->epoch && keep_scopes(b) < 0)
         return NULL;
     b->is_open = false;
     t->nblocks--;
@@ -167,9 +167,9 @@ block_splice(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* hold(value): a number for the value as it is now, good also when the block is closed. */
+/* live_out(value): a number for the value as it is now, good also when the block is closed. */
 static PyObject *
-block_hold(PyObject *self, PyObject *value)
+block_live_out(PyObject *self, PyObject *value)
 {
     CxBlock *b = (CxBlock *)self;
 
@@ -492,7 +492,7 @@ static PyMethodDef block_methods[] = {
     {"close", block_close, METH_VARARGS, NULL},
     {"reopen", block_reopen, METH_NOARGS, NULL},
     {"splice", block_splice, METH_NOARGS, NULL},
-    {"hold", block_hold, METH_O, NULL},
+    {"live_out", block_live_out, METH_O, NULL},
     {"value", block_value, METH_O, NULL},
     {"index", block_index, METH_O, NULL},
     {"undefined", block_undefined, METH_O, NULL},

@@ -113,21 +113,18 @@ done:
     return result;
 }
 
-/* set_version(array, value): from here on the array's memory holds the value. */
+/* set_version(value): from here on the array's memory holds the value. */
 PyObject *
-cx_method_set_version(PyObject *self, PyObject *args)
+cx_traced_set_version(PyObject *self, PyObject *value)
 {
-    PyObject *target = NULL, *value = NULL;
-    (void)self;
+    CxTraced *x = (CxTraced *)self;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:set_version", &target, &value))
+    if (!cx_is_traced(value) || x->view != NULL)
+        return cx_misuse(x->tracer->state, "set_version() is of a whole array, and takes a Traced one");
+    if (cx_traced_prepare(x) < 0 || cx_traced_prepare((CxTraced *)value) < 0)
         return NULL;
-    if (!cx_is_traced(target) || !cx_is_traced(value) || ((CxTraced *)target)->view != NULL)
-        return cx_misuse(((CxTracer *)self)->state, "set_version() takes a whole Traced array");
-    if (cx_traced_prepare((CxTraced *)target) < 0 || cx_traced_prepare((CxTraced *)value) < 0)
-        return NULL;
-    if (cx_storage_set_version(((CxTraced *)target)->storage, cx_node((CxTraced *)value)) < 0)
+    if (cx_storage_set_version(x->storage, cx_node((CxTraced *)value)) < 0)
         return NULL;
     Py_RETURN_NONE;
 }

@@ -5,17 +5,17 @@
 
 /* as_data(value): an int that is known only when the program runs as what the program computes. */
 PyObject *
-cx_method_as_data(PyObject *self, PyObject *value)
+cx_traced_as_data(PyObject *self, PyObject *unused)
 {
-    CxTracer *t = (CxTracer *)self;
+    CxTraced *x = (CxTraced *)self;
+    (void)unused;
 
     CX_ENTRY();
-    if (!cx_is_traced(value) || !cx_is_size((CxTraced *)value) ||
-        cx_size_is_known(t, ((CxTraced *)value)->storage->expr))
-        return Py_NewRef(value);
-    if (cx_traced_prepare((CxTraced *)value) < 0)
+    if (!cx_is_size(x) || cx_size_is_known(x->tracer, x->storage->expr))
+        return Py_NewRef(self);
+    if (cx_traced_prepare(x) < 0)
         return NULL;
-    return cx_traced_from_node(t, cx_node((CxTraced *)value), CI_KIND_python);
+    return cx_traced_from_node(x->tracer, cx_node(x), CI_KIND_python);
 }
 
 /* ---- ints that are expressions ---- */
@@ -129,22 +129,19 @@ cx_method_as_line(PyObject *self, PyObject *args)
     return Py_BuildValue("(LN)", (long long)factor, cx_size_object(t, g.rest));
 }
 
-/* fitted(array, like): the array with its sizes written as like's are, where they are known to be
+/* fitted(like): the array with its sizes written as like's are, where they are known to be
  * equal; None where they are not. */
 PyObject *
-cx_method_fitted(PyObject *self, PyObject *args)
+cx_traced_fitted(PyObject *self, PyObject *like)
 {
-    CxTracer *t = (CxTracer *)self;
-    PyObject *value = NULL, *like = NULL;
+    CxTracer *t = ((CxTraced *)self)->tracer;
     const CiExpr *starts[CI_MAX_RANK], *steps[CI_MAX_RANK];
     bool is_same = true;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OO:fitted", &value, &like))
-        return NULL;
-    if (!cx_is_traced(value) || !cx_is_traced(like))
-        return cx_misuse(t->state, "fitted() takes Traced values");
-    CxTraced *x = (CxTraced *)value, *y = (CxTraced *)like;
+    if (!cx_is_traced(like))
+        return cx_misuse(t->state, "fitted() takes a Traced value");
+    CxTraced *x = (CxTraced *)self, *y = (CxTraced *)like;
     if (cx_rank(x) != cx_rank(y) || cx_dtype(x) != cx_dtype(y))
         Py_RETURN_NONE;
     for (int k = 0; k < cx_rank(x); k++) {
@@ -157,5 +154,5 @@ cx_method_fitted(PyObject *self, PyObject *args)
         steps[k] = t->one;
         is_same &= cx_sizes(x)[k] == cx_sizes(y)[k];
     }
-    return is_same ? Py_NewRef(value) : cx_make_slice(x, starts, steps, cx_sizes(y));
+    return is_same ? Py_NewRef(self) : cx_make_slice(x, starts, steps, cx_sizes(y));
 }

@@ -232,16 +232,17 @@ is_dense(const CxView *v, const CiNode *base)
     return result;
 }
 
-/* detached(view): its value as an array of its own, without a copy where it lies densely. */
+/* detached(): a view's value as an array of its own, without a copy where it lies densely. */
 PyObject *
-cx_method_detached(PyObject *self, PyObject *value)
+cx_traced_detached(PyObject *self, PyObject *unused)
 {
-    CxTracer *t = (CxTracer *)self;
+    CxTraced *x = (CxTraced *)self;
+    CxTracer *t = x->tracer;
+    (void)unused;
 
     CX_ENTRY();
-    if (!cx_is_traced(value) || ((CxTraced *)value)->view == NULL)
-        return cx_misuse(t->state, "detached() takes a view");
-    CxTraced *x = (CxTraced *)value;
+    if (x->view == NULL)
+        return cx_misuse(t->state, "detached() is of a view");
     if (cx_traced_prepare(x) < 0)
         return NULL;
     CiNode *node = cx_node(x);

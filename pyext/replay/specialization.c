@@ -14,6 +14,8 @@ struct CxSpecialization {
     CxInput *inputs;
     int ninputs;
     CxTrial trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
+    CxRace *race;         /* of its program's plans, or NULL */
+    PyObject *race_asker; /* called once, with the first call that could be one of a race; or NULL */
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* calls one after another whose checks failed */
@@ -165,18 +167,19 @@ match(CxSpecialization *s, PyObject *const *args, Py_ssize_t nargs, Room *room)
     return CX_MATCH;
 }
 
-/* The trial of a call that fits: by the elements of its arrays, where those vary. */
-static CxTrial *
-trial_of(CxSpecialization *s, const Room *room)
+/* The class of a call that fits: by the elements of its arrays, where those vary. */
+static int
+class_of(CxSpecialization *s, const Room *room)
 {
     int64_t elements = 0;
+    bool is_asked = s->trials[0].is_wanted || s->race != NULL;
 
-    if (!s->trials[0].is_wanted || !s->program->is_symbolic)
-        return &s->trials[0];
+    if (!is_asked || !s->program->is_symbolic)
+        return 0;
     for (int k = 0; k < s->ninputs; k++)
         if (s->inputs[k].symbol < 0 && s->inputs[k].kind == CI_KIND_array)
             elements += PyArray_SIZE((PyArrayObject *)room->values[s->inputs[k].source]);
-    return &s->trials[cx_trial_class(elements)];
+    return cx_trial_class(elements);
 }
 
 /* The floating-point flags of a run that NumPy is to be asked about. */
@@ -201,18 +204,12 @@ may_answer_itself(CxSpecialization *s, bool draws_any)
            (PyErr_ExceptionMatches(PyExc_MemoryError) && !s->program->writes && !draws_any);
 }
 
-/* Runs the program. *is_stopped: NULL is for a check of it, and nothing has happened. */
+/* One run of a plan of the program. */
 static PyObject *
-run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stopped)
+run_plan(CxSpecialization *s, CxProgram *plan, Room *room, unsigned *flags)
 {
-    bool draws_any = cx_draws_any(s->guards);
-    PyObject *result = NULL, *draws = NULL;
-
-    if (draws_any && s->program->may_stop)
-        draws = cx_draws_save(s->guards, room->values);
-    if (PyErr_Occurred() || fill_inputs(s, room) < 0)
-        goto done;
-    CxRun run = {.program = s->program,
+    PyObject *result = NULL;
+    CxRun run = {.program = plan,
                  .inputs = room->inputs,
                  .sizes = room->sizes,
                  .table = room->table,
@@ -221,15 +218,65 @@ run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stoppe
                  .shapes = cx_result_shapes(s->result),
                  .buffers = room->buffers,
                  .slots = room->slots};
-    if (s->program->wrapper != NULL)
+
+    if (plan->wrapper != NULL)
         result = run_wrapped(s, room, &run);
     else if (cx_program_run(&run) == 0)
         result = cx_result_make(s->result, &run, room->values, room->table);
-    if (run.float_flags != 0 && result != NULL)
-        *suspects = suspects_of(s, run.float_flags);
+    *flags = run.float_flags;
+    cx_run_close(&run);
+    return result;
+}
+
+/* Has a plan failed for what it is, so that another need not? */
+static bool
+has_plan_failed(const CxSpecialization *s)
+{
+    return PyErr_ExceptionMatches(PyExc_MemoryError) ||
+           (PyErr_ExceptionMatches(s->state->base_error) &&
+            !PyErr_ExceptionMatches(cx_exception(s->state, "CheckFailed")));
+}
+
+/* The same in a race. A plan that fails before anything has happened leaves the call to the
+ * program's own. */
+static PyObject *
+run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_repeat)
+{
+    CxLap lap;
+
+    cx_race_begin(s->race, class, &lap);
+    bool is_own = lap.program == s->program;
+    PyObject *result = run_plan(s, lap.program, room, flags);
+    bool has_failed = result == NULL && !is_own && has_plan_failed(s);
+    cx_race_end(s->race, (PyObject *)s, &lap,
+                has_failed       ? CX_LAP_FAILED
+                : result == NULL ? CX_LAP_NO_TIME
+                                 : CX_LAP_DONE);
+    if (!has_failed || !may_repeat)
+        return result;
+    PyErr_Clear();
+    return run_plan(s, s->program, room, flags);
+}
+
+/* Runs the program. *is_stopped: NULL is for a check of it, and nothing has happened. race: its class
+ * of sizes, or -1: its own plan runs. */
+static PyObject *
+run_program(CxSpecialization *s, Room *room, int race, unsigned *suspects, bool *is_stopped)
+{
+    bool draws_any = cx_draws_any(s->guards);
+    PyObject *result = NULL, *draws = NULL;
+    unsigned flags = 0;
+
+    if (draws_any && s->program->may_stop)
+        draws = cx_draws_save(s->guards, room->values);
+    if (PyErr_Occurred() || fill_inputs(s, room) < 0)
+        goto done;
+    result = race < 0 ? run_plan(s, s->program, room, &flags)
+                      : run_raced(s, race, room, &flags, !s->program->writes && !draws_any);
+    if (flags != 0 && result != NULL)
+        *suspects = suspects_of(s, flags);
     if (*suspects != 0 && (s->program->writes || draws_any))
         *suspects |= CX_CALLED_ONCE;
-    cx_run_close(&run);
     if (result == NULL && may_answer_itself(s, draws_any)) {
         PyErr_Clear();
         *is_stopped = cx_draws_restore(draws) == 0;
@@ -237,6 +284,17 @@ run_program(CxSpecialization *s, Room *room, unsigned *suspects, bool *is_stoppe
 done:
     Py_XDECREF(draws);
     return result;
+}
+
+/* The class of sizes in whose race a call takes part: -1, none. */
+static int
+race_of(CxSpecialization *s, int class, const CxTrial *trial)
+{
+    if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* somebody watches it */
+        return -1;
+    if (s->race_asker != NULL)
+        cx_race_ask(&s->race_asker, (PyObject *)s);
+    return s->race != NULL ? class : -1;
 }
 
 PyObject *
@@ -251,7 +309,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     if (room_open(&room, s) < 0)
         return NULL;
     outcome->answer = match(s, args, nargs, &room);
-    outcome->trial = outcome->answer == CX_MATCH ? trial_of(s, &room) : NULL;
+    int class = outcome->answer == CX_MATCH ? class_of(s, &room) : 0;
+    outcome->trial = outcome->answer == CX_MATCH ? &s->trials[class] : NULL;
     if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
@@ -260,7 +319,8 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
         if (s->program == NULL)
             result = cx_result_make(s->result, NULL, room.values, room.table);
         else
-            result = run_program(s, &room, &outcome->suspects, &is_stopped);
+            result = run_program(s, &room, race_of(s, class, outcome->trial), &outcome->suspects,
+                                 &is_stopped);
         cx_trial_end(outcome->trial, false, began);
         s->refusals = !is_stopped ? 0 : s->refusals + (s->refusals < MOST_REFUSALS);
         if (is_stopped)
@@ -299,7 +359,10 @@ spec_traverse(PyObject *self, visitproc visit, void *arg)
     CxSpecialization *s = (CxSpecialization *)self;
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(s->program);
-    int failed = cx_guards_traverse(s->guards, visit, arg);
+    Py_VISIT(s->race_asker);
+    int failed = cx_race_traverse(s->race, visit, arg);
+    if (failed == 0)
+        failed = cx_guards_traverse(s->guards, visit, arg);
     return failed ? failed : cx_result_traverse(s->result, visit, arg);
 }
 
@@ -314,6 +377,8 @@ spec_dealloc(PyObject *self)
     cx_guards_free(s->guards);
     cx_result_free(s->result);
     PyMem_Free(s->inputs);
+    cx_race_free(s->race);
+    Py_XDECREF(s->race_asker);
     Py_XDECREF(s->program);
     type->tp_free(self);
     Py_DECREF(type);
@@ -430,7 +495,38 @@ spec_doubt(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *
+spec_ask_for_race(PyObject *self, PyObject *asker)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    if (s->program != NULL && s->race == NULL)
+        Py_XSETREF(s->race_asker, Py_NewRef(asker));
+    Py_RETURN_NONE;
+}
+
+/* A call that runs already goes on without it. */
+static PyObject *
+spec_race(PyObject *self, PyObject *args)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    PyObject *rows = NULL, *known = NULL, *done = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!O:race", &PyList_Type, &rows, &PyDict_Type, &known, &done))
+        return NULL;
+    if (s->program == NULL || s->race != NULL)
+        return PyErr_Format(PyExc_ValueError, "there is a race, or nothing to race");
+    s->race = cx_race_new(s->program, rows, known, done);
+    return s->race != NULL ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyMethodDef spec_methods[] = {
+    {"ask_for_race", spec_ask_for_race, METH_O,
+     "ask_for_race(asker): it is called once with the specialization, in the first call that fits."},
+    {"race", spec_race, METH_VARARGS,
+     "race(plans, known, done): calls are answered by one plan after another, the quickest in the end: "
+     "replay/race.h."},
+
     {"try_numpy", spec_try_numpy, METH_NOARGS,
      "Has the first calls timed in NumPy too: the quicker way answers from then on."},
     {"doubt", spec_doubt, METH_NOARGS,
@@ -442,7 +538,16 @@ static PyMethodDef spec_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *
+get_race_rows(PyObject *self, void *closure)
+{
+    const CxSpecialization *s = (CxSpecialization *)self;
+    (void)closure;
+    return s->race != NULL ? cx_race_rows(s->race) : Py_NewRef(Py_None);
+}
+
 static PyGetSetDef spec_getset[] = {
+    {"race_rows", get_race_rows, NULL, "Plans and times of its race (replay/race.h), or None.", NULL},
     {"guards", get_guards, NULL, "The guards in words.", NULL},
     {"recipe", get_recipe, NULL, "How the result is made, a line for each of its pieces.", NULL},
     {"why_numpy", get_why_numpy, NULL, "Why the function itself answers its calls, or None.", NULL},

@@ -3,8 +3,8 @@
 #ifndef CX_SPECIALIZATION_H
 #define CX_SPECIALIZATION_H
 
+#include "replay/race.h"
 #include "replay/result.h"
-#include "replay/trial.h"
 
 extern PyType_Spec cx_specialization_spec, cx_function_spec;
 

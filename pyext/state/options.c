@@ -33,6 +33,7 @@ read_text(const char *text, const char **out)
 #define read_levels read_text
 #define read_choices read_text
 #define read_passes read_text
+#define read_joins read_text
 
 static int
 take_bool(PyObject *value, bool *out)
@@ -59,6 +60,7 @@ take_text(PyObject *value, const char **out)
 #define take_levels take_text
 #define take_choices take_text
 #define take_passes take_text
+#define take_joins take_text
 
 static int
 take_option(CiOptions *options, PyObject *key, PyObject *value)
@@ -105,12 +107,14 @@ cx_options_fill(PyObject *values, CiOptions *options)
 #define VALUE_levels(value) PyUnicode_FromString(value)
 #define VALUE_passes(value) PyUnicode_FromString(value)
 #define VALUE_choices(value) PyUnicode_FromString(value)
+#define VALUE_joins(value) PyUnicode_FromString(value)
 #define ALLOWED_bool(allowed) allowed
 #define ALLOWED_int(allowed) allowed
 #define ALLOWED_text(allowed) allowed
 #define ALLOWED_levels(allowed) ci_compile_levels()
 #define ALLOWED_passes(allowed) allowed
 #define ALLOWED_choices(allowed) allowed
+#define ALLOWED_joins(allowed) allowed
 
 PyObject *
 cx_options_list(void)

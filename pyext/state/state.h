@@ -35,6 +35,9 @@ typedef struct CxResolved {
     int8_t in[3], out[2]; /* CiDtype; CI_DTYPE_none: one that the core has not */
 } CxResolved;
 
+/* What is built beside calls, for races: nothing; something; what is built shall stop. */
+typedef enum CxBeside { CX_BESIDE_nothing, CX_BESIDE_building, CX_BESIDE_ending } CxBeside;
+
 typedef struct CxState {
 #define OBJECT(name) PyObject *name;
 #define OBJECTS(name, count) PyObject *name[count];
@@ -60,6 +63,7 @@ typedef struct CxState {
                                 found */
     bool told_of_compiler;   /* that it fails, where a call went on without it */
     int compiling;           /* tracers open */
+    int beside;              /* a CxBeside */
 } CxState;
 
 #define CX_SLOT(id, function) {id, (void *)(uintptr_t)(function)}

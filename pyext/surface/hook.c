@@ -1,8 +1,9 @@
 /* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and what is
  * called in its place where the call has fallen back, or behind an effect: there a mistake of ours
- * must not lose what has happened. Until then that costs a look at the stage. */
+ * must not lose what has happened. Until then that costs a look at the tracer. */
 #include "state/state.h"
 
+#include "graph/tracer.h"
 #include "surface/register.h"
 
 typedef struct Hook {
@@ -15,17 +16,19 @@ typedef struct Hook {
 static int
 is_late(const CxState *state, PyObject *scope)
 {
-    PyObject *stage = PyObject_GetAttr(scope, state->str_stage), *back = NULL, *effects = NULL;
+    PyObject *stage = PyObject_GetAttr(scope, state->str_stage), *tracer = NULL;
     int answer = stage == NULL ? -1 : 0;
 
     if (answer == 0 && stage != Py_None) {
-        back = PyObject_GetAttr(stage, state->str_has_fallen_back);
-        effects = back ? PyObject_GetAttr(stage, state->str_effects) : NULL;
-        answer = effects ? PyObject_IsTrue(back) | PyObject_IsTrue(effects) : -1;
+        tracer = PyObject_GetAttr(stage, state->str_tracer);
+        answer = tracer == NULL ? -1 : 0;
+        if (tracer != NULL && Py_IS_TYPE(tracer, (PyTypeObject *)state->tracer_type)) {
+            const CxTracer *t = (CxTracer *)tracer;
+            answer = t->has_fallen_back || t->effects > 0;
+        }
     }
     Py_XDECREF(stage);
-    Py_XDECREF(back);
-    Py_XDECREF(effects);
+    Py_XDECREF(tracer);
     return answer;
 }
 

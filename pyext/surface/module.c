@@ -30,7 +30,8 @@ poll_signals(void *arg)
 static bool
 stop_build(void *arg)
 {
-    return poll_signals(arg) != 0;
+    const CxState *state = arg;
+    return state->beside == CX_BESIDE_ending || poll_signals(NULL) != 0;
 }
 
 static PyObject *
@@ -396,6 +397,9 @@ static PyMethodDef module_methods[] = {
     {"check_pattern", cx_check_pattern, METH_VARARGS, NULL},
     {"run_program", cx_run_program, METH_VARARGS, NULL},
     {"recompile", cx_recompile, METH_VARARGS, NULL},
+    {"plan", cx_plan, METH_VARARGS, NULL},
+    {"set_beside", cx_set_beside, METH_O, NULL},
+    {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
@@ -421,6 +425,7 @@ open_runtime(CxState *state)
     state->registered = PyList_New(0);
     state->runtime.poll = poll_signals;
     state->runtime.should_stop_build = stop_build;
+    state->runtime.should_stop_arg = state;
     if (state->runtime.allocator != NULL &&
         (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
         return -1;

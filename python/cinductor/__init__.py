@@ -168,7 +168,7 @@ def set_logs(*names: str) -> None:
     """Switches logs on, and those not named off: `set_logs("breaks", "recompiles")`, `set_logs("all")`;
     without names all are off.
 
-    names: breaks, recompiles, fusion, guards, cache, perf, also as one text with commas. Each is a logger
+    names: breaks, recompiles, fusion, guards, cache, races, perf, also as one text with commas. Each is a logger
     `cinductor.<name>` of `logging`, which prints on stderr where nobody has said where logs go. The
     variable CINDUCTOR_LOGS does the same. Raises ValueError for another name, TypeError for what is no text.
     """

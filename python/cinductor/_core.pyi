@@ -98,6 +98,14 @@ class Traced:
     is_expression: bool  # a size: an expression of symbols
     strong: Traced  # a Python number as NumPy's own
     def is_same(self, other: Any) -> bool: ...
+    def as_data(self) -> Traced:
+        """An int that only the running program knows, as what the program computes; else itself."""
+    def detached(self) -> Traced:
+        """A view's elements as an array that owns its memory."""
+    def fitted(self, like: Traced) -> Traced | None:
+        """The array with its sizes written as like's are; None unless they are known to be equal."""
+    def set_version(self, value: Traced) -> None:
+        """From here on the whole array's memory holds the value."""
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray: ...
     def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __array_function__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -162,7 +170,7 @@ class Block:
         """A parameter that is a new version of the whole array's memory."""
     def result(self, value: Any, like: Any = None) -> None:
         """Adds a result: a Traced value or (block, number); with like's order of axes in memory."""
-    def hold(self, value: Traced) -> int:
+    def live_out(self, value: Traced) -> int:
         """A number for the value as it is now, good when the block is closed."""
     def value(self, number: int) -> Traced:
         """A held value, in the block around into which its block was spliced."""
@@ -195,7 +203,7 @@ class Tracer:
     name: str
     fullgraph: bool
     has_fallen_back: bool  # NumPy goes on with the call; may be set
-    has_effects: bool  # something has been done that the function itself would do again
+    effects: int  # how often something has been done that the function itself would do again
     needs_python: bool  # an outside effect or a break: no Specialization may be made
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
@@ -218,8 +226,6 @@ class Tracer:
         that."""
     def close(self) -> None:
         """Nothing is traced any more: its values are real, or none."""
-    def detached(self, array: Any) -> Any:
-        """The same elements as an array that owns its memory."""
     def undefined(self, like: Any, shape: Any = ...) -> Any:
         """An array of like's dtype whose elements are anything."""
     def tagged(self, *parts: Any) -> Any:
@@ -273,16 +279,12 @@ class Tracer:
         kinds: tuple[str, ...],
     ) -> list[Traced]:
         """A `for`, `while` or `if` of closed blocks; its results, of these kinds."""
-    def set_version(self, array: Traced, value: Traced) -> None:
-        """From here on the whole array's memory holds the value."""
     def select(self, condition: Traced, a: Traced, b: Traced, kind: str) -> Traced:
         """One of two numbers of one dtype, a "scalar" or "python" one."""
     def check(self, condition: Traced, why: str) -> None:
         """Where the bool is false when the program runs, CheckFailed is raised."""
     def define(self, value: Traced, low: int | None, limit: int | Traced | None) -> Traced:
         """An int that data decide as an expression; checked to be in [low, limit)."""
-    def fitted(self, array: Traced, like: Traced) -> Traced | None:
-        """The array with its sizes written as like's are; None unless they are known to be equal."""
     def as_line(self, size: Any, symbol: Any) -> tuple[int, Any] | None:
         """(a, b) where the size is a * symbol + b of a constant a >= 1, as far as large ones tell."""
     specialized: list[tuple[Any, ...]]
@@ -290,8 +292,6 @@ class Tracer:
     for which NumPy has no way of its own, as it has for the values."""
     def as_int(self, value: Traced, dtype: str) -> Traced | None:
         """The same int of Python's as i64 or u64, which the running program checks; None where it may not."""
-    def as_data(self, value: Traced) -> Traced:
-        """An int that only the running program knows, as what the program computes."""
     def as_python(self, value: Traced) -> Traced:
         """A bool as Python's own."""
     def count(self, shape: Any) -> int | Traced:
@@ -491,6 +491,9 @@ class Program:
     backend: str  # "device:backend" it was compiled for
     why_host: str | None
     approximate: list[str]
+    writes: bool
+    is_symbolic: bool
+    option_values: dict[str, Any]
     recordings: list[dict[str, Any]] | None
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
@@ -549,6 +552,22 @@ class Specialization:
     why_numpy: str | None  # why the function itself answers its calls
     is_inexact: bool  # its results may have other bits than NumPy's
     is_trying: bool  # its calls are timed, to know which way is quicker
+    # Of its race: plans (name, why it takes no part or None), and of each class of sizes that has been met its
+    # number, the winner or None, calls, and by plan the calls that were timed and their median in nanoseconds.
+    race_rows: tuple[list[tuple[str, str | None]], list[tuple[int, str | None, int, list[tuple[int, int]]]]] | None
+    def ask_for_race(self, asker: Callable[[Specialization], object], /) -> None:
+        """It is called once, in the first call that fits."""
+    def race(
+        self,
+        plans: list[tuple[str, Program | None, str | None]],
+        known: dict[int, str],
+        done: Callable[[Specialization, int], object],
+        /,
+    ) -> None:
+        """Calls are answered by one plan after another, and by the quickest in the end. plans: the program's own
+        first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
+        called with the specialisation and a class that is decided.
+        """
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
     def doubt(self) -> None:
@@ -681,6 +700,17 @@ def recompile(
     program: Program, options: dict[str, Any], backend: str, rows: tuple[tuple[Any, ...], ...], /
 ) -> Program:
     """The graph as captured by other options; rows of passes come before those of the program."""
+
+def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[str, str, str]], int]:
+    """Of the graph by these options, which is not built: a digest that tells the plan from another, its
+    alternatives (kind, option or threshold, value), and the bytes that it holds at its worst.
+    """
+
+def set_beside(number: int, /) -> None:
+    """0: nothing is built beside calls; 1: something is, and no call of a race is timed; 2: it shall stop."""
+
+def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
+    """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
 
 def compile_text(
     text: str,

@@ -15,7 +15,6 @@ from . import _core, saved
 from .config import OPTIONS, Mode, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
-from .notices import warn
 from .signature import signature_of
 
 if TYPE_CHECKING:
@@ -79,8 +78,9 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The second and the last
-    set `graphs`; the last two `max_autotune`, which has no effect yet, which is said once.
+    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune". The last two race
+    other plans of each program on its calls, and keep the quickest; the second and the last set the option
+    `graphs`: what a call gives a device is recorded and replayed.
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
     of a registered one, or one of `devices()`.
@@ -98,9 +98,6 @@ def compile(
     check_backend(backend, device)
     resolved = resolve(mode, options)
     check_numerics(resolved, device)
-    for name in WITHOUT_EFFECT:
-        if resolved.get(name):
-            say_without_effect(name)
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -128,15 +125,6 @@ def compile(
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
-
-
-WITHOUT_EFFECT = ("max_autotune",)
-
-
-@functools.cache
-def say_without_effect(name: str) -> None:
-    """Once in a process."""
-    warn(f"option {name} has no effect yet")
 
 
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
@@ -247,7 +235,8 @@ def stats() -> Stats:
     calls; captures: calls that were traced; recompiles: captures after a function's first;
     specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
     be compiled, or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
-    NumPy answers calls: what it is quicker for, and what cannot be captured.
+    NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
+    under max_autotune, with their times and who has won.
     """
     total = dict.fromkeys(COUNTERS, 0)
     functions: dict[str, dict[str, Any]] = {}
@@ -264,10 +253,14 @@ def stats() -> Stats:
         }
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "numpy": []})
+        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
+        if any(s.race_rows for s in compiled.specializations) or job.unraced:
+            from .racing import lines_of
+
+            known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
     return {**total, "functions": functions}  # type: ignore[typeddict-item]
 

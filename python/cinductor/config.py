@@ -24,14 +24,15 @@ MODES: dict[str, dict[str, Any]] = {
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
 }
+RACED = ("max_autotune", "benchmark_fusion", "multi_kernel")  # each has plans raced: racing.py
 LARGEST = 2**63 - 1
 FLOAT = r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf"
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
 class Option(Record):
-    """One option: `type` is bool, int, float, text, levels or passes (names with commas between) or choices
-    (`name=number` with commas between); `allowed` has
+    """One option: `type` is bool, int, float, text, levels or passes (names with commas between) choices
+    (`name=number` with commas between) or joins (numbers, likewise); `allowed` has
     the values of a text ("a|b") or the range of a number ("1.."); `environment` is the variable that sets
     its default.
     """
@@ -128,6 +129,8 @@ def checked(name: Any, value: Any) -> Any:
         return int(value)
     if option.type == "choices":
         return checked_choices(what, value)
+    if option.type == "joins":
+        return checked_joins(what, value)
     names = names_of(option)
     if not isinstance(value, str):
         raise TypeError(refusal(what, value, names))
@@ -172,6 +175,16 @@ def checked_choices(what: str, value: Any) -> str:
             raise ValueError(refusal(what, name, names))
         if not (number.isascii() and number.isdecimal() and 0 < int(number) < 10**15):
             raise ValueError(f"{what} has {part!r}; allowed: {name}= and an int of at least 1")
+    return value
+
+
+def checked_joins(what: str, value: Any) -> str:
+    """The text of an option of type joins."""
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is {value!r}; allowed: a string like '1, 3'")
+    for part in value.replace(",", " ").split():
+        if not (part.isascii() and part.isdecimal() and 0 < int(part) < 10**9):
+            raise ValueError(f"{what} has {part!r}; allowed: ints of at least 1")
     return value
 
 

@@ -21,6 +21,7 @@ class FunctionStats(Counters):
     """Of the functions of one name."""
 
     reasons: list[str]
+    races: list[str]
     numpy: list[str]
 
 

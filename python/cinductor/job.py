@@ -18,7 +18,7 @@ from . import _core, events, notices, saved
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
-from .config import OPTIONS, OWN, config, resolve
+from .config import MODES, OPTIONS, OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .instance import is_a
 from .signature import signature_of
@@ -56,6 +56,7 @@ class Job:
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
+        self.unraced: str | None = None  # why its latest program has no race, where one was asked for
         self.warned: set[str] = set()
         self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
         self.failed_checks = 0
@@ -303,6 +304,10 @@ class Job:
         self.has_given_inexact |= specialization.is_inexact
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
+        if any(self.option(name) or MODES[self.settings["mode"] or "default"].get(name) for name in RACED):
+            from . import racing
+
+            racing.enter(self, specialization)
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
         self.trim(compiled, bound)

@@ -23,6 +23,7 @@ CATEGORIES = {
     "fusion": "which loops share a kernel, and why others do not",
     "guards": "what a call must be like for the program that was made",
     "cache": "whether kernels came from the disk cache, the process or the compiler",
+    "races": "which plans of a program were raced, and who has won",
     "perf": "what capturing and compiling took",
 }
 _handler: list[logging.Handler] = []

@@ -89,19 +89,19 @@ def key_of(job: Job, bound: tuple[Any, ...] = ()) -> str | None:
 def backend_of(job: Job) -> str:
     """Device and backend that its programs are for, as programs name them."""
     device = job.settings["device"] or "cpu"
-    own = next((backend for name, backend, _ in _core.backend_names() if name == device), "")
-    return f"{device}:{job.settings['backend'] or own}"
+    own = [backend for name, backend, _ in _core.backend_names() if name == device]
+    return f"{device}:{job.settings['backend'] or ''.join(own[:1])}"
 
 
 def is_built_in(backend: str) -> bool:
     """Whether it came with the package."""
-    return any(is_ours and f"{device}:{name}" == backend for device, name, is_ours in _core.backend_names())
+    return backend in [f"{device}:{name}" for device, name, is_ours in _core.backend_names() if is_ours]
 
 
 def is_customised() -> bool:
     """Whether thresholds, passes or templates of the user's are in force, of which a key knows nothing."""
-    tables = (("heuristics", "registered"), ("registering", "TABLE"))
-    return any(getattr(sys.modules.get(f"cinductor.{name}"), table, None) for name, table in tables)
+    heuristics, passes = (sys.modules.get(f"cinductor.{name}") for name in ("heuristics", "registering"))
+    return bool(getattr(heuristics, "registered", None) or getattr(passes, "TABLE", None))
 
 
 # --- the disk -------------------------------------------------------------------------------------
@@ -121,12 +121,12 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
         return
     if specialization.program.backend != backend_of(job):
         return
-    symbols, checks = stage.symbols, stage.checks
-    sizes = () if symbols is None else tuple((*p, size) for p, size in symbols.record.items())
+    symbols, checks = stage.symbols, stage.sources.checks
+    sizes = () if symbols is None else tuple([(*p, size) for p, size in symbols.record.items()])
     if symbols is not None and symbols.made:
         checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
-        text = "\n".join(CallWriter(job.fn, bound, (stage.sources, checks, *parts, sizes)).lines)
+        text = "\n".join(CallWriter(job.fn, bound, (stage.sources.rows, checks, *parts, sizes)).lines)
         text.encode()
     except (NotSaved, UnicodeEncodeError):
         return

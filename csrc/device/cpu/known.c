@@ -32,6 +32,7 @@ hash_options(CiSha256 *hash, const CiOptions *options)
 #define ADD_levels(name) ADD_text(name)
 #define ADD_passes(name) ADD_text(name)
 #define ADD_choices(name) ADD_text(name)
+#define ADD_joins(name) ADD_text(name)
 #define OPTION(name, type, value, allowed, env, doc) ADD_##type(name)
 #include "base/options.def"
 #undef OPTION

@@ -114,7 +114,7 @@ describe_image(CiContext *ctx, void *arg)
     b->layouts = CI_NEW_ARRAY(ctx, CiCudaLayout, b->nkernels + 1);
     Describing describing = {ctx, b, .keeps = b->executable->kept == NULL};
     if (describing.keeps)
-        b->executable->kept = CI_NEW_ARRAY(ctx, CiCudaKept, b->nkernels + 1);
+        b->executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, b->nkernels + 1);
     ci_cuda_visit_kernels(b->kernels, describe, &describing);
 }
 

@@ -49,18 +49,18 @@ struct CiCudaVariant {
 };
 
 /* A kernel of symbolic sizes, kept to make variants of. */
-typedef struct CiCudaKept {
+typedef struct CiCudaGeneric {
     const CiKernels *kernels; /* this one alone; NULL: it has no variants */
     CiCudaExtent work;        /* elements of a launch */
     CiCudaVariant *_Atomic variants;
-} CiCudaKept;
+} CiCudaGeneric;
 
 typedef struct CiCudaExecutable {
     CiExecutable base;
     CiContext *memory; /* of everything below */
     int nkernels;
     CiCudaImage images[2]; /* with vectors, without */
-    CiCudaKept *kept;      /* by kernel id */
+    CiCudaGeneric *kept;      /* by kernel id */
     bool is_fast, uses_cache;
     const char *where;    /* NVRTC */
     pthread_mutex_t lock; /* while the second image or a variant is made */

@@ -39,7 +39,7 @@ void
 ci_cuda_keep(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel)
 {
     const CiCudaClass as_it_is = {0};
-    CiCudaKept *kept = &b->executable->kept[kernel->id];
+    CiCudaGeneric *kept = &b->executable->kept[kernel->id];
     if (!ci_cuda_can_specialize(kernel))
         return;
     CiKernels *kernels = ci_cuda_copy_kernel(ctx, b->kernels, kernel, &as_it_is);
@@ -55,7 +55,7 @@ ci_cuda_keep(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel)
 
 typedef struct Making {
     CiCudaExecutable *executable;
-    const CiCudaKept *kept;
+    const CiCudaGeneric *kept;
     CiCudaVariant *variant;
     CiCudaBuild build;
     const char *source; /* in the context of the making */
@@ -103,7 +103,7 @@ load(Making *making)
 }
 
 static void
-make(CiCudaExecutable *executable, const CiCudaKept *kept, CiCudaVariant *variant)
+make(CiCudaExecutable *executable, const CiCudaGeneric *kept, CiCudaVariant *variant)
 {
     Making making = {.executable = executable, .kept = kept, .variant = variant};
     CiContext *ctx = ci_context_open();
@@ -117,7 +117,7 @@ make(CiCudaExecutable *executable, const CiCudaKept *kept, CiCudaVariant *varian
 /* ---- finding ---- */
 
 static CiCudaVariant *
-find(CiCudaKept *kept, const CiCudaClass *class, bool has_vectors)
+find(CiCudaGeneric *kept, const CiCudaClass *class, bool has_vectors)
 {
     CiCudaVariant *variant = atomic_load(&kept->variants);
     while (variant && (variant->has_vectors != has_vectors ||
@@ -127,7 +127,7 @@ find(CiCudaKept *kept, const CiCudaClass *class, bool has_vectors)
 }
 
 static CiCudaVariant *
-find_or_make(CiCudaExecutable *executable, CiCudaKept *kept, const CiCudaClass *class,
+find_or_make(CiCudaExecutable *executable, CiCudaGeneric *kept, const CiCudaClass *class,
              bool has_vectors)
 {
     CiCudaVariant *variant = find(kept, class, has_vectors);
@@ -147,7 +147,7 @@ find_or_make(CiCudaExecutable *executable, CiCudaKept *kept, const CiCudaClass *
 }
 
 static int64_t
-least_work(const CiCudaKept *kept)
+least_work(const CiCudaGeneric *kept)
 {
     return ci_choice(kept->kernels->target, CI_CHOICE_variant_work);
 }
@@ -155,7 +155,7 @@ least_work(const CiCudaKept *kept)
 const CiCudaLayout *
 ci_cuda_find_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes)
 {
-    CiCudaKept *kept = &executable->kept[launch->kernel];
+    CiCudaGeneric *kept = &executable->kept[launch->kernel];
     CiCudaClass class;
     if (!kept->kernels || ci_cuda_extent_value(&kept->work, launch->sizes) < least_work(kept) ||
         !ci_cuda_find_class(kept->kernels->kernels[0], launch->sizes, &class))

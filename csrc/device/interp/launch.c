@@ -9,7 +9,7 @@
 
 /* Which of the exchanged memories lies here by right. */
 static int
-find_home(const CiInterpRun *r, const CiInterpKernel *kernel, const void *memory)
+find_own(const CiInterpRun *r, const CiInterpKernel *kernel, const void *memory)
 {
     for (int k = 0; k < kernel->nswapped; k++)
         if (r->launch->buffers[kernel->swapped[k]] == memory)
@@ -33,18 +33,18 @@ move_back(CiInterpRun *r, const CiInterpKernel *kernel)
     for (int k = 0; k < kernel->nswapped; k++) {
         int start = kernel->swapped[k];
         size_t bytes = bytes_of(r, &kernel->memories[start]);
-        char *const *homes = (char *const *)r->launch->buffers;
-        for (size_t done = 0; done < bytes && r->memory[start] != homes[start]; done += PIECE) {
+        char *const *own = (char *const *)r->launch->buffers;
+        for (size_t done = 0; done < bytes && r->memory[start] != own[start]; done += PIECE) {
             size_t size = bytes - done < PIECE ? bytes - done : PIECE;
             int to = start, from;
-            memcpy(kept, homes[start] + done, size);
-            for (; (from = find_home(r, kernel, r->memory[to])) != start; to = from)
-                memcpy(homes[to] + done, homes[from] + done, size);
-            memcpy(homes[to] + done, kept, size);
+            memcpy(kept, own[start] + done, size);
+            for (; (from = find_own(r, kernel, r->memory[to])) != start; to = from)
+                memcpy(own[to] + done, own[from] + done, size);
+            memcpy(own[to] + done, kept, size);
         }
-        for (int to = start, from; r->memory[to] != homes[to]; to = from) {
-            from = find_home(r, kernel, r->memory[to]);
-            r->memory[to] = homes[to];
+        for (int to = start, from; r->memory[to] != own[to]; to = from) {
+            from = find_own(r, kernel, r->memory[to]);
+            r->memory[to] = own[to];
         }
     }
 }

@@ -39,7 +39,7 @@ holds(const CiInterpRun *r, const CiInterpTest *test)
 }
 
 static bool
-all_hold(const CiInterpRun *r, const CiInterpStmt *stmt)
+are_all_true(const CiInterpRun *r, const CiInterpStmt *stmt)
 {
     for (int k = 0; k < stmt->ntests; k++)
         if (!holds(r, &stmt->tests[k]))
@@ -184,7 +184,7 @@ allocate(CiInterpRun *r, const CiInterpStmt *stmt)
 static int32_t
 stop(CiInterpRun *r, const CiInterpStmt *stmt)
 {
-    if (!all_hold(r, stmt))
+    if (!are_all_true(r, stmt))
         return CI_OK;
     if (r->fault)
         *r->fault = (CiFault){.kind = CI_ERR_CHECK, .node = stmt->number};
@@ -222,9 +222,9 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_loop:
         return run_loop(r, stmt);
     case CI_STMT_if:
-        return run_block(r, all_hold(r, stmt) ? &stmt->body : &stmt->other);
+        return run_block(r, are_all_true(r, stmt) ? &stmt->body : &stmt->other);
     case CI_STMT_exit:
-        return all_hold(r, stmt) ? LEFT : CI_OK;
+        return are_all_true(r, stmt) ? LEFT : CI_OK;
     case CI_STMT_alloc:
         return allocate(r, stmt);
     case CI_STMT_stop:

@@ -28,7 +28,7 @@ typedef struct CiCDialect {
     /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
     bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */
-    const char *(*home)(CiCPrinter *p, int number);
+    const char *(*own_memory)(CiCPrinter *p, int number);
     /* Of memory that each thread of a block has an element of; NULL: there is none. */
     const char *(*thread_element)(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 } CiCDialect;

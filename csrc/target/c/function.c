@@ -175,7 +175,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
 }
 
 static const char *
-home(CiCPrinter *p, int number)
+own_memory(CiCPrinter *p, int number)
 {
     return ci_format(p->ctx, "buffers[%d]", number);
 }
@@ -230,7 +230,7 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .argument = argument,
                                        .alloc = ci_c_print_alloc,
                                        .packs_alone = true,
-                                       .home = home};
+                                       .own_memory = own_memory};
     p->dialect = &dialect;
     p->index_type = "int64_t";
     ci_c_begin_proc(p, proc, &body);

@@ -35,7 +35,7 @@ print_moves(CiCPrinter *p, const int *groups, int group)
             if (groups[k] != group)
                 continue;
             if (store)
-                ci_text_line(p->out, "((%s *)%s)[k] = kept%d;", type, p->dialect->home(p, k), k);
+                ci_text_line(p->out, "((%s *)%s)[k] = kept%d;", type, p->dialect->own_memory(p, k), k);
             else
                 ci_text_line(p->out, "const %s kept%d = %s[k];", type, k,
                              ci_emit_buffer(p->base, kernel->buffers[k]));
@@ -56,7 +56,7 @@ ci_c_print_moved_back(CiCPrinter *p)
         for (int j = 0; j < kernel->nbuffers && groups[k] == k; j++)
             if (groups[j] == k)
                 ci_text_add(&test, "%s%s != %s", test.length ? " || " : "",
-                            ci_emit_buffer(p->base, kernel->buffers[j]), p->dialect->home(p, j));
+                            ci_emit_buffer(p->base, kernel->buffers[j]), p->dialect->own_memory(p, j));
         if (!test.length)
             continue;
         ci_text_open(p->out, "if (%s) {", test.data);

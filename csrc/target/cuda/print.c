@@ -289,7 +289,7 @@ print_stop(CiCPrinter *c, const CiStmt *stmt)
 }
 
 static const char *
-home(CiCPrinter *c, int number)
+own_memory(CiCPrinter *c, int number)
 {
     return ci_format(c->ctx, "home_%s", ci_emit_buffer(c->base, c->proc->kernel->buffers[number]));
 }
@@ -326,7 +326,7 @@ ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
                                        .alloc = print_alloc,
                                        .atomic = ci_cuda_print_atomic,
                                        .thread_element = thread_element,
-                                       .home = home};
+                                       .own_memory = own_memory};
     CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;
     ci_c_printer_open(p, base->ctx, NULL, 0);
     p->dialect = &dialect;
@@ -417,7 +417,7 @@ print_pointers(CiCPrinter *p)
                          ci_emit_index_text(p->base, memory->offset));
     }
     for (int k = 0; k < kernel->nbuffers && tree && ci_tree_swaps(tree); k++)
-        ci_text_line(p->out, "auto *const %s = %s;", home(p, k),
+        ci_text_line(p->out, "auto *const %s = %s;", own_memory(p, k),
                      ci_emit_buffer(p->base, kernel->buffers[k]));
 }
 

@@ -101,7 +101,7 @@ class Materialiser:
             return self.plain_function(value)
         if cls is types.MethodType:
             self.of(value.__self__)
-        elif self.stage.source_of(value) is not None:
+        elif self.stage.sources.source_of(value) is not None:
             return value
         elif cls is functools.partial:
             return self.partial(value)
@@ -237,7 +237,7 @@ class Arrays:
         self.stage = stage
         self.known: dict[int, tuple[np.ndarray, int, Traced]] = {}  # by id; with their sources
         self.bounds: list[tuple[int, int]] | None = None
-        self.written: list[Traced] = []
+        self.written: dict[int, Traced] = {}  # by id
         self.overlap = False
 
     def lift_guarded(self, value: np.ndarray, source: int) -> Any:
@@ -246,15 +246,15 @@ class Arrays:
         found = self.known.get(id(value))
         if found is not None:
             if source >= 0 and found[1] >= 0 and source != found[1]:
-                stage.check(source, "same", found[1])
+                stage.sources.check(source, "same", found[1])
             return found[2]
         if (why := why_not_array(value)) is not None:
-            stage.known[id(value)] = (value, source)
-            stage.effect(f"{why} is read")
+            stage.sources.known[id(value)] = (value, source)
+            stage.effects.note(f"{why} is read")
             return value
         sizes = paddings = None
         if source >= 0 and stage.symbols is not None:
-            words = stage.place(source)
+            words = stage.sources.place(source)
             sizes = stage.symbols.of_array(value, source, words)
             paddings = stage.symbols.of_paddings(value, source, words, sizes)
         traced = tracer.array(value, source, sizes, paddings)
@@ -262,7 +262,7 @@ class Arrays:
             is_symbolic = sizes is not None or paddings is not None
             shown = traced if is_symbolic else value
             flags = value.flags
-            stage.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
+            stage.sources.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
         self.add(value, source, traced)
         if self.overlap and self.written:
             tracer.note_break("an array that overlaps one written to is read")
@@ -289,9 +289,9 @@ class Arrays:
         """Arrays that are not one object are not in later calls."""
         sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]
         key = (*sources, "other")
-        if len(sources) == 2 and key not in self.stage.checked:
-            self.stage.checked.add(key)
-            self.stage.check(sources[0], "other", sources[1])
+        if len(sources) == 2 and key not in self.stage.sources.checked:
+            self.stage.sources.checked.add(key)
+            self.stage.sources.check(sources[0], "other", sources[1])
 
     # --- writes ---
 
@@ -314,10 +314,9 @@ class Arrays:
                 self.add_bounds(array)
         if type(target) is Traced:
             self.stage.regions.aliases.before_write(target)
-            if not any(target is t for t in self.written):
-                self.written.append(target)
+            self.written[id(target)] = target
         if self.overlap:
-            self.stage.stop("arrays overlap, and one is written to")
+            self.stage.effects.stop("arrays overlap, and one is written to")
         return self.overlap
 
     def writes_outside(self) -> bool:
@@ -325,15 +324,16 @@ class Arrays:
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
-        return any(map(traced.shares_storage, self.written))
+        return any(map(traced.shares_storage, self.written.values()))
 
     def check_disjoint(self) -> None:
         """Guards that written arguments overlap no other, as they did not in this call."""
         sources = {s: t for _, s, t in self.known.values() if s >= 0}
-        written = tuple(s for s, t in sources.items() if self.is_written(t))
-        others = tuple(s for s in sources if self.stage.sources[s][0] != "const")
+        rows = self.stage.sources.rows
+        written = tuple([s for s, t in sources.items() if self.is_written(t)])
+        others = tuple([s for s in sources if rows[s][0] != "const"])
         if written and len(others) > 1:
-            self.stage.check("disjoint", written, others)
+            self.stage.sources.check("disjoint", written, others)
 
 
 # --- values that Python looks into by itself ---
@@ -345,7 +345,7 @@ def use(stage: Stage, value: Any) -> Any:
         return stage.arrays.lift_guarded(value, OPAQUE)
     hooked = hook_of(stage, value)
     if hooked is not None:
-        stage.stop(f"an operator of class {hooked.__name__}", value)
+        stage.effects.stop(f"an operator of class {hooked.__name__}", value)
         return stage.materialise(value)
     return value
 
@@ -366,7 +366,7 @@ def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) ->
     hooked = next((cls for cls in hooks if cls is not None), None)
     if hooked is None:
         return NotImplemented
-    stage.stop(f"an operator of class {hooked.__name__}", *values)
+    stage.effects.stop(f"an operator of class {hooked.__name__}", *values)
     return stage.lift(relation(*map(stage.materialise, values)))
 
 
@@ -381,7 +381,7 @@ class Hooked:
 
     def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
         """op(*values), real ones."""
-        self.stage.stop(f"an operator of class {self.cls.__name__}")
+        self.stage.effects.stop(f"an operator of class {self.cls.__name__}")
         real = [self.stage.materialise(v.value if type(v) is Hooked else v) for v in values]
         return self.stage.lift(op(*real))
 
@@ -401,7 +401,7 @@ def hook_of(stage: Stage, value: Any) -> type | None:
     came from outside is guarded.
     """
     cls = type(value)
-    stage.sees_objects = True  # Python asks first whether two are one
+    stage.sources.sees_objects = True  # Python asks first whether two are one
     hooked = None
     if is_a(value, HOLDERS) and not has_hooks(cls):
         hooked = guard_inside(stage, value, set())
@@ -409,7 +409,7 @@ def hook_of(stage: Stage, value: Any) -> type | None:
             hooked = hooked_in((value,))
     elif is_a(value, type):
         hooked = cls if has_hooks(cls) and not is_standard(cls) else None
-    elif stage.has_hooks(cls) or has_unguarded(stage, value):
+    elif stage.sources.has_hooks(cls) or has_unguarded(stage, value):
         hooked = cls
     return hooked
 
@@ -418,7 +418,7 @@ def has_unguarded(stage: Stage, value: Any) -> bool:
     """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
     hold, which may be set.
     """
-    is_set = is_a(value, BaseException) and stage.source_of(value) is not None
+    is_set = is_a(value, BaseException) and stage.sources.source_of(value) is not None
     return is_set or is_unguarded(type(value))
 
 
@@ -426,7 +426,7 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
     """Guards what a container holds that came from outside, and gives lists that grow their items. The
     first class of an item of which that cannot be done, or None.
     """
-    source = stage.source_of(value)
+    source = stage.sources.source_of(value)
     if source is not None:
         if source >= 0:
             guard_all(stage, value, source)
@@ -449,28 +449,28 @@ def guard_inside(stage: Stage, value: Any, seen: set[int]) -> type | None:
 def guard_all(stage: Stage, value: Any, source: int) -> None:
     """Guards everything in a container that Python itself is going to read."""
     if is_a(value, set | frozenset):
-        stage.check(source, "equals", type(value)(value))
+        stage.sources.check(source, "equals", type(value)(value))
         return
     if stage.stores.of(value):
-        stage.stop(f"a {type(value).__name__} is used as a whole whose items are set")
-    stage.guard_length(value, source)
+        stage.effects.stop(f"a {type(value).__name__} is used as a whole whose items are set")
+    stage.sources.guard_length(value, source)
     pairs = value.items() if is_a(value, dict) else enumerate(value)
     for key, item in list(pairs):
-        inner = stage.source("item", source, key)
+        inner = stage.sources.source("item", source, key)
         if type(item) is np.ndarray:
-            stage.stop("a container of arrays is used as a whole")
+            stage.effects.stop("a container of arrays is used as a whole")
         elif type(item) in NUMBER_TYPES or is_a(item, int | np.generic):
-            stage.check(inner, "equals", item)
+            stage.sources.check(inner, "equals", item)
         else:
             stage.lift_guarded(item, inner)
             if has_unguarded(stage, item):
-                stage.stop(f"a container of a {type(item).__name__} is used as a whole")
+                stage.effects.stop(f"a container of a {type(item).__name__} is used as a whole")
             if not is_a(item, HOLDERS):
                 continue
             if not has_hooks(type(item)):
                 guard_all(stage, item, inner)
             else:
-                stage.stop(f"an operator of class {type(item).__name__}")
+                stage.effects.stop(f"an operator of class {type(item).__name__}")
 
 
 # --- attributes and items that wait for the end of the call ---
@@ -492,8 +492,8 @@ class Stores:
         """Whether an attribute of an object that outlives the call can wait for the end of it: only
         captured code could see the difference, and that is told.
         """
-        cls, source = type(value), self.stage.source_of(value)
-        if source is None or source < 0 or not self.stage.may_check():
+        cls, source = type(value), self.stage.sources.source_of(value)
+        if source is None or source < 0 or not self.stage.tracer.may_check():
             return False
         if type(attributes_of(value)) is not dict or not reads_plainly(cls):
             return False
@@ -502,12 +502,12 @@ class Stores:
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
         """The same of an item; a place that a dict has not is an effect."""
-        source = self.stage.source_of(value)
-        if source is None or source < 0 or not self.stage.may_check():
+        source = self.stage.sources.source_of(value)
+        if source is None or source < 0 or not self.stage.tracer.may_check():
             return False
         if type(value) is list:
             return type(key) is int and -len(value) <= key < len(value)
-        kind, *parts = self.stage.sources[source]
+        kind, *parts = self.stage.sources.rows[source]
         if type(value) is not dict or (kind == "attr" and parts[1] in NAMESPACES):
             return False
         parts = list(key) if type(key) is tuple else [key]
@@ -523,15 +523,15 @@ class Stores:
         it was before, so that is read when nothing has been stored yet.
         """
         stage = self.stage
-        stage.sees_objects = True  # what is read of another would have changed, too
+        stage.sources.sees_objects = True  # what is read of another would have changed, too
         if type(value) is list:
-            stage.guard_length(value, stage.source_of(value))  # type: ignore[arg-type]
+            stage.sources.guard_length(value, stage.sources.source_of(value))  # type: ignore[arg-type]
             place = place % len(value)
         waiting = self.objects.setdefault(id(value), (value, {}))[1]
         now = value if holds_items(value) else attributes_of(value)
         if stage.state.snapshots and place not in waiting and (type(now) is list or place in now):
             kind = "item" if holds_items(value) else "attr"
-            source = stage.source(kind, stage.source_of(value), place)
+            source = stage.sources.source(kind, stage.sources.source_of(value), place)
             waiting[place] = stage.lift_guarded(now[place], source)
             stage.state.amend(waiting, place)
         stage.state.before_change(waiting)
@@ -545,7 +545,7 @@ class Stores:
             changed = {}
             for place, item in places.items():
                 key = (place,) if kind == "attr" else (type(place), place)
-                entered = self.stage.entered_by(kind, self.stage.source_of(value), *key)
+                entered = self.stage.sources.entered_by(kind, self.stage.sources.source_of(value), *key)
                 if entered is None or entered[1] is not item:
                     changed[place] = item
             if changed:

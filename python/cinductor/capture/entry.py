@@ -48,7 +48,7 @@ from .objects import (
     slots_of,
 )
 from .stage import Stage
-from .syntax.names import MEASURES, Names
+from .syntax.names import MEASURES, Names, Uses
 from .syntax.rewrite import NOT_FOUND, NotRewritable, find_function, rewrite
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
     """Runs the function on traced arguments."""
     fn = job.fn
     if type(fn) is not types.FunctionType:
-        target: Callable[..., Any] = functools_enter(stage, fn)
+        target: Callable[..., Any] = lift_callable(stage, fn)
         stage.tracer.code = code_of_method(fn)
         scope = stage.hooks(stage, anchor)
         stage.depth = -1  # and the user's function 0
-        positional, named = enter_arguments(job, stage, bound)
+        positional, named = lift_arguments(job, stage, bound)
         stage.runs = True
         return dispatch(scope, target, tuple(positional), named)
     try:
@@ -85,9 +85,9 @@ def call(job: Job, stage: Stage, bound: tuple[Any, ...]) -> Any:
         stage.tracer.code = new.__code__
     except NotRewritable as reason:
         return refuse(job, str(reason))
-    stage.known.setdefault(id(fn), (fn, OPAQUE))
+    stage.sources.known.setdefault(id(fn), (fn, OPAQUE))
     stage.functions[id(fn)] = (fn, new)
-    positional, named = enter_arguments(job, stage, bound)
+    positional, named = lift_arguments(job, stage, bound)
     stage.runs = True
     return new(*positional, **named)
 
@@ -118,17 +118,17 @@ def anchor() -> None:
     """
 
 
-def functools_enter(stage: Stage, fn: Any) -> Any:
+def lift_callable(stage: Stage, fn: Any) -> Any:
     """A callable object, reached as a constant."""
-    source = stage.source("const", fn)
+    source = stage.sources.source("const", fn)
     if is_a(fn, types.MethodType):
-        stage.lift_guarded(fn.__func__, stage.source("attr", source, "__func__"))
-        stage.lift_guarded(fn.__self__, stage.source("attr", source, "__self__"))
+        stage.lift_guarded(fn.__func__, stage.sources.source("attr", source, "__func__"))
+        stage.lift_guarded(fn.__self__, stage.sources.source("attr", source, "__self__"))
         return fn
     return stage.lift_guarded(fn, source)
 
 
-def enter_arguments(
+def lift_arguments(
     job: Job, stage: Stage, bound: tuple[Any, ...]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments as the function's frame gets them."""
@@ -136,31 +136,31 @@ def enter_arguments(
     named: dict[str, Any] = {}
     for i, value in enumerate(bound):  # sizes before ints, which may be equal to one
         if type(value) is np.ndarray:
-            stage.lift_guarded(value, stage.source("arg", i))
+            stage.lift_guarded(value, stage.sources.source("arg", i))
     for i, (name, kind, value) in enumerate(zip(job.names, job.kinds, bound, strict=True)):
-        source = stage.source("arg", i)
+        source = stage.sources.source("arg", i)
         if kind == VAR_POSITIONAL:
             positional += stage.items_of(value, source)
         elif kind == VAR_KEYWORD:
             named.update(zip(value, stage.items_of(value, source), strict=True))
         elif kind == KEYWORD_ONLY:
-            named[name] = enter_argument(job.fn, stage, name, value, source)
+            named[name] = lift_argument(job.fn, stage, name, value, source)
         else:
-            positional.append(enter_argument(job.fn, stage, name, value, source))
+            positional.append(lift_argument(job.fn, stage, name, value, source))
     return positional, named
 
 
-def enter_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
+def lift_argument(fn: Any, stage: Stage, name: str, value: Any, source: int) -> Any:
     """One argument; a bytes object that varies, and is only taken items of, is an array of them."""
     if type(value) is not bytes or type(fn) is not types.FunctionType or stage.symbols is None:
         return stage.lift_guarded(value, source)
     has_builtins = MEASURES.isdisjoint(fn.__globals__)
     is_taken_apart = has_builtins and name in octets_of(fn.__code__, fn.__qualname__)
-    if not is_taken_apart or not stage.symbols.are_data(value, stage.place(source)):
+    if not is_taken_apart or not stage.symbols.are_data(value, stage.sources.place(source)):
         return stage.lift_guarded(value, source)
-    stage.check(source, "type", bytes)
-    array = stage.make(octets_in, source, value)
-    return Octets(value, stage.lift_guarded(array, stage.source_of(array)))
+    stage.sources.check(source, "type", bytes)
+    array = stage.sources.make(octets_in, source, value)
+    return Octets(value, stage.lift_guarded(array, stage.sources.source_of(array)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -168,7 +168,7 @@ def octets_of(code: types.CodeType, qualname: str) -> frozenset[str]:
     """The parameters of a function that it only takes items of."""
     node = find_function(code, qualname)
     is_free = MEASURES.isdisjoint((*code.co_cellvars, *code.co_freevars))
-    return Names(node).octets() if node is not None and is_free else frozenset()
+    return Uses(node, Names(node)).octets() if node is not None and is_free else frozenset()
 
 
 # --- the end of a captured call ---
@@ -197,14 +197,14 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     if not stage.tracer.needs_python:
         stage.arrays.check_disjoint()
     for source, value, *kind in stage.tracer.specialized:
-        stage.check(source, *(kind or ["equals"]), value)
+        stage.sources.check(source, *(kind or ["equals"]), value)
     if stage.symbols is not None:
         stage.symbols.finish()
-    stage.check_all()
-    made, specialization = stage.tracer.finish(stage.sources, stage.checks, result, reached)
+    stage.sources.check_all()
+    made, specialization = stage.tracer.finish(stage.sources.rows, stage.sources.checks, result, reached)
     if type(specialization) is str:
         stage.why_again, specialization = f"returns {specialization}", None
-        if job.settings["fullgraph"] and stage.undo():
+        if job.settings["fullgraph"] and stage.effects.undo():
             file, line = place_of_function(job.fn)
             raise _core.Unsupported(f"{file}:{line}: {stage.why_again} (fullgraph=True)")
     return made, specialization
@@ -234,25 +234,25 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     cls = type(value)
     if cls is Traced:
         if value.strong is not None:
-            if not stage.may_check():
+            if not stage.tracer.may_check():
                 return stage.materialise(value)
             if id(value) not in seen:
                 seen[id(value)] = either_class(stage, value)
             return seen[id(value)]
         if id(value) not in seen and is_loose(stage, value):
             seen[id(value)] = view_call(stage, value, reached, seen)
-        return seen.get(id(value)) or stage.tracer.as_data(value)
+        return seen.get(id(value)) or value.as_data()
     if cls is np.ndarray:
         return stage.lift_array(value)
     if cls in CONSTANT_LEAVES or is_a(value, np.generic) or cls in DTYPE_TYPES:
         return value
     if cls in BOUND and type(value.__self__) is Traced:
-        stage.effect("returns a method of an array")
+        stage.effects.note("returns a method of an array")
         return stage.materialise(value)
     if id(value) in stage.state.lists:
         made = DeferredCall(stage.state.lists[id(value)].recipe())
         return returnable(stage, made, reached, seen)
-    source = stage.source_of(value)
+    source = stage.sources.source_of(value)
     if source is not None:
         if source >= 0:
             reached[id(value)] = source
@@ -260,27 +260,27 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
     if cls is slice and any(type(v) is Traced for v in bounds_of(value)):
         return DeferredCall((slice, *(returnable(stage, v, reached, seen) for v in bounds_of(value))))
     if cls is frozenset and any(type(v) is Traced for v in value):
-        stage.effect("returns a frozenset of traced numbers")
+        stage.effects.note("returns a frozenset of traced numbers")
         return stage.materialise(value)
     if cls in IDENTITY_TYPES or is_a(value, type) or cls in (range, slice, frozenset):
         if cls is types.FunctionType:
-            stage.effect("returns a function made in the call")
+            stage.effects.note("returns a function made in the call")
             return stage.materialise(value)
         if cls in (slice, frozenset) and traced_in(value, set()):
-            stage.effect(f"returns a {cls.__name__} made in the call")
+            stage.effects.note(f"returns a {cls.__name__} made in the call")
             return stage.materialise(value)
         return value
     if is_iterator(cls):
-        stage.abandon(f"returns a {cls.__name__} made in the call")
+        stage.effects.abandon(f"returns a {cls.__name__} made in the call")
         return stage.materialise(value)
     if cls is types.GeneratorType:
-        stage.abandon("returns a generator made in the call")
+        stage.effects.abandon("returns a generator made in the call")
         if stage.escapes.now(value) is not value:
             return stage.escapes.now(value)
         items = [stage.materialise(v) for v in value]
         return (v for v in items)
     if id(value) in seen and not is_a(value, tuple):
-        stage.effect("returns one container twice")
+        stage.effects.note("returns one container twice")
         return stage.materialise(value)
     seen[id(value)] = value
     if cls is DeferredCall:
@@ -290,10 +290,10 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         same = all(a is b for a, b in zip(items, value, strict=True))
         return value if same else remade(value, items)
     if cls is dict and (hooked := hooked_in(value)) is not None:  # who fills it asks for hashes
-        stage.effect(f"returns a dict with keys of class {hooked.__name__}")
+        stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
-        stage.concrete_keys(value)
+        stage.materialise_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value
@@ -304,7 +304,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         own = {k: returnable(stage, v, reached, seen) for k, v in (attributes_of(value) or {}).items()}
         slots = [v if v is UNBOUND else returnable(stage, v, reached, seen) for v in in_slots(value)]
         return DeferredCall((instance, cls, own, *slots))
-    stage.effect(f"returns an object of class {cls.__name__}")
+    stage.effects.note(f"returns an object of class {cls.__name__}")
     return stage.materialise(value)
 
 
@@ -314,7 +314,7 @@ def with_stores(stage: Stage, result: Any) -> Any:
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
-            stage.effect(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
+            stage.effects.note(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
             return result
     stage.stores.take()
     return DeferredCall((stored, result, *pairs)) if pairs else result
@@ -324,18 +324,18 @@ def are_distinct(stage: Stage, value: Any) -> bool:
     """Another call may give one object twice: it is guarded that the others are others. False: they
     are too many.
     """
-    cls, mine = type(value), stage.source_of(value)
+    cls, mine = type(value), stage.sources.source_of(value)
     others = []
-    for other, source in list(stage.known.values()):
+    for other, source in list(stage.sources.known.values()):
         if other is value or source < 0 or is_a(other, type) or type(other) is object:
             continue
-        is_made = stage.sources[source][0] == "made"
+        is_made = stage.sources.rows[source][0] == "made"
         if not is_made and (is_a(other, cls) or issubclass(cls, type(other))):
             others.append(source)
     if len(others) > MOST_OTHERS:
         return False
     for source in others:
-        stage.check(mine, "other", source)
+        stage.sources.check(mine, "other", source)
     return True
 
 

@@ -251,7 +251,7 @@ class Flat:
 
     def real(self, stage: Any) -> Any:
         """NumPy's own."""
-        stage.stop("hands on array.flat itself, not its items")
+        stage.effects.stop("hands on array.flat itself, not its items")
         return stage.materialise(self.array).flat
 
 
@@ -474,11 +474,11 @@ class Escapes:
         if made is None:
             if type(value) is Items:
                 value.check()  # while the call can still begin again
-            self.stage.abandon(f"hands on a {type(value).__name__} made in the call")
+            self.stage.effects.abandon(f"hands on a {type(value).__name__} made in the call")
             made = self.follow(value)
         if made is not value:
             self.of[id(value)] = (value, made)
-            self.stage.known.setdefault(id(made), (made, -1))
+            self.stage.sources.known.setdefault(id(made), (made, -1))
         return made
 
     def make(self, concrete: Any, value: Any) -> Any:

@@ -32,7 +32,6 @@ IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
-IN_COLUMNS = -2  # a list whose beginning nobody may look at
 
 
 class Unbound:
@@ -523,3 +522,32 @@ class DeferredCall(tuple):
 def choose(is_first: Any, first: Any, second: Any) -> Any:
     """One of two results of branches on data."""
     return first if is_first else second
+
+
+def listed(kind: str, axes: tuple[int, ...], last: Any, rows: Any, *sizes: Any) -> list[Any]:
+    """A list of the rows: numbers, NumPy's ("scalar") or Python's, lists of them ("list of scalar"), or
+    arrays, as much of each as its sizes along these axes say; last: the last item itself.
+    """
+    if kind != "array":
+        is_nested = kind.startswith("list")
+        if kind.endswith("python"):
+            return rows.tolist()
+        return [list(row) for row in rows] if is_nested else list(rows)
+    if not axes:
+        items = [row.copy() for row in rows]
+    elif axes == (0,):
+        items = [row[:n].copy() for row, n in zip(rows, sizes[0].tolist(), strict=True)]
+    else:
+        parts = np.full((len(rows), rows.ndim - 1), slice(None))
+        for axis, column in zip(axes, sizes, strict=True):
+            parts[:, axis] = [slice(n) for n in column.tolist()]
+        items = [row[tuple(part)].copy() for row, part in zip(rows, parts, strict=True)]
+    if last is not None and items:
+        items[-1] = last
+    return items
+
+
+def tuples(kinds: tuple[str, ...], *columns: Any) -> list[Any]:
+    """A list of tuples of numbers."""
+    parts = [listed(kind, (), None, column) for kind, column in zip(kinds, columns, strict=True)]
+    return list(zip(*parts, strict=True))

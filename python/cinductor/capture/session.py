@@ -22,8 +22,8 @@ from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
+from .effects import is_of_ours
 from .entry import arguments_of, call, finish, place_of_function
-from .hooks.fallback import is_of_ours
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces.driver import plan_of
@@ -57,7 +57,7 @@ class Outcome:
         self.failed_check = False  # the program ran, and asked for the function itself
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
-        is_early = stage.has_fallen_back and not tracer.is_inexact
+        is_early = stage.tracer.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
         self.why_over = stage.why_over  # capture takes too long
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
@@ -350,7 +350,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
     stage.most_nodes = job.option("node_limit")
-    stage.flags = 0 if float_warnings.are_all_given() else job.flags
+    stage.effects.flags = 0 if float_warnings.are_all_given() else job.flags
     return stage
 
 
@@ -390,12 +390,12 @@ def on_stage(
     outcome = job.last = Outcome(job, stage)
     outcome.info["capture_ms"] = 1e3 * (captured - began)
     afterwards(job, bound, keep, job, compiled, bound, stage, outcome, specialization)
-    if specialization is not None and stage.can_run_again():
-        if flags := stage.take_flags():
+    if specialization is not None and stage.effects.can_run_again():
+        if flags := stage.effects.take_flags():
             job.flags |= flags
             job.fn(*args, **kwargs)  # for NumPy's warnings; the answer is that of later calls
     else:
-        stage.look_at_flags()
+        stage.effects.look_at_flags()
     return made, outcome
 
 
@@ -410,12 +410,12 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
     """The call's result materialised, and its specialisation. What fails there behind an effect was only
     for later calls.
     """
-    waiting, stage.has_ended = stage.stores.objects, True
+    waiting, stage.effects.has_ended = stage.stores.objects, True
     try:
         stage.escapes.end()
         return finish(job, stage, result)
     except Exception as error:
-        if not stage.effects or not is_of_ours(error):
+        if not stage.tracer.effects or not is_of_ours(error):
             raise
         reason = error
     stage.stores.objects = waiting
@@ -451,7 +451,7 @@ def failure_of(
 ) -> BaseException:
     """What a capture that failed raises: the error itself, or what says how the call goes on."""
     if is_a(error, ConstraintViolation):
-        stage.undo_call()
+        stage.effects.undo_call()
         return error
     if is_interrupt(error) or is_a(error, _core.PromiseBroken):  # which the user asked to hear of
         return ended(job, stage, error)
@@ -467,10 +467,10 @@ def failure_of(
         return half_captured(job, stage, bound, way, error)
     if is_a(error, _core.CinductorError):
         return compiler_failed(job, stage, bound, error)
-    if stage.tracer.in_region and way.regions and not stage.effects:
+    if stage.tracer.in_region and way.regions and not stage.tracer.effects:
         return _core.RegionBreak("an exception leaves an expression")
-    if is_a(error, Exception) and stage.undo_call():
-        is_users = stage.runs or stage.has_ended or is_a(error, MemoryError)
+    if is_a(error, Exception) and stage.effects.undo_call():
+        is_users = stage.runs or stage.effects.has_ended or is_a(error, MemoryError)
         job.last = Outcome(job, stage)
         return Raised(error) if is_users else Retry(error)
     return leave(job, stage, bound, error)
@@ -482,7 +482,7 @@ def check_failed(
     """The program met what it could not do."""
     job.last = Outcome(job, stage)
     job.last.failed_check = True
-    if not stage.undo_call():
+    if not stage.effects.undo_call():
         late = RuntimeError("a check failed after effects that cannot be undone")
         return leave(job, stage, bound, late)
     others = getattr(error, "specialization", None)
@@ -495,7 +495,7 @@ def half_captured(
     job: Job, stage: Stage, bound: Any, way: Assumptions, error: BaseException
 ) -> BaseException:
     """The call can only be captured in another way."""
-    if not stage.undo_call():
+    if not stage.effects.undo_call():
         late = RuntimeError(f"a loop or branch was left half captured: {error.args[0]}")
         return leave(job, stage, bound, late)
     if not is_a(error, _core.RegionBreak):
@@ -511,12 +511,12 @@ def compiler_failed(job: Job, stage: Stage, bound: Any, error: Exception) -> Bas
     """
     if stage.tracer.is_full:
         why = too_large(stage)
-        if stage.undo_call():
+        if stage.effects.undo_call():
             return Abandon(why)
         return leave(job, stage, bound, _core.Unsupported(why))
     if job.settings["fullgraph"] and is_a(error, _core.Unsupported):
         return error
-    return Retry(error) if stage.undo_call() else leave(job, stage, bound, error)
+    return Retry(error) if stage.effects.undo_call() else leave(job, stage, bound, error)
 
 
 def too_large(stage: Stage) -> str:
@@ -544,7 +544,7 @@ def ended(job: Job, stage: Stage, error: BaseException) -> BaseException:
     step that Python ran. It waits for nothing: it may well be a compiler that is waited for.
     """
     stage.tracer.needs_python = True
-    stage.undo_call()
+    stage.effects.undo_call()
     job.last = Outcome(job, stage)
     return error
 

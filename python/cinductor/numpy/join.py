@@ -120,7 +120,7 @@ def repeat(t: Any, a: Any, repeats: Any, axis: Any = None) -> Any:
     axis = normal_axis(axis, x.ndim)
     before, n, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     spread = t.expand(t.reshape(x, (*before, n, 1, *after)), (*before, n, repeats, *after))
-    return t.detached(t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after)))
+    return t.reshape(t.copy(spread, "C"), (*before, n * repeats, *after)).detached()
 
 
 @function(np.tile)

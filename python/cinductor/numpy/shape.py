@@ -114,7 +114,7 @@ def flatten(t: Any, self: Any, order: str = "C") -> Any:
     order = layout(self, order)
     refuse(order == "K" and not self.flags_now.c_contiguous, "order='K'")
     x = turn(t, self) if order == "F" else self
-    return t.detached(t.reshape(t.copy(x, "C"), (self.size,)))
+    return t.reshape(t.copy(x, "C"), (self.size,)).detached()
 
 
 @function(np.transpose)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..racing import lines_of as lines_of_races
 from ..user import wrong
 from . import costs, measure, timeline
 from .html import document, fragment
@@ -69,6 +70,7 @@ class Explanation:
     which of them NumPy answers.
     specializations: why each that the compiled function has was made, the one used last first.
     recompiles: which guards calls of the compiled function failed, the latest last.
+    races: of its programs' plans, under max_autotune: plans with their median times, and who has won.
     timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
     """
 
@@ -80,6 +82,7 @@ class Explanation:
         self.breaks: list[Break] = []
         self.guards: list[str] = []
         self.recompiles: list[str] = []
+        self.races: list[str] = []
         self.specializations: list[str] = []
         self.regions: list[str] = []
         self.replans: list[str] = []
@@ -262,7 +265,7 @@ class Explanation:
             for b in self.breaks
         ]
         names = "name place error plain later programs why_host approximate guards regions replans pieces"
-        names += " specializations recompiles apart copies stats timings why_not_measured rewritten"
+        names += " specializations recompiles races apart copies stats timings why_not_measured rewritten"
         return {
             **{name: getattr(self, name) for name in names.split()},
             "breaks": broken,
@@ -370,6 +373,7 @@ def of_latest(compiled: Any) -> Explanation:
 def add_known(report: Explanation, known: Any, kept: Any, kind: Any) -> None:
     """What the compiled function has learnt in all its calls; kind: of the one that is reported."""
     report.recompiles = list(known.reasons)
+    report.races = lines_of_races(known, kept)
     if known.plan is not None:
         report.pieces = known.plan.lines()
     race = known.budget.races.get(kind)

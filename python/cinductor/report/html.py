@@ -280,6 +280,7 @@ class Page:
         lists = (
             ("Specialisations, the one used last first", report.specializations),
             ("Calls that fitted none, the latest last", report.recompiles),
+            ("Races of plans", report.races),
             ("Captured anew, for an assumption did not hold", report.replans),
             ("Compiled pieces of later calls", report.pieces),
             ("Guards: what a call must be like for this program", report.guards),

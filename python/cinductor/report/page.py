@@ -19,6 +19,7 @@ LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
 ANEW = "captured anew, for an assumption did not hold"
 FITTED_NONE = "calls that fitted none, the latest last"
+RACES = "races of plans"
 MADE = "specialisations, the one used last first"
 
 
@@ -31,6 +32,7 @@ def page(report: Explanation) -> str:
     parts += section(ANEW, shortened(report.replans))
     parts += section(MADE, shortened(made_for(report)))
     parts += section(FITTED_NONE, shortened(recompiles(report)))
+    parts += section(RACES, shortened(report.races))
     parts += section("kernels", shortened(table(report)))
     parts += section("apart", shortened(report.apart))
     parts += section("copies between devices", shortened(report.copies))
@@ -51,6 +53,7 @@ def full(report: Explanation) -> str:
     parts += section(MADE, made_for(report))
     parts += section(FITTED_NONE, recompiles(report))
     parts += section("recordings", report.recordings)
+    parts += section(RACES, report.races)
     parts += section("costs", table(report))
     parts += section("memory", str(report.memory).splitlines())
     parts += section("timings", timings(report))

@@ -134,18 +134,18 @@ def _len(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
             return value.length
         if type(value) is Flat or type(value) is Octets:
             return value.array.size
-        is_deque = type(value) is collections.deque and stage.source_of(value) is None
+        is_deque = type(value) is collections.deque and stage.sources.source_of(value) is None
         if is_deque or (is_a(value, HOLDERS) and is_native(type(value), "__len__")):
             if id(value) in stage.state.lists:
                 return stage.state.lists[id(value)].length
-            source = stage.source_of(value)
+            source = stage.sources.source_of(value)
             if source is not None and source >= 0:
-                stage.guard_length(value, source)
+                stage.sources.guard_length(value, source)
             return len(value)
         if type(value) is Traced and value.kind == "array" and value.ndim:
             return value.shape[0]
         if type(value) not in PURE_TYPES and type(value) is not Traced:
-            method = stage.class_attr(type(value), "__len__")
+            method = stage.sources.class_attr(type(value), "__len__")
             if type(method) is types.FunctionType:
                 return dispatch(scope, method, (value,), {})
             return call_unknown(scope, f, args, kwargs)
@@ -190,14 +190,14 @@ def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def guard_absent(scope: Hooks, value: Any) -> None:
     """Guards that an object still has the attributes it has, and so not the one asked for."""
     stage = scope.stage
-    source = stage.source_of(value)
+    source = stage.sources.source_of(value)
     if source is None or type(value) is Traced:
         return
     own = attributes_of(value)
     if source >= 0 and type(own) is dict:
-        stage.check_once(stage.source("attr", source, "__dict__"), "keys", dict, tuple(own))
+        stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))
     else:
-        stage.effect(f"asks whether a {type(value).__name__} has an attribute")
+        stage.effects.note(f"asks whether a {type(value).__name__} has an attribute")
 
 
 @understands(copy.copy, copy.deepcopy)
@@ -265,7 +265,7 @@ def _filters(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(traceback.extract_stack, traceback.format_stack, traceback.print_stack)
 def _frames(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     reason = f"looks at frames ({name_of(f)})"
-    scope.stage.abandon(reason)  # which shall be the user's own
+    scope.stage.effects.abandon(reason)  # which shall be the user's own
     return call_unknown(scope, f, args, kwargs, reason)
 
 
@@ -274,9 +274,9 @@ def _warn(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """Counts the levels of the stack in the user's frames."""
     stage = scope.stage
     active = stage.state.active
-    if active and active[-1].levels and stage.may_check():
+    if active and active[-1].levels and stage.tracer.may_check():
         raise Raising("warning")  # the program checks that this arm is not taken
-    stage.stop("calls warnings.warn")
+    stage.effects.stop("calls warnings.warn")
     values = dict(
         zip(("message", "category", "stacklevel", "source"), args, strict=False), **kwargs
     )
@@ -307,9 +307,9 @@ def _default_rng(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) + len(kwargs) == (0 if seed is None else 1) or (args or kwargs) == (None,):
         if type(seed) is np.random.Generator and f is np.random.default_rng:
             return seed
-        source = -1 if seed is None else stage.source_of_int(seed) if is_int(seed) else None
+        source = -1 if seed is None else stage.sources.source_of_int(seed) if is_int(seed) else None
         if source is not None and not stage.tracer.in_region:
-            return stage.make(f, source)
+            return stage.sources.make(f, source)
     return call_unknown(scope, f, args, kwargs)
 
 
@@ -319,7 +319,7 @@ def _look(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     stage.regions.note_class(args)
     if args and type(args[0]) in (*STAND_INS, map):
         args = (stage.materialise(args[0]), *args[1:])
-    if not all(map(is_standard_class, args[1:])) or (args and not stage.tells_class(args[0])):
+    if not all(map(is_standard_class, args[1:])) or (args and not stage.sources.tells_class(args[0])):
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
 
@@ -448,7 +448,7 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
         is_equal = truth(stage, is_equal)
         found = is_equal if found is False else either(stage, found, is_equal)
     for item in unordered:
-        if not stage.may_check():
+        if not stage.tracer.may_check():
             return None
         is_same = either(stage, truth(stage, value == value), truth(stage, item == item))  # noqa: PLR0124
         if type(is_same) is Traced:

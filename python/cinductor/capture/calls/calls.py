@@ -149,7 +149,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_vectorized(scope, f, args, kwargs)
     if cls is UserKernel or cls is CustomOp:
         return call_owned(scope, f, args, kwargs)
-    method = scope.stage.class_attr(cls, "__call__")
+    method = scope.stage.sources.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
         scope._guard_class(cls, "__call__", method)
         return dispatch(scope, method, (f, *args), kwargs)
@@ -166,12 +166,12 @@ def call_partial(
 ) -> Any:
     """Unwraps functools.partial."""
     stage = scope.stage
-    source = stage.source_of(f)
+    source = stage.sources.source_of(f)
     func, first, named = f.func, f.args, f.keywords
     if source is not None and source >= 0:
-        func = stage.lift_guarded(func, stage.source("attr", source, "func"))
-        first = enter_items(stage, first, stage.source("attr", source, "args"))
-        named = enter_items(stage, named, stage.source("attr", source, "keywords"))
+        func = stage.lift_guarded(func, stage.sources.source("attr", source, "func"))
+        first = enter_items(stage, first, stage.sources.source("attr", source, "args"))
+        named = enter_items(stage, named, stage.sources.source("attr", source, "keywords"))
     return dispatch(scope, func, (*first, *args), {**named, **kwargs})
 
 
@@ -211,7 +211,7 @@ def call_builtin(
         return call_container(scope, f, owner, args, kwargs)
     if cls is ufunc:
         return call_ufunc_method(scope, f, args, kwargs)
-    if f.__name__ in PROTOCOLS and scope.stage.source_of(owner) is None:
+    if f.__name__ in PROTOCOLS and scope.stage.sources.source_of(owner) is None:
         return PROTOCOLS[f.__name__](scope, owner, *args)
     if cls in PURE_TYPES and f.__name__ not in NOT_PURE:
         if cls is str and f.__name__ == "join" and args:
@@ -269,7 +269,7 @@ def call_container(
     elif grown is not None and (name, len(args)) in (("append", 1), ("pop", 0)) and not kwargs:
         return getattr(grown, name)(*args)
     kind = next(k for k in READERS if is_a(owner, k))
-    source = stage.source_of(owner)
+    source = stage.sources.source_of(owner)
     if source is None:
         return call_new_container(scope, f, owner, kind, args, kwargs)
     if kind is collections.deque:
@@ -284,7 +284,7 @@ def call_container(
         elif name not in STORING:
             inside = scope.use(inside)
         return getattr(inside, name)(*(scope.use(a) for a in args), **kwargs)
-    stage.effect(f"changes a {type(owner).__name__} that outlives the call ({name})")
+    stage.effects.note(f"changes a {type(owner).__name__} that outlives the call ({name})")
     if name in ("extend", "update", "sort"):
         stage.tracer.flush()
     args = tuple(stage.materialise(a) for a in args)
@@ -366,7 +366,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     stage = scope.stage
     if issubclass(cls, np.generic):
         return call_numpy_scalar(scope, cls, args, kwargs)
-    if stage.class_attr(cls, "__del__") is not MISSING:
+    if stage.sources.class_attr(cls, "__del__") is not MISSING:
         return call_unknown(scope, cls, args, kwargs)
     if issubclass(cls, BaseException) and cls.__module__ == "builtins":
         return cls(*(stage.forced(scope.use(a)) for a in args), **kwargs)
@@ -375,17 +375,17 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if is_record(cls) and cls is not tuple:
         scope._guard_class(cls, "__new__", cls.__new__)
         if type(cls.__new__) is types.FunctionType:
-            maker = stage.source("attr", stage.source("const", cls), "__new__")
+            maker = stage.sources.source("attr", stage.sources.source("const", cls), "__new__")
             defaults = cls.__new__.__defaults__
-            stage.check_once(stage.source("attr", maker, "__defaults__"), "is", defaults)
+            stage.sources.check_once(stage.sources.source("attr", maker, "__defaults__"), "is", defaults)
         return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)
-    init = stage.class_attr(cls, "__init__")
-    made_by_object = stage.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
+    init = stage.sources.class_attr(cls, "__init__")
+    made_by_object = stage.sources.class_attr(cls, "__new__") in (object.__new__, object.__dict__["__new__"])
     if made_by_object and not is_standard(cls):
         for name in ("__post_init__", "__setattr__"):
-            stage.class_attr(cls, name)
+            stage.sources.class_attr(cls, name)
         if init is object.__dict__["__init__"]:
             return scope.born(cls(*args, **kwargs))
         if type(init) is types.FunctionType:
@@ -425,7 +425,7 @@ SLOT = types.MemberDescriptorType
 
 def make_dataclass(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A dataclass: its __init__ only fills attributes; its __post_init__ is followed."""
-    after = scope.stage.class_attr(cls, "__post_init__")
+    after = scope.stage.sources.class_attr(cls, "__post_init__")
     if after is MISSING:
         return cls(*args, **kwargs)
     if type(after) is not types.FunctionType or find_in_class(cls, "__init_subclass__") not in (

@@ -68,22 +68,22 @@ def call_unknown(
         return made
     module = getattr(f, "__module__", None)
     if is_a(module, str) and module.partition(".")[0] in DEBUGGERS:
-        stage.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
+        stage.effects.abandon(f"calls {name_of(f)}")  # which is to stop in the user's own frame
     if sees_deaths(f, module):
         why = f"calls {name_of(f)}, which sees objects die"
-        stage.abandon(why)
+        stage.effects.abandon(why)
         scope.fall_back(why)
         return scope.call(f, *stage.materialise(args), **stage.materialise(kwargs))
     if is_pure:
         stage.tracer.note_break(reason)
     else:
-        stage.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
-    args = tuple(stage.materialise(a) for a in args)
+        stage.effects.stop(reason or f"calls {name_of(f)}", *args, *kwargs.values())
+    args = tuple(map(stage.materialise, args))
     kwargs = {k: stage.materialise(v) for k, v in kwargs.items()}
     owner = getattr(f, "__self__", None)
     if type(f) is types.MethodType or type(f) in BOUND_KINDS or type(f) is types.FunctionType:
         f = stage.materialise(f)
-    elif owner is not None and stage.source_of(owner) is None:
+    elif owner is not None and stage.sources.source_of(owner) is None:
         stage.materialise(owner)
     result = stage.outside(f, args, kwargs)
     if opaque is not None:
@@ -107,9 +107,9 @@ def call_with_foreign(
 
 def call_pure(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the values it is given, which Python itself reads."""
-    args = tuple(scope.use(a) for a in args)
+    args = tuple(map(scope.use, args))
     kwargs = {k: scope.use(v) for k, v in kwargs.items()}
-    if any(type(a) is np.ndarray for a in args):  # ours are traced
+    if np.ndarray in map(type, args):  # ours are traced
         return call_unknown(scope, f, args, kwargs)
     return scope.stage.lift_array(f(*args, **kwargs))
 
@@ -129,51 +129,64 @@ Kind = tuple[type, np.dtype, tuple[int, ...], tuple[int, ...]]  # class, dtype, 
 _results: dict[Any, tuple[type | None, list[Kind]] | None] = {}
 
 
-class OpaqueCall:
-    """One call: its operands, and what else there is to know of it."""
+class Operands:
+    """The arguments of a library call: what of them the graph has, by number, and constants."""
 
-    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
-        self.f = f
+    takes_tuples = False  # of operands
+
+    def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.operands: list[Traced] = []
-        self.plan = tuple(self.part(a) for a in args)
+        self.plan = tuple(map(self.part, args))
         self.named = {k: self.part(v) for k, v in kwargs.items()}
         self.kinds = [x.kind for x in self.operands]
-        like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
-        self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
-        hash(self.key)
 
     def part(self, value: Any) -> Any:
-        """A constant in a tuple of its own, or the number of an operand; TypeError for others."""
+        """The number of an operand, or in a tuple the class of a constant and what it is."""
         if type(value) is Traced:
-            if value.dtype not in DTYPES or any(type(n) is Traced for n in value.shape):
-                raise TypeError
+            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
             self.operands.append(value)
             return len(self.operands) - 1
-        if type(value) is tuple:
-            return tuple, tuple(self.part(v) for v in value)
-        if not is_a(value, CONSTANTS):
-            raise TypeError
+        if type(value) is tuple and self.takes_tuples:
+            return tuple, tuple(map(self.part, value))
+        refuse(holds_traced((value,)), "arrays inside of other objects")
+        refuse(not is_a(value, CONSTANTS), f"an argument of {type(value).__name__}")
         return type(value), value, str(value)
 
-    def run(self, arrays: Any) -> Any:
-        """The call with these operands."""
-        return self.f(
-            *(self.real(p, arrays) for p in self.plan),
-            **{k: self.real(p, arrays) for k, p in self.named.items()},
-        )
-
-    def real(self, part: Any, arrays: Any) -> Any:
+    def real(self, part: Any, arrays: Sequence[Any]) -> Any:
+        """An argument of a call with these operands."""
         if type(part) is int:
             kind, array = self.kinds[part], arrays[part]
             return array if kind == "array" else array.item() if kind == "python" else array[()]
-        if part[0] is tuple:
-            return tuple(self.real(p, arrays) for p in part[1])
-        return part[1]
+        return tuple(self.real(p, arrays) for p in part[1]) if part[0] is tuple else part[1]
+
+    def given(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """All arguments of such a call."""
+        named = {k: self.real(p, arrays) for k, p in self.named.items()}
+        return tuple(self.real(p, arrays) for p in self.plan), named
 
     def freeze(self) -> list[Traced]:
         """The operands, which are forgotten: what is left may outlive the capture."""
         operands, self.operands = self.operands, []
         return operands
+
+
+class OpaqueCall(Operands):
+    """A call of which nobody knows what it returns; TypeError where it cannot be looked up."""
+
+    takes_tuples = True
+
+    def __init__(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> None:
+        super().__init__(args, kwargs)
+        self.f = f
+        refuse(any(type(n) is Traced for x in self.operands for n in x.shape), "sizes that differ")
+        like = [(x.kind, x.dtype, x.shape, x.strides) for x in self.operands]
+        self.key = (f, self.plan, tuple(sorted(self.named.items())), tuple(like))
+        hash(self.key)
+
+    def run(self, arrays: Any) -> Any:
+        """The call with these operands."""
+        args, kwargs = self.given(arrays)
+        return self.f(*args, **kwargs)
 
 
 def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
@@ -189,7 +202,7 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
         return None
     try:
         return OpaqueCall(f, args, kwargs)
-    except TypeError:
+    except (NotCaptured, TypeError):
         return None
 
 
@@ -232,7 +245,7 @@ def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -
 def make(scope: Hooks, call: OpaqueCall) -> Any:
     """The call as a node; None where it is not known what it returns, or nobody may check that."""
     known, t = _results.get(call.key), scope.stage.tracer
-    if known is None or not scope.stage.may_check():
+    if known is None or not scope.stage.tracer.may_check():
         return None
     container, kinds = known
     dtype = kinds[0][1]
@@ -358,22 +371,22 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
 def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
     rewritten = rewrite(f)
-    source = stage.source_of(f)
-    if source not in stage.renewed and not is_numpys(f.__module__):
+    source = stage.sources.source_of(f)
+    if source not in stage.sources.renewed and not is_numpys(f.__module__):
         body = (f.__code__, f.__defaults__, f.__kwdefaults__)
-        stage.check_once(stage.source("const", f), "body", body)
+        stage.sources.check_once(stage.sources.source("const", f), "body", body)
     new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
     for field in ("__defaults__", "__kwdefaults__"):
         values = getattr(f, field)
         if not values:
             continue
-        source = stage.source_of(f)
-        is_fixed = is_a(values, tuple) and source not in stage.renewed
+        source = stage.sources.source_of(f)
+        is_fixed = is_a(values, tuple) and source not in stage.sources.renewed
         if is_fixed and all(type(v) in FREE_TYPES for v in values):
             continue
         if source is None or source < 0:
-            source = stage.source("const", f)
-        source = stage.source("attr", source, field)
+            source = stage.sources.source("const", f)
+        source = stage.sources.source("attr", source, field)
         setattr(new, field, enter_items(stage, values, source))
     return new
 
@@ -382,19 +395,19 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
     """Defaults, entered: numbers among them are constants of the function, unless the next call may
     have one of its own.
     """
-    is_renewed = stage.sources[source][1] in stage.renewed
+    is_renewed = stage.sources.rows[source][1] in stage.sources.renewed
     is_fixed = is_a(values, tuple) and not is_renewed
     if is_fixed:
-        stage.check_once(source, "is", values)
+        stage.sources.check_once(source, "is", values)
     else:
-        stage.guard_length(values, source)
+        stage.sources.guard_length(values, source)
 
     def enter(key: Any, value: Any) -> Any:
         if type(value) in FREE_TYPES and not is_renewed:
             if not is_fixed:
-                stage.check_once(stage.source("item", source, key), "is", value)
+                stage.sources.check_once(stage.sources.source("item", source, key), "is", value)
             return value
-        return stage.lift_guarded(value, stage.source("item", source, key))
+        return stage.lift_guarded(value, stage.sources.source("item", source, key))
 
     if is_a(values, dict):
         return {k: enter(k, v) for k, v in values.items()}
@@ -435,9 +448,9 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
     named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
     if not holds_traced(lifted) and not holds_traced(named.values()):
         return call_unknown(scope, f, args, kwargs)
-    source = stage.source_of(f)
+    source = stage.sources.source_of(f)
     if source is not None and source >= 0:
-        stage.check_once(source, "is", f)
+        stage.sources.check_once(source, "is", f)
     make = make_kernel if type(f) is UserKernel else make_operation
     try:
         return make(scope, f, lifted, named)
@@ -507,39 +520,17 @@ def runs_on_device(stage: Any, f: UserKernel) -> bool:
 # --- custom operations ----------------------------------------------------------------------------
 
 
-class OperationCall:
+class OperationCall(Operands):
     """What a library call of an operation does: its results, one behind the other."""
 
     def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        super().__init__(args, kwargs)
         self.op = op
-        self.kinds: list[str] = []
-        self.operands: list[Any] = []
-        self.plan = [self.part(value) for value in args]
-        self.named = {name: self.part(value) for name, value in kwargs.items()}
-
-    def part(self, value: Any) -> Any:
-        """The number of an operand, or a constant in a tuple."""
-        if type(value) is Traced:
-            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
-            self.kinds.append(value.kind)
-            self.operands.append(value)
-            return len(self.operands) - 1
-        refuse(holds_traced((value,)), "arrays inside of other objects")
-        refuse(not is_constant(value), f"an argument of {type(value).__name__}")
-        return (value,)
-
-    def real(self, part: Any, arrays: Sequence[Any]) -> Any:
-        """An argument of this call."""
-        if type(part) is tuple:
-            return part[0]
-        kind, value = self.kinds[part], arrays[part]
-        return value if kind == "array" else value.item() if kind == "python" else value[()]
 
     def __call__(self, *arrays: Any) -> None:
         """The last one is the result."""
-        *given, out = arrays
-        args = tuple(self.real(part, given) for part in self.plan)
-        kwargs = {name: self.real(part, given) for name, part in self.named.items()}
+        *operands, out = arrays
+        args, kwargs = self.given(operands)
         shapes, dtypes = self.op.results_of(args, kwargs)
         results = self.op.run(args, kwargs, shapes, dtypes)
         if len(results) == 1:
@@ -551,11 +542,6 @@ class OperationCall:
             at += result.size
 
 
-def is_constant(value: Any) -> bool:
-    """Whether a value is one that its text tells from others."""
-    return type(value) in (bool, int, float, complex, str, type(None))
-
-
 def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """One library call, which may raise: then the function itself answers."""
     t = scope.stage.tracer
@@ -563,7 +549,7 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
     refuse(len(set(dtypes)) > 1, "results of several dtypes")
     refuse(dtypes[0] not in DTYPES, f"dtype {dtypes[0]}")
     call = OperationCall(f, args, kwargs)
-    operands, call.operands = call.operands, []
+    operands = call.freeze()
     key = f"{f.key} {call.plan} {call.named} {call.kinds}"
     if len(shapes) == 1:
         return careful(t, f"op_{f.__name__}", key, call, operands, shapes[0], dtypes[0])

@@ -48,10 +48,10 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
     items = stage.regions.items_of(value)
     if items is not None:
         return stage.regions.taken(value, items)
-    cls, source = type(value), stage.source_of(value)
+    cls, source = type(value), stage.sources.source_of(value)
     if cls in (list, tuple) and source != OPAQUE:
         if source is not None:
-            stage.guard_length(value, source)
+            stage.sources.guard_length(value, source)
         made = lambda c, f=iter: f(c.of(value))  # noqa: E731
         return Items(lambda: length_of(stage, value), lambda i: scope.item(value, i), made)
     if cls in VIEWS_OF_DICTS and source is None:
@@ -105,7 +105,7 @@ def least_of(scope: Hooks, values: tuple[Any, ...]) -> Any:
 
 @understands(range)
 def _range(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if any(type(a) is Traced for a in args) and not kwargs and len(args) in (1, 2, 3):
+    if Traced in map(type, args) and not kwargs and len(args) in (1, 2, 3):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         if scope.stage.captures and all(map(is_bound, (start, stop, step))):
             bounds = [bound_of(scope.stage, v) for v in (start, stop, step)]
@@ -124,7 +124,7 @@ def is_upwards(stage: Any, step: Any) -> bool | None:
     if stage.tracer.is_positive(step):
         return True
     is_more = step > 0
-    if type(is_more) is not Traced or not stage.may_check():
+    if type(is_more) is not Traced or not stage.tracer.may_check():
         return None
     stage.tracer.check(is_more, "a range that goes up")
     return True
@@ -151,7 +151,7 @@ def _ndindex(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """Known sizes are checked by NumPy; others are sizes of arrays, or become symbols."""
     shape = args[0] if len(args) == 1 and is_a(args[0], tuple) else args
     stage = scope.stage
-    if stage.source_of(shape) is not None:
+    if stage.sources.source_of(shape) is not None:
         shape = stage.lift_items(shape)
     if kwargs or not stage.captures or not all(map(is_bound, shape)):
         return call_unknown(scope, f, args, kwargs)
@@ -189,7 +189,7 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         return f(*args, **kwargs)
     if asks_length(args[0]):
         return call_unknown(scope, f, args, kwargs)
-    if f is tuple and type(args[0]) is tuple and scope.stage.source_of(args[0]) is None:
+    if f is tuple and type(args[0]) is tuple and scope.stage.sources.source_of(args[0]) is None:
         return args[0]
     if f in (list, tuple):
         return f(scope.iter(args[0]), *args[1:], **kwargs)
@@ -204,8 +204,8 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 1 or kwargs:
         return call_unknown(scope, f, args, kwargs)
     value = args[0]
-    if hasattr(type(value), "__next__") and scope.stage.source_of(value) is None:
-        method = scope.stage.class_attr(type(value), "__iter__")
+    if hasattr(type(value), "__next__") and scope.stage.sources.source_of(value) is None:
+        method = scope.stage.sources.class_attr(type(value), "__iter__")
         is_users = type(method) is types.FunctionType and not is_ours(type(value))
         return dispatch(scope, method, args, {}) if is_users else value
     if asks_length(value) or hasattr(type(value), "__next__"):
@@ -324,7 +324,7 @@ def _any(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 @understands(next)
 def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = (*map(scope.stage.escapes.now, args[:1]), *args[1:])
-    if args and (scope.stage.source_of(args[0]) is not None or type(args[0]) is Traced):
+    if args and (scope.stage.sources.source_of(args[0]) is not None or type(args[0]) is Traced):
         return call_unknown(scope, f, args, kwargs)
     if not args or kwargs or len(args) > 2 or not hasattr(type(args[0]), "__next__"):
         return next(*args, **kwargs)  # raises

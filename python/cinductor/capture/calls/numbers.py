@@ -175,50 +175,12 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
         return scope.stage.lift_array(f(items, start))
-    at, is_int = 0, True
-    while at < len(items) and is_int and _is_python(start, int):
-        is_int = _is_python(items[at], int) or _is_python(items[at], bool)
-        start, at = start + items[at], at + 1
-    if ADDS_WITH_CARE and _is_python(start, float):
-        start, at = _add_floats(scope.stage.tracer, start, items, at)
-        if at < len(items):
-            start, at = start + items[at], at + 1
-    if ADDS_COMPLEX_WITH_CARE and _is_python(start, complex):
-        start, at = _add_complex(scope.stage.tracer, start, items, at)
-    return functools.reduce(operator.add, items[at:], start)  # the rest as it comes
-
-
-def _add_floats(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
-    """The sum of floats and ints from that item on, and the first item that is neither."""
-    whole = Compensated(t, t.as_scalar(t.lift(total)))
-    while at < len(items) and (_is_python(items[at], float) or is_a(items[at], int)):
-        x = t.as_scalar(t.lift(items[at]))
-        if _is_python(items[at], float):
-            whole.add(x)
-        elif ADDS_INTS_WITH_CARE:
-            whole.add(t.cast(x, np.float64))
-        else:
-            whole.total = whole.total + x
-        at += 1
-    return t.as_python(whole.result()), at
-
-
-def _add_complex(t: Any, total: Any, items: list[Any], at: int) -> tuple[Any, int]:
-    """The same once the sum is complex: its parts are added as floats are, real numbers to one."""
-    z = t.as_scalar(t.lift(total))
-    parts = [Compensated(t, t.apply(part, z)) for part in ("real", "imag")]
-    for item in items[at:]:
-        if _is_python(item, complex):
-            x = t.as_scalar(t.lift(item))
-            for part, of in zip(parts, ("real", "imag"), strict=True):
-                part.add(t.apply(of, x))
-        elif is_a(item, float | int):
-            parts[0].add(t.cast(t.as_scalar(t.lift(item)), np.float64))
-        else:
-            break
-        at += 1
-    joined = [t.cast(part.result(), np.complex128) for part in parts]
-    return t.as_python(t.apply("join_parts", *joined)), at
+    if not ADDS_WITH_CARE:
+        return functools.reduce(operator.add, items, start)
+    total, carry = start, 0j if _is_careful_complex(start) else 0.0
+    for item in items:
+        total, carry = sum_and_carry(scope, total, carry, item)
+    return sum_of(scope, total, carry)
 
 
 class Compensated:
@@ -406,7 +368,7 @@ def in_graph(*functions: Any) -> Callable[[Any], Any]:
 
     def enter(compute: Callable[..., Any]) -> Any:
         def handle(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-            if not kwargs and any(map(is_number, args)) and scope.stage.may_check():
+            if not kwargs and any(map(is_number, args)) and scope.stage.tracer.may_check():
                 try:
                     return compute(Numbers(scope), *args)
                 except (PythonComputes, TypeError):

@@ -155,7 +155,7 @@ def call_array_method(
         return scope.fall_back_for_flags(owner).setflags(*args, **kwargs)
     if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
         return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, owner)
-    if name in NUMBER_METHODS and not args and not kwargs and stage.may_check():
+    if name in NUMBER_METHODS and not args and not kwargs and stage.tracer.may_check():
         if owner.kind != "array" and hasattr(owner.__class__, name):
             return NUMBER_METHODS[name](scope, owner, args)
     if row is None:
@@ -164,7 +164,7 @@ def call_array_method(
         return row.method(stage.tracer, owner, args, kwargs)
     except surface.NotCaptured as why:
         if name in surface.WRITING_METHODS or kwargs:
-            stage.stop(f"calls ndarray.{name}: {why}")
+            stage.effects.stop(f"calls ndarray.{name}: {why}")
         else:
             stage.tracer.note_break(f"calls ndarray.{name}: {why}")
         real = getattr(stage.materialise(owner), name)
@@ -202,7 +202,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     """A method of a Generator or RandomState that later calls find again."""
     stage, is_global = scope.stage, f.generator is GLOBAL
     table = LEGACY if is_global or type(f.generator) is np.random.RandomState else DRAWS
-    source = stage.source("const", GLOBAL) if is_global else stage.source_of(f.generator)
+    source = stage.sources.source("const", GLOBAL) if is_global else stage.sources.source_of(f.generator)
     method = getattr(f.generator, f.name)
     if source is None or source < 0:
         return call_unknown(scope, method, args, kwargs)
@@ -214,9 +214,9 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     writes = f.name in WRITING_DRAWS and type(target) is Traced
     if writes and stage.arrays.before_write(target):
         return call_unknown(scope, method, args, kwargs)
-    if id(f.generator) not in stage.draws:
-        stage.draws[id(f.generator)] = (f.generator, state_of(f.generator))
-    address = stage.tracer.scalar(id(f.generator), stage.source("address", source))
+    if id(f.generator) not in stage.effects.draws:
+        stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
+    address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
     try:
         return table[f.name](stage.tracer, address, *args, **kwargs)
     except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
@@ -232,9 +232,9 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
     if not plain or not has_array or type(function) is not types.FunctionType or f.cache:
         return call_unknown(scope, f, args, kwargs)
-    source = stage.source_of(f)
+    source = stage.sources.source_of(f)
     if source is not None and source >= 0:
-        function = stage.lift_guarded(function, stage.source("attr", source, "pyfunc"))
+        function = stage.lift_guarded(function, stage.sources.source("attr", source, "pyfunc"))
     return call_function(scope, written.vectorized, (function, otypes, *args), {})
 
 

@@ -132,7 +132,7 @@ class Aliases:
             return
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
         is_shared = not all(source.alone for source in sources)
-        if is_shared and not (self.stage.may_check() or self.stage.tracer.in_region):
+        if is_shared and not (self.stage.tracer.may_check() or self.stage.tracer.in_region):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records={**self.state.records, value.storage: (value, sources)})
 
@@ -193,7 +193,7 @@ class Aliases:
                 taken.setdefault(source.storage, []).append(source)
             shared += [(value.whole, source) for source in sources[1:] if not source.alone]
         for value, source in shared:
-            if self.stage.effects or not self.is_like(value, source):
+            if self.stage.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
@@ -207,7 +207,7 @@ class Aliases:
         if source.loose:
             raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
-        if not (source.looped and is_alike and self.stage.may_check()):
+        if not (source.looped and is_alike and self.stage.tracer.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)
         sizes = [(n, m) for n, m in zip(value.shape, array.shape, strict=True) if not is_same(n, m)]
         differs = tracer.lift(False)
@@ -268,8 +268,10 @@ class Flow:
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
                 self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
-        self.find_memory()
-        self.pairs = self.find_pairs()
+        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of a trip
+        if self.arrays:
+            self.find_memory()
+            self.pairs = self.find_pairs()
 
     def number_of(self, source: Source) -> int | None:
         """Which of the arrays carried has that memory at the head of a trip."""
@@ -337,7 +339,7 @@ class Flow:
     def check(self) -> None:
         """Raises where a trip writes to memory that another name has, too."""
         bound = self.carried.bound
-        written = {h.storage for h in self.carried.written if h.version != bound[h.storage]}
+        written = {s for s, h in self.carried.written.items() if h.version != bound[s]}
         for number, array in enumerate(self.arrays):
             if any(value.storage in written for value in array.older):
                 self.loop.fail(f"{array.phi.name} shares memory that is written to")
@@ -425,7 +427,7 @@ class Flow:
     def note(self, made: dict[int, Any]) -> int:
         """Notes what the values behind the loop, by number, may be; how many trips there must be."""
         most = 0
-        trips_needed = self.trips_needed()
+        trips_needed = self.trips_needed() if made else []
         for number, value in made.items():
             needed, sources = trips_needed[number], self.sources(number)
             if needed is not None:

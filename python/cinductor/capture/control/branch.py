@@ -2,7 +2,8 @@
 merged (`merge`).
 
 An `if` with elif is a branch whose else-arm is the rest. An arm that raises is a check that it is
-not taken; the other arm then runs in the open.
+not taken; the other arm then runs in the open, as code around the branch does: nothing goes back
+behind it, for it may have effects. A test in the rest begins another branch.
 
 So are lazy operands: `and`, `or`, conditional expressions, min and max of numbers. An operand that
 Python evaluates only sometimes is run in a block of its own. When it only computes numbers it is
@@ -21,8 +22,8 @@ from ..syntax.asking import Site
 from ..syntax.desugar import PREFIX
 from . import list_buffer
 from .alias import Records
+from .appended import owner_of
 from .lattice import join
-from .list_columns import owner_of
 from .merge import OURS, End, Merge
 from .region import (
     Raising,
@@ -112,14 +113,14 @@ class Branch(Region):
     def open(self) -> None:
         """Nothing of it has been run."""
         self.now = self.entry
-        self.base = Snapshot(self.state)
+        self.base: Snapshot | None = Snapshot(self.state)  # None: what runs is in the open
         self.state.active.append(self)
         self.pending: Any = truth(self.stage, self.condition)
         self.next_step = self.first + 1
 
     @property
     def mark(self) -> Any:
-        return self.base.graph
+        return self.base.graph  # type: ignore[union-attr]
 
     # --- the protocol of rewritten code ---
 
@@ -165,7 +166,8 @@ class Branch(Region):
     @between_runs
     def leave(self, names: dict[str, Any]) -> None:
         """The names of the frame at the end of this step."""
-        self.check_others(names)
+        if self.base is not None:
+            self.check_others(names)
         if self.step == self.last or (self.step % 2 == 0 and self.pending is True):
             self.finish(names)
         elif self.step % 2 == 0:
@@ -175,6 +177,9 @@ class Branch(Region):
         else:
             self.now = {name: names.get(name, UNBOUND) for name in self.site.state}
             self.next_step = self.step + (1 if self.pending is not False else 2)
+            if self.base is None and type(self.pending) is Traced:
+                self.condition, self.first = self.pending, self.step
+                self.begin(names)
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names behind the branch."""
@@ -215,15 +220,24 @@ class Branch(Region):
             names = Merge(self, level, level.then_end, end).names(self.wanted)
             level.snapshot.end()
         self.heads = names
-        self.base.end()
-        self.is_over = True
+        self.end()
         self.regions.report(self.scope, self.site, "captured")
+
+    def end(self) -> None:
+        """Nothing of it is run any more."""
+        self.is_over = True
+        self.go_on()
+
+    def go_on(self) -> None:
+        """What is run from here on is in the open."""
+        if self.base is not None:
+            self.base.end()
+            self.base = None
 
     def give_way(self, name: str) -> bool:
         """The step raises: it is checked that it is not reached, and the others are run."""
         if not self.levels:
-            self.is_over = True
-            self.base.end()
+            self.end()
             return False
         level = self.levels.pop()
         level.snapshot.undo()
@@ -241,16 +255,21 @@ class Branch(Region):
             self.next_step = level.arm
         self.now = level.head
         self.check(condition, f"no {name} is raised")
+        if not self.levels:
+            self.go_on()
         return True
 
     def drop(self) -> None:
         """What has been run is undone."""
+        assert self.base is not None
         self.base.undo()
-        self.base.end()
+        self.go_on()
         self.levels.clear()
 
     def fall_back(self, reason: str) -> bool:
-        """Python decides."""
+        """Python decides, where what was run can be undone."""
+        if self.base is None:
+            return False
         self.drop()
         self.forget_buffers()
         self.is_plain = True
@@ -320,7 +339,7 @@ class Condition(Region):
         """Gives this attempt up: in no construct that could do without a region, all of the call."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
-        if self.state.active or is_known or not self.stage.may_check():
+        if self.state.active or is_known or not self.stage.tracer.may_check():
             super().fail(reason)
         raise Replan("decided", reason, place)
 
@@ -430,7 +449,7 @@ class Choice(Condition):
 def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
     tracer = stage.tracer
-    joined = join(tracer, a, b, False, stage.may_check())
+    joined = join(tracer, a, b, False, stage.tracer.may_check())
     if type(joined) is str or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]

@@ -17,8 +17,8 @@ from ..kinds import UNBOUND, is_array, is_int, is_one, is_same, kind_of, leaves,
 from ..objects import MaybeUnbound, Traced
 from . import lattice, list_buffer
 from .alias import Flow, Objects
+from .appended import Appended
 from .lattice import Type, Types, at_entry
-from .list_columns import ListColumns
 from .phi import Last, Memory, Number, Phi, Trips, Value, make_region
 from .region import Peel, truth
 from .state import Change, value_of
@@ -55,7 +55,7 @@ class Carried:
         self.types = Types(self)
         self.values: list[Value] = []  # names that are carried by value, at the head of this run
         self.steps: dict[str, Any] = {}
-        self.written: list[Any] = []
+        self.written: dict[int, Any] = {}  # by storage, the arrays that trips write to
         self.no_steps: set[str] = set()
         self.first_trace: Any = None  # of a run that begins as the loop's first trip does
         self.first_ends: dict[str, Any] = {}
@@ -67,12 +67,12 @@ class Carried:
         self.flag = loop.ended is not False  # whether the loop's flag ends it
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
-        self.grown_lists: dict[int, ListColumns] = {}
+        self.appends: dict[int, Appended] = {}
         self.trips = Trips(self)
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
-        self.names = tuple(name for name in loop.site.carried if name not in renewed)
+        self.names = tuple([name for name in loop.site.carried if name not in renewed])
         self.recall(loop.memory)
 
     # --- what was learnt at this place before ---
@@ -92,18 +92,16 @@ class Carried:
         """For the next capture of the same loop, in another run of a loop around."""
         memory.names = list(self.types.of)
         everything = {**self.loop.others, **self.entry}
-        held = {handle.storage for handle in self.written}
         memory.written = [
             name
             for name, value in everything.items()
-            if type(value) is Traced and value.storage in held
+            if type(value) is Traced and value.storage in self.written
         ]
 
     def add_written(self, handle: Any) -> bool:
-        if any(handle.storage == h.storage for h in self.written):
-            return False
-        self.written.append(handle)
-        return True
+        is_new = handle.storage not in self.written
+        self.written.setdefault(handle.storage, handle)
+        return is_new
 
     # --- the head of a trip ---
 
@@ -124,7 +122,7 @@ class Carried:
 
     def open(self) -> dict[str, Any]:
         """Opens the blocks of a run; the values of names at its head."""
-        for handle in self.written:  # inputs enter the graph outside
+        for handle in self.written.values():  # inputs enter the graph outside
             handle.prepare()
         site = self.loop.site
         is_counted = bool(self.steps or self.types.joined)
@@ -154,7 +152,7 @@ class Carried:
         for name, step in self.steps.items():
             head[name] = self.entry[name] + self.trip * step
         self.snapshot.refill(head)
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.open()
         self.head = head
         return head
@@ -174,9 +172,9 @@ class Carried:
         head.update(self.names_of(value.head for value in self.values))
         if sum(len(value.params) for value in self.values) > MOST_CARRIED:
             self.loop.fail(f"it hands on more than {MOST_CARRIED} values")
-        for handle in self.written:
+        for handle in self.written.values():
             block.bind(handle)
-        self.bound = {handle.storage: handle.version for handle in self.written}
+        self.bound = {storage: handle.version for storage, handle in self.written.items()}
         return head
 
     def kinds(self, name: str) -> list[tuple[Any, Type | None]]:
@@ -242,7 +240,7 @@ class Carried:
             condition = goes_on if condition is None else apply("logical_and", condition, goes_on)
         if condition is None:
             condition = self.tracer.lift(True)
-        if any(self.is_new(h) for h in self.snapshot.graph.written()):
+        if any(h.storage not in self.written for h in self.snapshot.graph.written()):
             self.loop.fail("the condition writes to an array")
         if test is not None:
             self.check_condition()
@@ -262,9 +260,6 @@ class Carried:
             return
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
-
-    def is_new(self, handle: Any) -> bool:
-        return all(handle.storage != h.storage for h in self.written)
 
     def close(self) -> None:
         """The run is over; its blocks are dropped."""
@@ -301,11 +296,10 @@ class Carried:
             and not is_same(names.get(name, UNBOUND), self.head[name])
         }
         written = loop.snapshot.graph.written()
-        news = [handle for handle in written if self.is_new(handle)]
         if changed and (self.rotates(changed, written) or self.alternates(changed)):
             return False
         is_wider = self.grows
-        for handle in news:
+        for handle in written:
             is_wider |= self.add_written(handle)
         for name, value in changed.items():
             self.carry(name, value)
@@ -352,7 +346,7 @@ class Carried:
         computed, which classes it asked for, what it appended.
         """
         seen = self.snapshot.since("classes")  # type: ignore[union-attr]
-        return self.body.trace, seen, [grown.kinds_now() for grown in self.grown_lists.values()]
+        return self.body.trace, seen, [grown.kinds_now() for grown in self.appends.values()]
 
     def diff_containers(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -360,8 +354,8 @@ class Carried:
         self.grows = False
         for change in loop.diff(loop.snapshot):
             container = change.container
-            if id(container) in self.grown_lists:
-                self.grown_lists[id(container)].learn()
+            if id(container) in self.appends:
+                self.appends[id(container)].learn()
                 continue
             if change.appended:
                 self.grow(change)
@@ -392,13 +386,13 @@ class Carried:
         loop, container = self.loop, change.container
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
-        grown = ListColumns(self, *change)
+        grown = Appended(self, *change)
         is_of_size = type(self.extent) is not int and not grown.may_open
         if is_of_size and len(self.state.active) > 1:
             list_buffer.want_buffer(loop, container, change.appended[0])
         if is_of_size:
             grown.close()
-        self.grown_lists[id(container)], self.grows = grown, True
+        self.appends[id(container)], self.grows = grown, True
 
     def learn_flag(self, names: dict[str, Any]) -> bool:
         """Whether the loop was found to end by its flag."""
@@ -494,7 +488,7 @@ class Carried:
         loop, body, tracer = self.loop, self.body, self.tracer
         names = self.ends_of_names
         self.flow.check()
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.check(names)
         if body.work == 0 and not self.written and not self.is_while:
             if type(self.extent) is int:
@@ -503,11 +497,11 @@ class Carried:
         for value, leaf in zip(self.values, self.leaves_of(names), strict=True):
             value.end(tracer, leaf)
         self.heads = [phi for phi in (self.counter, self.flag_phi) if phi is not None]
-        self.memory = [Memory(handle) for handle in self.written]
+        self.memory = [*map(Memory, self.written.values())]
         for phi in (*self.heads, *self.lengths, *self.values, *self.memory):
             phi.results(tracer, body, first)
         self.last.finish(body, first)
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.finish(body)
         self.close()
         loop.snapshot.rewind()
@@ -522,7 +516,7 @@ class Carried:
         tracer, site = self.tracer, self.loop.site
         needs_trips = int(self.last.needs_trip())
         phis: list[Phi] = [*self.heads, *self.lengths, *self.values, *self.memory, *self.last.phis]
-        phis += [item for grown in self.grown_lists.values() for item in grown.items]
+        phis += [item for grown in self.appends.values() for item in grown.items]
         blocks = (self.cond, self.body) if self.is_while else (self.body,)
         make_region(tracer, "while" if self.is_while else "for", blocks, phis)
         kept = {*self.names, *self.snapshot.containers}
@@ -538,9 +532,9 @@ class Carried:
             length.define(tracer, phi.made[0])
         exits.update(self.names_of([value.behind(tracer) for value in self.values]))
         for memory in self.memory:
-            memory.rebuild(tracer)
+            memory.rebuild()
         exits.update(self.last.exits())
-        for grown in self.grown_lists.values():
+        for grown in self.appends.values():
             grown.exits(exits)
         made_arrays = {
             number: leaves(exits[array.phi.name])[array.phi.place]

@@ -213,7 +213,7 @@ def read(tracer: Any, buffer: Any, lengths: dict[int, Length], sizes: Any = None
     sizes = buffer.shape if sizes is None else sizes
     shape = tuple(lengths[k].now if k in lengths else n for k, n in enumerate(sizes))
     view = first_part(tracer, buffer, shape)
-    return tracer.detached(view) if tracer.in_region else tracer.copy(view, "K")
+    return view.detached() if tracer.in_region else tracer.copy(view, "K")
 
 
 def write(tracer: Any, buffer: Any, value: Any, lengths: Any) -> None:
@@ -385,7 +385,7 @@ class Types:
 
     def join(self, name: str, before: Any, after: Any) -> Type:
         """The type of a leaf that was one thing at the entry and is another behind a trip."""
-        joined = join(self.tracer, before, after, True, self.loop.stage.may_check())
+        joined = join(self.tracer, before, after, True, self.loop.stage.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
         if type(joined) is str:
@@ -435,7 +435,7 @@ class Types:
         elif kind_of(after) != (kind.kind, kind.dtype):
             if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
                 raise Peel(f"{name} changes its type")
-            if not are_unsigned((entry, after), self.loop.stage.may_check()):
+            if not are_unsigned((entry, after), self.loop.stage.tracer.may_check()):
                 raise Peel(f"{name} changes its type")
             return None if kind.dtype == UINT64 else Type("python", UINT64)
         elif not self.is_exact(kind, after):
@@ -452,7 +452,7 @@ class Types:
 
     def fits(self, after: Any, before: Any) -> bool:
         """Whether an array can be handed on in the place of another."""
-        fitted = self.tracer.fitted(after, before)
+        fitted = after.fitted(before)
         return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
@@ -509,7 +509,7 @@ class Types:
             for leaf, kind in zip(leaves(self.carried.entry[name]), types, strict=True)
             if kind is not None and kind.ends
         ]
-        lengths = grouped(pairs, self.lengths)
+        lengths = grouped(pairs, self.lengths) if pairs or self.lengths else None
         has_moved, self.moved = self.moved, False
         if lengths is None:
             return has_moved

@@ -33,8 +33,8 @@ from ..objects import CONSTANT_LEAVES, DeferredCall, MaybeUnbound, Traced, choos
 from ..syntax.jumps import RETURN, VALUE
 from . import lattice
 from .alias import Objects, Source, is_loose, sources_in
+from .appended import Maybe
 from .lattice import OTHER, Joined, join
-from .list_columns import Maybe
 from .phi import Memory, Phi, make_region
 from .region import Region, truth
 
@@ -73,7 +73,7 @@ class ArmValue(Side):
     __slots__ = ("block", "dtype", "value", "strong")
 
     def __init__(self, block: Any, value: Any) -> None:
-        number = block.hold(value)
+        number = block.live_out(value)
         self.here = lambda _: block.value(number)
         self.kind, self.sample, self.is_small = value.kind, value, value.kind != "array"
         self.lengths, self.node = None, (block, number)
@@ -140,7 +140,7 @@ class End:
     """What an arm ends with: values of names, and memory written to."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # grown_lists, and items
+        self.appended: list[tuple[Any, list[Any]]] = []  # what trips append to a list, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
         self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
@@ -360,7 +360,7 @@ class Merge:
 
     def meet(self, a: Any, b: Any) -> Joined | str:
         """What two leaves become."""
-        return join(self.tracer, a, b, False, self.region.stage.may_check())
+        return join(self.tracer, a, b, False, self.region.stage.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made again by whoever returns it."""
@@ -595,5 +595,5 @@ class Merge:
         memory = [Memory(handle) for handle in handles]
         make_region(tracer, "if", self.blocks, [*self.pairs, *memory], self.level.condition)
         for phi in memory:
-            phi.rebuild(tracer)
+            phi.rebuild()
         return [pair.made[0] for pair in self.pairs]

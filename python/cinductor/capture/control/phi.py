@@ -79,7 +79,7 @@ def make_region(
         mine = phi.operands(tracer) if condition is None else []
         operands += mine
         kinds.append(phi.kinds(mine))
-    names = tuple(kind for part in kinds for kind in part)
+    names = tuple([kind for part in kinds for kind in part])
     made: Iterator[Any] = iter(tracer.region(op, blocks, tuple(operands), names))
     for phi, part in zip(all_phis, kinds, strict=True):
         phi.made = [next(made) for _ in part]
@@ -117,9 +117,9 @@ class Memory(Phi):
     def results(self, tracer: Any, body: Any, first: Any) -> None:
         body.result(self.handle)
 
-    def rebuild(self, tracer: Any) -> None:
+    def rebuild(self) -> None:
         """The memory has its new version."""
-        tracer.set_version(self.handle, self.made[0])
+        self.handle.set_version(self.made[0])
 
 
 class Value(Phi):
@@ -194,7 +194,7 @@ class Value(Phi):
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
         for value, param in zip(self.ends, self.params, strict=True):
-            body.result(tracer.fitted(value, param) if param.kind == "array" else value, param)
+            body.result(value.fitted(param) if param.kind == "array" else value, param)
 
     def behind(self, tracer: Any) -> Any:
         """The leaf behind the region."""
@@ -239,7 +239,7 @@ class LastValue(Value):
         return param
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
-        self.node = body, body.hold(self.value)
+        self.node = body, body.live_out(self.value)
         self.make_params(tracer, first, self.value)
         self.end(tracer, self.value)
         super().results(tracer, body, first)

@@ -99,7 +99,7 @@ class Regions:
         left = items.length - position
         is_left, is_fixed = left > 0, type(left) is int or left.is_fixed
         is_own = self.state.active and self.state.active[-1].scope is scope
-        if not is_fixed and not (is_own and self.stage.may_check()):
+        if not is_fixed and not (is_own and self.stage.tracer.may_check()):
             return next(items)
         if type(is_left) is Traced and not self.stage.tracer.is_positive(left):
             if is_fixed:
@@ -250,7 +250,7 @@ class Region:
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that somebody sees, by the names before the construct or by these."""
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        return reached([*roots, *self.callers()], wanted, self.stage.known)
+        return reached([*roots, *self.callers()], wanted, self.stage.sources.known)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""
@@ -286,13 +286,13 @@ class Region:
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""
-        return tuple(names.get(name, UNBOUND) for name in self.site.state)
+        return tuple([names.get(name, UNBOUND) for name in self.site.state])
 
     def check(self, condition: Any, why: str) -> None:
         """A check node: where it fails the original function answers."""
         if condition is True:
             return
-        if type(condition) is not Traced or not self.stage.may_check():
+        if type(condition) is not Traced or not self.stage.tracer.may_check():
             self.fail(f"{why} is known only when the program runs")
         self.tracer.check(truth(self.stage, condition), why)
 

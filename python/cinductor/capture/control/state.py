@@ -21,7 +21,7 @@ from ... import _core
 from ...instance import is_a
 from ..iterators import Items
 from ..kinds import ATOMS, UNBOUND, is_one
-from ..objects import IN_COLUMNS, Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
+from ..objects import Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
 
 RegionBreak = _core.RegionBreak
 
@@ -172,12 +172,9 @@ class State:
     # --- tables ---
 
     def put(self, **tables: dict[int, Any]) -> None:
-        """What is known from here on. Whoever asks for a list's origin hears that it grows."""
+        """What is known from here on. Who asks for the origin of a list has it filled."""
         lists = tables.get("lists", self.lists)
-        for key in self.lists.keys() - lists.keys():
-            del self.stage.known[key]
-        for key in lists.keys() - self.lists.keys():
-            self.stage.known[key] = (lists[key].container, IN_COLUMNS)
+        self.stage.sources.hidden = lists
         self.__dict__.update(tables)
         if "records" in tables:
             self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
@@ -197,7 +194,7 @@ class State:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
+        return {key: grown for key, grown in self.lists.items() if grown.trips is None}
 
     # --- blocks, and what is known in them ---
 
@@ -245,13 +242,13 @@ class Snapshot:
         self.begin()
         state.snapshots.append(self)
         self.depths = {name: len(getattr(state, name)) for name in STACKS}
-        self.effects, self.is_infeasible = state.stage.effects, state.tracer.is_infeasible
+        self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
 
     @property
     def can_undo(self) -> bool:
         """Whether nothing has happened since that stays."""
         is_kept = self.can_put_back and self.graph.is_valid
-        return is_kept and self.state.stage.effects == self.effects
+        return is_kept and self.state.tracer.effects == self.effects
 
     def since(self, stack: str) -> list[Any]:
         """What has come to a stack."""
@@ -304,7 +301,6 @@ class Snapshot:
         for name in ("active", "conditions", "classes"):
             del getattr(state, name)[self.depths[name] :]
         self.forget()
-        state.stage.effects = self.effects
         self.rewind()
         state.tracer.is_infeasible = self.is_infeasible
 
@@ -325,8 +321,9 @@ class Snapshot:
     def end(self) -> None:
         """It is over; what was done stays, and is the outer snapshots' to undo."""
         state = self.state
-        still = state.still_lists(self.tables["lists"])
-        state.put(lists={**still, **state.list_buffers})
+        if state.lists:
+            still = state.still_lists(self.tables["lists"])
+            state.put(lists={**still, **state.list_buffers})
         born: dict[int, Any] = {}
         while len(state.snapshots) >= self.depths["snapshots"]:
             born.update(state.snapshots.pop().born)
@@ -473,8 +470,7 @@ def reached(
     """
     left = {id(container) for container in wanted}
     found: set[int] = set()
-    is_closed = lambda key: key in known and known[key][1] != IN_COLUMNS  # noqa: E731
-    for value in met(roots, is_closed) if left else ():
+    for value in met(roots, known.__contains__) if left else ():
         if value is None:
             return found | left
         if id(value) in left:

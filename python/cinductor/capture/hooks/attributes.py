@@ -22,6 +22,7 @@ from ...numpy.elementwise import set_part
 from ...numpy.random import Draw, methods_that_draw
 from ...numpy.surface import NotCaptured
 from ...signals import Abandon
+from ..effects import fall_back_for_flags, in_users_stead
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FLAGS,
@@ -37,7 +38,6 @@ from ..objects import (
     is_slot_of,
     reads_plainly,
 )
-from .fallback import fall_back_for_flags, in_users_stead
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -71,12 +71,12 @@ class Attributes:
             if cls is Traced:
                 self.stage.regions.note_class((value,))
                 if name == "base" and value.kind == "array":
-                    if not self.stage.tracer.in_region and self.stage.undo_call():
+                    if not self.stage.tracer.in_region and self.stage.effects.undo_call():
                         raise Abandon("reads .base of an array")  # ours may be views of others
-                    self.stage.abandon("reads .base of an array")
+                    self.stage.effects.abandon("reads .base of an array")
                     return self.stage.lift(self.stage.materialise(value).base)
                 if name == "flags" and self.stage.regions.is_carried_by_value(value):
-                    self.stage.abandon("reads flags of an array that may be one of several")
+                    self.stage.effects.abandon("reads flags of an array that may be one of several")
                     return self.stage.materialise(value).flags
                 if name == "flags":
                     return self.stage.hollow_flags(value)
@@ -89,7 +89,7 @@ class Attributes:
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
                 value = self.stage.filled(value)
             return getattr(value, name)
-        if cls is collections.deque and self.stage.source_of(value) is None:
+        if cls is collections.deque and self.stage.sources.source_of(value) is None:
             return getattr(value, name)
         if cls is types.ModuleType:
             return self._module_attr(value, name)
@@ -107,7 +107,7 @@ class Attributes:
         value = where.get(name, MISSING)
         if is_numpys(own) or own in PURE_MODULES:
             if value is not MISSING and not self.is_library:
-                self.stage.note_name(where, name, value)
+                self.stage.sources.note_name(where, name, value)
             return getattr(module, name)
         if value is MISSING:
             return self.stage.lift(getattr(module, name))
@@ -124,12 +124,12 @@ class Attributes:
         value = getattr(cls, name)
         if is_numpys(cls.__module__) or cls.__module__ == "builtins" or name.startswith("__"):
             return stage.lift_array(value)
-        source = stage.source_of(cls)
+        source = stage.sources.source_of(cls)
         if source is None or source == OPAQUE:
-            source = stage.source("const", cls)
-        source = stage.source("attr", source, name)
+            source = stage.sources.source("const", cls)
+        source = stage.sources.source("attr", source, name)
         if is_a(value, types.MethodType):  # a class method: made again by each read
-            stage.check_once(stage.source("attr", source, "__func__"), "is", value.__func__)
+            stage.sources.check_once(stage.sources.source("attr", source, "__func__"), "is", value.__func__)
             return value
         return stage.lift_guarded(value, source)
 
@@ -141,15 +141,15 @@ class Attributes:
             if name in deferred:
                 return deferred[name]
             if name == "__dict__":
-                stage.effect(f"reads .__dict__ of a {cls.__name__}")
-        found = stage.class_attr(cls, name)
+                stage.effects.note(f"reads .__dict__ of a {cls.__name__}")
+        found = stage.sources.class_attr(cls, name)
         kind = type(found)
         own = attributes_of(value)
         is_data = found is not MISSING and hasattr(kind, "__set__")
         if type(own) is dict and name in own and not is_data:
             return self._read(value, name, own[name])
         if found is MISSING:
-            if stage.class_attr(cls, "__getattr__") is not MISSING:
+            if stage.sources.class_attr(cls, "__getattr__") is not MISSING:
                 return self._unknown_attr(value, name, "__getattr__")
             return getattr(value, name)  # raises
         if kind is property and type(found.fget) is types.FunctionType:
@@ -177,7 +177,7 @@ class Attributes:
         if kind is types.MemberDescriptorType or kind.__name__ == "_tuplegetter":
             return self._read(value, name, getattr(value, name))
         if not hasattr(kind, "__get__"):
-            if stage.source_of(value) is None:
+            if stage.sources.source_of(value) is None:
                 return self._class_attr(cls, name)
             return self._read(value, name, found)
         if is_a(value, VALUE_CLASSES) or kind in METHOD_KINDS:
@@ -195,21 +195,21 @@ class Attributes:
         return self._unknown_attr(value, name, "__getattribute__")
 
     def _unknown_attr(self, value: Any, name: str, what: str) -> Any:
-        self.stage.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
+        self.stage.effects.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
         return self.stage.lift(getattr(value, name))
 
     def _guard_method(self, value: Any, cls: type, name: str, found: Any) -> None:
         """A method of a class of the user's may be replaced between two calls."""
         stage = self.stage
-        source = stage.source_of(value)
+        source = stage.sources.source_of(value)
         if source == OPAQUE or is_numpys(cls.__module__):
             return
         if source is not None:  # the object itself may have got an attribute of that name, too
-            method = stage.source("attr", source, name)
-            stage.check_once(stage.source("attr", method, "__func__"), "is", found)
+            method = stage.sources.source("attr", source, name)
+            stage.sources.check_once(stage.sources.source("attr", method, "__func__"), "is", found)
         elif type(bound := getattr(cls, name)) is types.MethodType:
-            where = stage.source("attr", stage.source("const", cls), name)
-            stage.check_once(stage.source("attr", where, "__func__"), "is", bound.__func__)
+            where = stage.sources.source("attr", stage.sources.source("const", cls), name)
+            stage.sources.check_once(stage.sources.source("attr", where, "__func__"), "is", bound.__func__)
         else:
             self._guard_class(cls, name, found)
 
@@ -217,17 +217,17 @@ class Attributes:
         """Guards an attribute of a class, reached through the class."""
         stage = self.stage
         if not is_numpys(cls.__module__):
-            where = stage.source("attr", stage.source("const", cls), name)
-            stage.check_once(where, "is", found)
+            where = stage.sources.source("attr", stage.sources.source("const", cls), name)
+            stage.sources.check_once(where, "is", found)
 
     def _read(self, value: Any, name: str, item: Any) -> Any:
         stage = self.stage
-        source = stage.source_of(value)
+        source = stage.sources.source_of(value)
         if source is None:
             return stage.lift_array(item)
         if source == OPAQUE:
             return stage.lift(item)
-        return stage.lift_guarded(item, stage.source("attr", source, name))
+        return stage.lift_guarded(item, stage.sources.source("attr", source, name))
 
     def attr_slot(self, value: Any, name: str) -> Slot:
         """The place value.name"""
@@ -247,14 +247,14 @@ class Attributes:
             self._guard_class(cls, name, found)
             self.call(found.fset, value, item)
             return None
-        if stage.source_of(value) is None and not is_a(value, type | types.ModuleType):
+        if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
             is_slot = is_slot_of(cls, found)
             if cls.__setattr__ in PLAIN_SETTERS and (is_slot or not hasattr(type(found), "__set__")):
                 self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
             return stage.stores.add(value, name, item)
-        stage.effect(f"sets .{name} of a {cls.__name__}")
+        stage.effects.note(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
             stage.materialise(value)
@@ -272,7 +272,7 @@ class Attributes:
         elif state.snapshots:
             own = attributes_of(value)
             if type(own) is not dict:
-                return self.stage.stop(f"sets an attribute of a {type(value).__name__}")
+                return self.stage.effects.stop(f"sets an attribute of a {type(value).__name__}")
             state.before_change(own)
 
     def _set_array_attr(self, name: str, item: Any, value: Traced) -> None:
@@ -292,9 +292,9 @@ class Attributes:
                     return set_part(stage.tracer, value, name, item)
                 except (NotCaptured, TypeError, ValueError, _core.Unsupported):
                     pass
-            stage.stop(f"assigns .{name} of an array")
+            stage.effects.stop(f"assigns .{name} of an array")
         else:
-            stage.abandon(f"assigns .{name} of an array")
+            stage.effects.abandon(f"assigns .{name} of an array")
             self.fall_back(f"assigns .{name} of an array")  # nothing traced is that object any more
         setattr(stage.materialise(value), name, stage.materialise(item))
 
@@ -307,8 +307,8 @@ class Attributes:
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not hasattr(type(found), "__delete__")
         is_plain &= type(value).__delattr__ in PLAIN_DELETERS
-        if self.stage.source_of(value) is not None or type(value) is Traced or not is_plain:
-            self.stage.effect(f"deletes .{name} of a {type(value).__name__}")
+        if self.stage.sources.source_of(value) is not None or type(value) is Traced or not is_plain:
+            self.stage.effects.note(f"deletes .{name} of a {type(value).__name__}")
         else:
             self._touch_attributes(value, is_slot)
         delattr(value, name)

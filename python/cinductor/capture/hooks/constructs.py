@@ -23,9 +23,9 @@ from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
+from ..effects import check_budget
 from ..iterators import Items
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced
-from .fallback import check_budget
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -275,7 +275,7 @@ class Watched(For):
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
             check_budget(self.stage)
-            self.item = self.stage.materialise(item) if self.stage.has_fallen_back else item
+            self.item = self.stage.materialise(item) if self.stage.tracer.has_fallen_back else item
             yield
 
 
@@ -350,13 +350,13 @@ class TracedControl(PlainControl):
         NumPy's own source sizes say what there is to do, or what is wrong.
         """
         stage = self.stage
-        return stage.captures and stage.leaves_open and stage.may_check() and not self.is_library
+        return stage.captures and stage.leaves_open and stage.tracer.may_check() and not self.is_library
 
     def bound(self, value: Any, name: str) -> Any:  # type: ignore[override]
         """The value of a name that may have none: the program checks that it has."""
         if type(value) is not MaybeUnbound:
             return value
-        if type(value.flag) is Traced and self.stage.may_check():
+        if type(value.flag) is Traced and self.stage.tracer.may_check():
             self.stage.tracer.check(truth(self.stage, value.flag), f"{name} is bound")
             return value.value
         return PlainControl.bound(value, name)
@@ -430,7 +430,7 @@ class TracedControl(PlainControl):
         """
         stage = self.stage
         is_refused = (self.file, line) in stage.regions.decided
-        is_undoable = stage.may_check() or stage.tracer.in_region
+        is_undoable = stage.tracer.may_check() or stage.tracer.in_region
         return stage.captures and is_undoable and not is_refused
 
     def bool_begin(self, value: Any, is_and: bool) -> Any:
@@ -444,7 +444,7 @@ class TracedControl(PlainControl):
         return super().bool_begin(value, is_and)
 
     def bool_end(self, value: Any) -> Any:
-        if self.stage.has_fallen_back:  # since the frame has read this method: Python has begun it
+        if self.stage.tracer.has_fallen_back:  # since the frame has read this method: Python has begun it
             return super().bool_end(value)
         conditions = self.stage.state.conditions
         scope, operand = conditions.pop()
@@ -483,7 +483,7 @@ class TracedControl(PlainControl):
     def is_one(self, a: Any, b: Any) -> bool:
         if self.stage is None:  # the call is over
             return a is b
-        self.stage.sees_objects = True
+        self.stage.sources.sees_objects = True
         if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.arrays.note_distinct(a, b)
             self.stage.regions.aliases.note_distinct(a, b)
@@ -504,7 +504,7 @@ class TracedControl(PlainControl):
         )
 
     def holds(self, value: Any) -> Any:
-        if is_condition(value) and self.stage.captures and self.stage.may_check():
+        if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():
             self.stage.tracer.check(truth(self.stage, value), "an assertion")
             return True
         return super().holds(value)

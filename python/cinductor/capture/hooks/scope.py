@@ -24,12 +24,12 @@ from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
+from ..effects import check_budget, fall_back, lifted_once, limit, with_bailout
 from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
 from ..stage import Stage
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
-from .fallback import check_budget, fall_back, lifted_once, limit, with_bailout
 from .subscripts import Iteration, Subscripts
 
 OWN_ERRORS = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
@@ -78,7 +78,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
         """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
         stage = self.stage
-        stage.abandon(reason)
+        stage.effects.abandon(reason)
         fall_back(stage, reason)
         return f(
             *(stage.materialise(a) for a in args),
@@ -116,7 +116,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if self.is_library:
             new = value  # NumPy's own: the identity of its functions says which they are
         else:
-            new = stage.lift_guarded(value, stage.source("global", where, name))
+            new = stage.lift_guarded(value, stage.sources.source("global", where, name))
         cache[name] = (value, new)
         return new
 
@@ -125,14 +125,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if value is MISSING:
             raise NameError(f"name '{name}' is not defined", name=name)
         if not self.is_library:
-            self.stage.note_name(self.fn_globals, name, _core.MISSING)
-            self.stage.note_name(self.builtins, name, value)
+            self.stage.sources.note_name(self.fn_globals, name, _core.MISSING)
+            self.stage.sources.note_name(self.builtins, name, value)
         self.cache[name] = (value, value)
         return value
 
     def free(self, name: str, value: Any) -> Any:
         """A name of a function around the captured one."""
-        return self.stage.lift_guarded(value, self.stage.source_of_free(self.fn, name))
+        return self.stage.lift_guarded(value, self.stage.sources.source_of_free(self.fn, name))
 
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""
@@ -146,11 +146,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self.name(name)
 
     def _set_global(self, name: str, value: Any) -> None:
-        self.stage.effect(f"sets the global {name}")
+        self.stage.effects.note(f"sets the global {name}")
         self.fn_globals[name] = self.stage.materialise(value)
 
     def _del_global(self, name: str) -> None:
-        self.stage.effect(f"deletes the global {name}")
+        self.stage.effects.note(f"deletes the global {name}")
         if name not in self.fn_globals:
             raise NameError(f"name '{name}' is not defined", name=name)
         del self.fn_globals[name]
@@ -163,11 +163,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self.free(name, self.cells[name].cell_contents)
 
     def _set_free(self, name: str, value: Any) -> None:
-        self.stage.effect(f"sets {name} of an enclosing function")
+        self.stage.effects.note(f"sets {name} of an enclosing function")
         self.cells[name].cell_contents = self.stage.materialise(value)
 
     def _del_free(self, name: str) -> None:
-        self.stage.effect(f"deletes {name} of an enclosing function")
+        self.stage.effects.note(f"deletes {name} of an enclosing function")
         del self.cells[name].cell_contents
 
     # --- operands and tests ---
@@ -228,9 +228,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def members(self, value: Any) -> Any:
         """The right operand of `in`."""
-        source = self.stage.source_of(value)
+        source = self.stage.sources.source_of(value)
         if type(value) is dict and source is not None and source >= 0:
-            self.stage.guard_length(value, source)
+            self.stage.sources.guard_length(value, source)
             return value
         return self.use(value)
 
@@ -249,16 +249,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if is_a(value, HOLDERS) and is_native(cls, "__bool__", "__len__"):
             if id(value) in stage.state.lists:
                 return stage.state.lists[id(value)].truth
-            source = stage.source_of(value)
+            source = stage.sources.source_of(value)
             if source is not None and source >= 0:
-                stage.guard_length(value, source)
+                stage.sources.guard_length(value, source)
             return value
         for name in ("__bool__", "__len__"):
-            method = stage.class_attr(cls, name)
+            method = stage.sources.class_attr(cls, name)
             if type(method) is types.FunctionType:
                 return self.call(method, value)
-            if method is not MISSING and stage.source_of(value) is not None:
-                stage.stop(f"the truth of a {cls.__name__}")
+            if method is not MISSING and stage.sources.source_of(value) is not None:
+                stage.effects.stop(f"the truth of a {cls.__name__}")
                 return value
         return value
 
@@ -280,14 +280,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return op(value, other)
         if cls is list and name == "iadd":
             other = list(self.iter(other))
-        if stage.source_of(value) is not None and hasattr(cls, f"__{name}__"):
-            stage.effect(f"changes a {cls.__name__} in place")
+        if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
+            stage.effects.note(f"changes a {cls.__name__} in place")
             return op(value, stage.materialise(other))
         if cls in (list, dict, set):
             stage.state.before_change(value)
         hooked = None if cls is list else boundary.hook_of(stage, value)
         if hooked is not None:
-            stage.stop(f"an operator of class {hooked.__name__}")
+            stage.effects.stop(f"an operator of class {hooked.__name__}")
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
         return op(value, other)
 
@@ -297,14 +297,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """The manager of a with statement."""
         cls = type(value)
         if cls is Traced:
-            self.stage.stop("enters an array")
+            self.stage.effects.stop("enters an array")
             return self.stage.materialise(value)  # raises when entered
-        if cls is np.errstate and self.stage.source_of(value) is None:
+        if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has looked at its arguments.
             return Quiet(self.stage, *self.stage.errstates[id(value)])
         if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
             return value
-        self.stage.stop(f"enters a {cls.__name__}")
+        self.stage.effects.stop(f"enters a {cls.__name__}")
         return Managed(self.stage, value)
 
     def shares(self, names: types.FunctionType) -> None:
@@ -320,7 +320,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             raise  # noqa: PLE0704  (this is called by the handler)
         if error is None or not (names_traced(error) or comes_from_within(error)):
             return
-        if self.stage.undo_call():
+        if self.stage.effects.undo_call():
             raise Raised(error) from None
         reword(error)
 
@@ -341,9 +341,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def import_module(self, name: str, is_last: bool) -> Any:
         """import name; the last module of a dotted name when it is bound by `as`."""
         if name in DEBUGGERS:
-            self.stage.abandon(f"imports {name}")
+            self.stage.effects.abandon(f"imports {name}")
         if name not in sys.modules:
-            self.stage.stop(f"imports {name}")
+            self.stage.effects.stop(f"imports {name}")
         top = __import__(name, self.fn_globals, None, None, 0)
         return sys.modules[name] if is_last else top
 
@@ -352,7 +352,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         before = len(sys.modules)
         found = __import__(module, self.fn_globals, None, (name,), level)
         if len(sys.modules) != before:
-            self.stage.stop(f"imports {found.__name__}")
+            self.stage.effects.stop(f"imports {found.__name__}")
         if not hasattr(found, name):
             where = getattr(found, "__file__", None) or "unknown location"
             raise ImportError(
@@ -369,7 +369,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """args[0](*args[1:], **kwargs)"""
         limit(self.stage)
-        if self.stage.has_fallen_back:
+        if self.stage.tracer.has_fallen_back:
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists
         if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:

@@ -25,6 +25,7 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
+from ..effects import fall_back_for_flags
 from ..iterators import Asked, Flat, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -48,7 +49,6 @@ from ..objects import (
     is_tuple,
 )
 from .attributes import Slot
-from .fallback import fall_back_for_flags
 
 if TYPE_CHECKING:
     from ..stage import Stage
@@ -102,14 +102,14 @@ class Subscripts:
         if cls in FREE_TYPES:
             return key
         if is_a(key, int):
-            if self.stage.source_of(key) is not None:
-                self.stage.stop(f"an index is of class {cls.__name__}")  # no guard has its value
+            if self.stage.sources.source_of(key) is not None:
+                self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard has its value
             return int.__index__(key)  # of a subclass: what its own method says nobody asks
-        method = self.stage.class_attr(cls, "__index__")
+        method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             return self.call(method, key)
-        if self.stage.has_hooks(cls):
-            self.stage.stop(f"an index is of class {cls.__name__}")
+        if self.stage.sources.has_hooks(cls):
+            self.stage.effects.stop(f"an index is of class {cls.__name__}")
             return self.stage.materialise(key)
         return key
 
@@ -118,10 +118,10 @@ class Subscripts:
         if not is_a(value, dict):
             return key if type(key) in PLAIN_INDEXES else self._index(key)
         hooked = hooked_in((key,)) if type(key) not in FREE_TYPES else None
-        if hooked is None and self.stage.source_of(value) is None:
+        if hooked is None and self.stage.sources.source_of(value) is None:
             hooked = hooked_in(value)
         if hooked is not None:
-            self.stage.stop(f"looks for a key of class {hooked.__name__}")
+            self.stage.effects.stop(f"looks for a key of class {hooked.__name__}")
             return self.stage.materialise(key)
         return key
 
@@ -138,7 +138,7 @@ class Subscripts:
             grown = stage.state.lists.get(id(value))
             if grown is not None:
                 return grown.item(key)
-            source = stage.source_of(value)
+            source = stage.sources.source_of(value)
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
@@ -157,7 +157,7 @@ class Subscripts:
             return read_flat(self, value, key if type(key) in FREE_TYPES else self._key(key))
         if cls is Octets:
             return value.item(key if type(key) in FREE_TYPES else self._key(key))
-        if cls is collections.deque and stage.source_of(value) is None:
+        if cls is collections.deque and stage.sources.source_of(value) is None:
             picked = pick(self, [*value], key) if is_place(self, key) else MISSING
             return stage.lift_array(value[self._index(key)]) if picked is MISSING else picked
         if cls in PURE_TYPES or is_a(value, types.GenericAlias):
@@ -166,12 +166,12 @@ class Subscripts:
             return value[key]
         if cls.__name__ in INDEX_TRICKS and is_numpys(cls.__module__) and is_constant_key(key):
             return constants(self, value[key])
-        method = self.stage.class_attr(cls, "__getitem__")
+        method = self.stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
             return self.call(method, value, key)
         if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
             return self.call(value.__getitem__, key)
-        stage.stop(f"reads an item of a {cls.__name__}")
+        stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
 
     def _guarded_item(self, value: Any, key: Any, source: int) -> Any:
@@ -187,12 +187,12 @@ class Subscripts:
                 return waiting[place]
         item = value[key]
         if type(key) not in (int, str, bool) and not is_a(key, tuple):
-            stage.guard_length(value, source)
-        return stage.lift_guarded(item, stage.source("item", source, key))
+            stage.sources.guard_length(value, source)
+        return stage.lift_guarded(item, stage.sources.source("item", source, key))
 
     def _key(self, key: Any) -> Any:
         """An index with everything in it seen."""
-        if type(key) is tuple and self.stage.source_of(key) is None:
+        if type(key) is tuple and self.stage.sources.source_of(key) is None:
             return tuple(map(self._key, key))
         if type(key) in FREE_TYPES or type(find_in_class(type(key), "__index__")) is types.FunctionType:
             return self._index(key)
@@ -201,7 +201,7 @@ class Subscripts:
         if type(key) is Range:
             return self.call(np.arange, key.start, key.stop, key.step)
         if is_foreign(type(key)):
-            self.stage.stop(f"an index is of class {type(key).__name__}")
+            self.stage.effects.stop(f"an index is of class {type(key).__name__}")
             return self.stage.materialise(key)
         return boundary.use(self.stage, key)
 
@@ -239,8 +239,8 @@ class Subscripts:
         if id(value) in stage.state.lists:
             stage.state.lists[id(value)].set_item(key, item)
             return
-        source = stage.source_of(value)
-        method = self.stage.class_attr(cls, "__setitem__")
+        source = stage.sources.source_of(value)
+        method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in (list, dict, collections.deque):
             stage.state.before_change(value)
             value[key if cls is not collections.deque else self._index(key)] = item
@@ -249,7 +249,7 @@ class Subscripts:
         elif stage.stores.may_wait_at(value, key):
             stage.stores.add(value, key, item)
         else:
-            stage.effect(f"sets an item of a {cls.__name__}")
+            stage.effects.note(f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):
                 stage.tracer.flush()
             value[stage.materialise(key)] = stage.materialise(item)
@@ -261,14 +261,14 @@ class Subscripts:
 
     def _del_item(self, key: Any, value: Any) -> None:
         stage, cls = self.stage, type(value)
-        method = self.stage.class_attr(cls, "__delitem__")
+        method = self.stage.sources.class_attr(cls, "__delitem__")
         if type(method) is types.FunctionType:
             self.call(method, value, key)
             return
         if is_a(value, list | dict):
             key = self._place(value, key)
-        if stage.source_of(value) is not None or cls not in (list, dict):
-            stage.effect(f"deletes an item of a {cls.__name__}")
+        if stage.sources.source_of(value) is not None or cls not in (list, dict):
+            stage.effects.note(f"deletes an item of a {cls.__name__}")
         else:
             stage.state.before_change(value)
         del value[stage.materialise(key)]
@@ -290,7 +290,7 @@ def is_place(scope: Scope, key: Any) -> bool:
 def pick(scope: Scope, value: Any, key: Any) -> Any:
     """value[key], or MISSING where Python has to make it."""
     stage = scope.stage
-    is_known = stage.source_of(value) is not None
+    is_known = stage.sources.source_of(value) is not None
     if not 0 < len(value) <= (MOST_TRACED if is_known else MOST_CONSTANTS):
         return MISSING
     if not all(type(v) in (int, float, complex, bool, tuple, Traced) for v in value):
@@ -374,7 +374,7 @@ class Iteration:
             return self.stage.lift_items(value)
         if find_in_class(type(value), "keys") is MISSING:
             return value  # for Python to complain of
-        self.stage.stop(f"a {type(value).__name__} is unpacked as a mapping")
+        self.stage.effects.stop(f"a {type(value).__name__} is unpacked as a mapping")
         return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
     def iter(self, value: Any) -> Any:
@@ -392,7 +392,7 @@ class Iteration:
         if cls is Range:
             return iter(value)
         value = stage.escapes.now(value)
-        cls, source = type(value), stage.source_of(value)
+        cls, source = type(value), stage.sources.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # for Python to complain of
         if cls in CONTAINER_TYPES or is_tuple(cls):
@@ -401,7 +401,7 @@ class Iteration:
             if source == OPAQUE:
                 return map(stage.lift, value)
             if is_a(value, dict):
-                stage.guard_length(value, source)
+                stage.sources.guard_length(value, source)
                 return iter(value)
             return self._iter_guarded(value, source)
         if source is None:
@@ -409,21 +409,21 @@ class Iteration:
                 return map(stage.lift_array, value)
             if hasattr(cls, "__next__"):
                 return self._steps(value)
-            method = self.stage.class_attr(cls, "__iter__")
+            method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
                 return self._steps(self.call(method, value))
-            if not self.stage.has_hooks(cls):
+            if not self.stage.sources.has_hooks(cls):
                 return value
         elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
             return value
-        stage.stop(f"iterates a {cls.__name__}")
+        stage.effects.stop(f"iterates a {cls.__name__}")
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
         """What a star unpacks: Python itself asks an object of the user's how long it is."""
         is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
-            self.stage.stop(f"unpacks a {type(value).__name__}")
+            self.stage.effects.stop(f"unpacks a {type(value).__name__}")
             return self.stage.materialise(value)
         return self.iter(value)
 
@@ -431,7 +431,7 @@ class Iteration:
         """next(value), of an iterator made in the call."""
         value = self.stage.escapes.now(value)
         if not is_ours(type(value)):
-            method = self.stage.class_attr(type(value), "__next__")
+            method = self.stage.sources.class_attr(type(value), "__next__")
             if type(method) is types.FunctionType:
                 return self.call(method, value)
         self.stage.state.before_change(value)
@@ -448,19 +448,19 @@ class Iteration:
         if value.ndim == 0:
             return iter(value)  # raises
         if len(value) > UNROLL_LIMIT:
-            self.stage.stop(f"iterates over {len(value)} rows")
+            self.stage.effects.stop(f"iterates over {len(value)} rows")
             return map(self.stage.lift, self.stage.materialise(value))
         return items_of(value)
 
     def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
         stage = self.stage
-        stage.guard_length(value, source)
+        stage.sources.guard_length(value, source)
 
         def item(i: int) -> Any:
             waiting = stage.stores.of(value)
             if i in waiting:
                 return waiting[i]
-            return stage.lift_guarded(value[i], stage.source("item", source, i))
+            return stage.lift_guarded(value[i], stage.sources.source("item", source, i))
 
         return Walk(value, item)
 

@@ -476,11 +476,11 @@ class Split:
         made = binds(node)
         if made & self.flow.errors(node):
             return "a handler may read what it binds"
-        if (made & self.flow.kept) - self.stable or self.kept_by(node) - self.stable:
+        if (made & self.flow.captured) - self.stable or self.captured_in(node) - self.stable:
             return "a function inside reads a name that changes"
         return None
 
-    def kept_by(self, node: ast.stmt) -> Set:
+    def captured_in(self, node: ast.stmt) -> Set:
         """The function's names that what is made in a statement may read later."""
         found: Set = EMPTY
         for part in ast.walk(node):

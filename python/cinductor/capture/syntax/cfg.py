@@ -43,13 +43,13 @@ class ConstructFlow:
 class Effect:
     """What a piece of straight code does with names, in the order of evaluation."""
 
-    __slots__ = ("uses", "kills", "binds", "kept", "drops")
+    __slots__ = ("uses", "kills", "binds", "captured", "drops")
 
     def __init__(self, *nodes: ast.AST | None) -> None:
         self.uses: set[str] = set()  # read before they are bound here
         self.kills: set[str] = set()  # bound whatever happens
         self.binds: set[str] = set()
-        self.kept: set[str] = set()  # read by what may run later
+        self.captured: set[str] = set()  # read by what may run later
         self.drops: set[str] = set()  # have no value behind it
         for node in nodes:
             if node is not None:
@@ -67,19 +67,16 @@ class Effect:
         while left:
             node = left.pop()
             if isinstance(node, ast.Name):
-                self._name(node, certain)
+                if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
+                    self.uses.add(node.id)
+                if not isinstance(node.ctx, ast.Load):
+                    self.bind(node.id, certain)
+                if isinstance(node.ctx, ast.Del):
+                    self.drops.add(node.id)
             elif isinstance(node, NOT_IN_ORDER):
                 self._special(node, certain)
             else:
                 left += reversed(children(node))
-
-    def _name(self, node: ast.Name, certain: bool) -> None:
-        if not isinstance(node.ctx, ast.Store) and node.id not in self.kills:
-            self.uses.add(node.id)
-        if not isinstance(node.ctx, ast.Load):
-            self.bind(node.id, certain)
-        if isinstance(node.ctx, ast.Del):
-            self.drops.add(node.id)
 
     def _special(self, node: Any, certain: bool) -> None:
         if isinstance(node, ast.Lambda):
@@ -105,7 +102,7 @@ class Effect:
             if default is not None:
                 self.add(default, certain)
         body = node.body if isinstance(node.body, list) else [node.body]
-        self.kept |= names_in(*body)
+        self.captured |= names_in(*body)
 
     def _type(self, *nodes: ast.AST | None) -> None:
         """Annotations and what else names types: evaluated here or, by later versions, when asked
@@ -114,7 +111,7 @@ class Effect:
         for node in nodes:
             if node is not None:
                 self.add(node, True)
-                self.kept |= names_in(node)
+                self.captured |= names_in(node)
 
     def _comprehension(self, node: Any, certain: bool) -> None:
         self.add(node.generators[0].iter, certain)
@@ -124,12 +121,12 @@ class Effect:
         loads = {n.id for n in names if isinstance(n.ctx, ast.Load)} - (own - walrus)
         self.uses |= loads - self.kills
         self.binds |= walrus
-        self.kept |= self._kept_inside(node)
+        self.captured |= self._captured_inside(node)
         if isinstance(node, ast.GeneratorExp):
-            self.kept |= loads
+            self.captured |= loads
 
     @staticmethod
-    def _kept_inside(node: ast.AST) -> set[str]:
+    def _captured_inside(node: ast.AST) -> set[str]:
         inner = [n for n in walk(node) if isinstance(n, ast.Lambda | ast.GeneratorExp)]
         return names_in(*inner)
 
@@ -223,11 +220,11 @@ class Cfg:
         self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
         self.constructs: dict[int, ConstructPoints] = {}
         self.binding: list[set[str]] = []  # what the constructs around bind
-        kept: set[str] = set()
+        captured: set[str] = set()
         start = self._block(body, self._point(NOTHING, []), Ways())
         for point in self.points:
-            kept |= point.effect.kept
-        self.kept = frozenset(kept)
+            captured |= point.effect.captured
+        self.captured = frozenset(captured)
         self._flow_back()
         self._flow_on(start, frozenset(arguments))
 
@@ -236,36 +233,38 @@ class Cfg:
     def flow(self, node: ast.stmt) -> ConstructFlow:
         """What a for, while or if with flags for jumps does."""
         found, behind, errors = self.constructs[id(node)], self._after(node), self.errors(node)
-        head = union(found.heads)
+        head = EMPTY.union(*[point.live for point in found.heads])
         renewed = EMPTY
         if found.body is not None:
             inside = (found.body.live - found.step.kills) | found.step.uses
-            renewed = head - inside - errors - self.kept
-        binds, behind = frozenset(found.binds), behind | errors | self.kept
-        return ConstructFlow(binds, head | self.kept, behind, renewed)
+            renewed = head - inside - errors - self.captured
+        binds, behind = frozenset(found.binds), behind | errors | self.captured
+        return ConstructFlow(binds, head | self.captured, behind, renewed)
 
     def before(self, node: ast.stmt) -> Set:
         """The names live before a statement."""
-        return union(place.entry for place in self.places[id(node)]) | self.kept
+        live = [place.entry.live for place in self.places[id(node)]]
+        return self.captured.union(*live)
 
     def after(self, node: ast.stmt) -> Set:
         """Those live behind it."""
-        return self._after(node) | self.kept
+        return self._after(node) | self.captured
 
     def _after(self, node: ast.stmt) -> Set:
-        return union(place.end for place in self.places[id(node)])
+        return EMPTY.union(*[place.end.live for place in self.places[id(node)]])
 
     def errors(self, node: ast.stmt) -> Set:
         """Those live where its exceptions go."""
-        return union(point for place in self.places[id(node)] for point in place.errors)
+        places = self.places[id(node)]
+        return EMPTY.union(*[point.live for place in places for point in place.errors])
 
     def sure(self, node: ast.stmt) -> Bound:
         """The names that surely have a value before a statement."""
-        return common(place.entry.sure for place in self.places[id(node)])
+        return common([place.entry.sure for place in self.places[id(node)]])
 
     def sure_after(self, node: ast.stmt) -> Bound:
         """The same behind it."""
-        return common(place.end.sure for place in self.places[id(node)])
+        return common([place.end.sure for place in self.places[id(node)]])
 
     # --- the graph, from the end to the beginning ---
 
@@ -411,14 +410,6 @@ def dropping(name: str) -> Effect:
     return effect
 
 
-def union(points: Iterable[Point]) -> Set:
-    """The names live before any of them."""
-    found = EMPTY
-    for point in points:
-        found |= point.live
-    return found
-
-
 def common(parts: Iterable[Bound]) -> Bound:
     """What all paths have in common."""
     found: Bound = None
@@ -431,4 +422,4 @@ def captured(node: ast.AST) -> Set:
     """The names that functions, lambdas and generators in a statement may read later."""
     effect = Effect()
     effect.statement(node) if isinstance(node, ast.stmt) else effect.add(node, True)
-    return frozenset(effect.kept)
+    return frozenset(effect.captured)

@@ -250,15 +250,15 @@ class Control(Statements):
             line=node.lineno,
             col=node.col_offset,
             state=state,
-            carried=tuple(n for n in state if n in flow.head and n != flag),
-            live_out=tuple(n for n in state if n in flow.behind),
+            carried=tuple([n for n in state if n in flow.head and n != flag]),
+            live_out=tuple([n for n in state if n in flow.behind]),
             renewed=flow.renewed & frozenset(state),
             flag=flag,
             depth=depth_of(node) - 1 if kind != "if" else 0,
             returned=self._dead(state),
             gathers=self.scopes[-1].gathers,
             results=self.scopes[-1].results,
-            maybe_unbound=frozenset(n for n in state if self._may_be_unbound(n)),
+            maybe_unbound=frozenset(filter(self._may_be_unbound, state)),
             protected=self.protected > 0,
             **more,
         )
@@ -270,7 +270,7 @@ class Control(Statements):
         if self.protected:
             return frozenset()
         loads = self.scopes[-1].loads
-        return frozenset(n for n in state if n not in loads and not n.startswith("__ci_"))
+        return frozenset([n for n in state if n not in loads and not n.startswith("__ci_")])
 
     def _construct(
         self, node: ast.stmt, site: Site, made: ast.expr, body: list[ast.stmt]

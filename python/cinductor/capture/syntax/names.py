@@ -107,6 +107,116 @@ def is_closed(node: FunctionNode) -> bool:
     return getattr(node, "ci_is_closed", False)
 
 
+class Names:
+    """The names a function's body binds, and those it declares global or nonlocal; lists that are gathered
+    (`Uses`), and those of them that it returns.
+    """
+
+    def __init__(self, node: FunctionNode) -> None:
+        self.bound: set[str] = set()
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        self.loads: set[str] = set()  # by functions inside
+        self.unbound: set[str] = set()  # that some statement deletes
+        arguments = node.args
+        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.bound.add(arg.arg)
+        for star in (arguments.vararg, arguments.kwarg):
+            if star is not None:
+                self.bound.add(star.arg)
+        self.arguments = frozenset(self.bound)
+        self.add(*(node.body if isinstance(node.body, list) else [node.body]))
+        self.bound -= self.globals | self.nonlocals
+        self.gathers = self.results = frozenset[str]()
+        if [n for n in walk(node) if type(n) is ast.List and not n.elts]:
+            uses = Uses(node, self)
+            self.gathers, self.results = uses.gathered(), uses.gathered(RETURNED)
+
+    def add(self, *nodes: ast.AST | None) -> None:
+        """What these bind, one after the other."""
+        left = list(nodes[::-1])
+        while left:
+            node = left.pop()
+            if type(node) is ast.Name:
+                if type(node.ctx) is not ast.Load:
+                    self.bound.add(node.id)
+                    if type(node.ctx) is ast.Del:
+                        self.unbound.add(node.id)
+            elif node is not None:
+                binds = BINDS.get(type(node).__name__)
+                left += reversed(children(node) if binds is None else binds(self, node))
+
+    def _function(self, node: FunctionNode) -> list[Any]:
+        """Its defaults and decorators are evaluated here; what is in it is read later."""
+        decorators = []
+        if isinstance(node, ast.FunctionDef):
+            self.bound.add(node.name)
+            if is_closed(node):
+                return []
+            decorators = node.decorator_list
+        for child in walk(node):
+            if isinstance(child, ast.Name):
+                self.loads.add(child.id)
+                if isinstance(child.ctx, ast.Del):
+                    self.unbound.add(child.id)
+            elif isinstance(child, ast.ExceptHandler) and child.name:
+                self.unbound.add(child.name)
+        return [*node.args.defaults, *node.args.kw_defaults, *decorators]
+
+    def _comprehension(self, node: Any) -> list[Any]:
+        """Its targets are its own."""
+        before = set(self.bound)
+        self.add(*children(node))
+        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
+        self.bound -= targets_of(node) - before - walrus
+        return []
+
+    def _type(self, node: Any) -> list[Any]:
+        self.loads |= names_in(node.value, *node.type_params)
+        return [node.name]
+
+    def _global(self, node: ast.Global) -> list[Any]:
+        self.globals.update(node.names)
+        return []
+
+    def _nonlocal(self, node: ast.Nonlocal) -> list[Any]:
+        self.nonlocals.update(node.names)
+        return []
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> list[Any]:
+        self.bound.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+        return []
+
+    def _handler(self, node: ast.ExceptHandler) -> list[Any]:
+        if node.name:
+            self.bound.add(node.name)
+            self.unbound.add(node.name)
+        return children(node)
+
+    def _pattern(self, node: Any) -> list[Any]:
+        name = getattr(node, "name", None) or getattr(node, "rest", None)
+        if name:
+            self.bound.add(name)
+        return children(node)
+
+
+# What binds names but by a name that is stored to, and what of it is evaluated in the function itself.
+BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
+    "FunctionDef": Names._function,
+    "Lambda": Names._function,
+    **dict.fromkeys(("ListComp", "SetComp", "DictComp", "GeneratorExp"), Names._comprehension),
+    "TypeAlias": Names._type,
+    "Global": Names._global,
+    "Nonlocal": Names._nonlocal,
+    **dict.fromkeys(("Import", "ImportFrom"), Names._import),
+    "ExceptHandler": Names._handler,
+    **dict.fromkeys(("MatchAs", "MatchStar", "MatchMapping"), Names._pattern),
+}
+
+
+# --- what names stand for ---
+
+
 # What a name is where it stands: bound to `[]`; in front of `.append(...)`; the only argument of a
 # call; the first one of `len` or `enumerate`; what a loop runs over; in front of an index; in what the
 # function returns at its end, where it returns nothing before.
@@ -122,41 +232,26 @@ class Use(NamedTuple):
     what: tuple[int, ...]
 
 
-class Names(Visitor):
-    """The names a function's body binds, and those it declares global or nonlocal."""
+class Uses(Visitor):
+    """Where a function's names stand, and as what."""
 
-    def __init__(self, node: FunctionNode) -> None:
-        self.bound: set[str] = set()
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
-        self.loads: set[str] = set()  # by functions inside
-        self.unbound: set[str] = set()  # that some statement deletes
+    def __init__(self, node: FunctionNode, names: Names) -> None:
+        self.names = names
         self.made_empty: set[str] = set()  # by `name = []`
-        self.uses: dict[str, list[Use]] = {}
-        self.nested = 0  # functions and comprehensions around
-        arguments = node.args
-        for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self.bound.add(arg.arg)
-        for star in (arguments.vararg, arguments.kwarg):
-            if star is not None:
-                self.bound.add(star.arg)
-        self.arguments = frozenset(self.bound)
+        self.of: dict[str, list[Use]] = {}
+        self.nested = 0  # comprehensions around
         body: list[Any] = node.body if isinstance(node.body, list) else [node.body]
         returned = result_of(body)
         for statement in body if returned is None else body[:-1]:
             self.visit(statement)
         for value in returned or ():
             self.stand(value, RETURNED)
-        self.bound -= self.globals | self.nonlocals
-        self.gathers, self.results = self.gathered(), self.gathered(RETURNED)
-
-    # --- what names stand for ---
 
     def note(self, node: ast.Name, *what: int) -> None:
         """A name stands there; of one in a function inside, or a comprehension, nobody knows when."""
         place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # ours may have none
         use = Use(*place, () if self.nested else what)
-        self.uses.setdefault(node.id, []).append(use)
+        self.of.setdefault(node.id, []).append(use)
 
     def stand(self, node: Any, *what: int) -> None:
         """A part that is a name is that there; else its names are something else."""
@@ -165,20 +260,15 @@ class Names(Visitor):
         elif node is not None:
             self.visit(node)
 
-    def are_only(self, *what: int) -> frozenset[str]:
-        """The names that are one of these wherever they stand."""
-        is_one = frozenset(what).intersection
-        return frozenset(n for n, uses in self.uses.items() if all(is_one(u.what) for u in uses))
-
     def gathered(self, *others: int) -> frozenset[str]:
         """Lists that are made empty, filled by `append` and behind the last only handed to calls,
         which the stage sees: how such a list holds its items is nobody's business. others: what they
         may be besides.
         """
-        found = set()
+        found, names = set(), self.names
         allowed = frozenset((EMPTY, APPENDED, GIVEN, *others)).intersection
-        for name in self.made_empty & self.bound - self.arguments - self.loads:
-            uses = self.uses[name]
+        for name in self.made_empty & names.bound - names.arguments - names.loads:
+            uses = self.of[name]
             appends = [u[:2] for u in uses if APPENDED in u.what]
             reads = [u[:2] for u in uses if GIVEN in u.what]
             is_plain = all(allowed(use.what) for use in uses)
@@ -190,10 +280,11 @@ class Names(Visitor):
         """Parameters that items are taken of, one by one: bytes there may be an array of them, whatever
         they are in the next call.
         """
-        unbound = self.arguments - self.loads - self.uses.keys()
-        measures = not MEASURES & self.bound
-        fine = self.are_only(ITERATED, INDEXED, *([MEASURED] if measures else []))
-        return (fine & self.arguments - self.loads) | unbound
+        names = self.names
+        measures = [] if MEASURES & names.bound else [MEASURED]
+        fine = frozenset((ITERATED, INDEXED, *measures)).intersection
+        others = {name for name, uses in self.of.items() if not all(fine(use.what) for use in uses)}
+        return names.arguments - names.loads - others
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
@@ -203,7 +294,6 @@ class Names(Visitor):
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and isinstance(value, ast.List) and not value.elts:
-            self.bound.add(target.id)
             if not self.nested:
                 self.made_empty.add(target.id)
             self.note(target, EMPTY)
@@ -239,79 +329,28 @@ class Names(Visitor):
         self.stand(node.value, *([INDEXED] if is_item else []))
         self.visit(node.slice)
 
-    # --- where they live ---
-
     def visit_Name(self, node: ast.Name) -> None:
         self.note(node)
-        if not isinstance(node.ctx, ast.Load):
-            self.bound.add(node.id)
-        if isinstance(node.ctx, ast.Del):
-            self.unbound.add(node.id)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.bound.add(node.name)
-        if not is_closed(node):
-            self._inner(node)
+    def visit_Lambda(self, node: FunctionNode) -> None:
+        """Whatever stands in a function inside is something else."""
+        self.nested += 1
+        for child in walk(node):
+            if isinstance(child, ast.Name) and not is_closed(node):
+                self.note(child)
+        self.nested -= 1
 
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._inner(node)
+    visit_FunctionDef = visit_Lambda
 
     def visit_TypeAlias(self, node: Any) -> None:
         self.visit(node.name)
-        self.loads |= names_in(node.value, *node.type_params)
-
-    def _inner(self, node: FunctionNode) -> None:
-        for default in (*node.args.defaults, *node.args.kw_defaults):
-            if default is not None:
-                self.visit(default)
-        if isinstance(node, ast.FunctionDef):
-            for decorator in node.decorator_list:
-                self.visit(decorator)
-        for child in walk(node):
-            if isinstance(child, ast.Name):
-                self.uses.setdefault(child.id, []).append(Use(0, 0, ()))
-                self.loads.add(child.id)
-                if isinstance(child.ctx, ast.Del):
-                    self.unbound.add(child.id)
-            elif isinstance(child, ast.ExceptHandler) and child.name:
-                self.unbound.add(child.name)
 
     def _comprehension(self, node: Any) -> None:
-        targets = {n.id for g in node.generators for n in walk(g.target) if isinstance(n, ast.Name)}
-        before = set(self.bound)
         self.nested += 1
         self.generic_visit(node)
         self.nested -= 1
-        walrus = {n.target.id for n in walk(node) if isinstance(n, ast.NamedExpr)}
-        self.bound -= targets - before - walrus
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
-
-    def visit_Global(self, node: ast.Global) -> None:
-        self.globals.update(node.names)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.nonlocals.update(node.names)
-
-    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
-        for alias in node.names:
-            self.bound.add((alias.asname or alias.name).split(".")[0])
-
-    visit_ImportFrom = visit_Import
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.bound.add(node.name)
-            self.unbound.add(node.name)
-        self.generic_visit(node)
-
-    def _capture(self, node: Any) -> None:
-        name = getattr(node, "name", None) or getattr(node, "rest", None)
-        if name:
-            self.bound.add(name)
-        self.generic_visit(node)
-
-    visit_MatchAs = visit_MatchStar = visit_MatchMapping = _capture
 
 
 def result_of(body: list[Any]) -> list[ast.expr] | None:

@@ -133,7 +133,7 @@ class Structure:
                 if self.joins_value(a, is_alone):
                     return True
             elif a.test is not None:
-                if self.joins_kept(a, is_alone) or self.joins_tests(a, is_alone) or self.joins_choice(a, is_alone):
+                if self.joins_test(a, is_alone) or self.joins_tests(a, is_alone) or self.joins_choice(a, is_alone):
                     return True
             elif not a.items and not a.is_far and is_alone(a.ahead) and not a.ahead.items and a.ahead is not a:  # type: ignore[union-attr]
                 self.append(a, a.ahead)
@@ -158,10 +158,10 @@ class Structure:
             return False
         if b.ahead is not behind:
             return False
-        self.hold(a, self.joined(ast.Or() if a.keeps == "or" else ast.And(), a.test, b.stack[0]), behind)
+        self.end_with(a, self.joined(ast.Or() if a.keeps == "or" else ast.And(), a.test, b.stack[0]), behind)
         return True
 
-    def joins_kept(self, a: Block, is_alone: Callable[[Any], bool]) -> bool:
+    def joins_test(self, a: Block, is_alone: Callable[[Any], bool]) -> bool:
         """`a and b or c`, `(a or b) and c`: the second test's value is kept."""
         for b, rest in ((a.ahead, a.other), (a.other, a.ahead)):
             if b is None or not is_alone(b) or not b.keeps or not b.is_pure or b.stack:
@@ -174,7 +174,7 @@ class Structure:
             return True
         return False
 
-    def hold(self, a: Block, value: Any, behind: Block | None) -> None:
+    def end_with(self, a: Block, value: Any, behind: Block | None) -> None:
         a.stack.append(value)
         a.test, a.keeps, a.ahead, a.other = None, "", behind, None
 
@@ -195,7 +195,7 @@ class Structure:
         if b.ahead is not c.ahead:  # type: ignore[union-attr]
             return False
         value = ast.IfExp(a.test, b.stack[0], c.stack[0])  # type: ignore[union-attr]
-        self.hold(a, ast.copy_location(value, a.test), b.ahead)  # type: ignore[union-attr]
+        self.end_with(a, ast.copy_location(value, a.test), b.ahead)  # type: ignore[union-attr]
         return True
 
     def joins_tests(self, a: Block, is_alone: Callable[[Any], bool]) -> bool:

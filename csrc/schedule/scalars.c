@@ -195,7 +195,7 @@ may_be_held(CiScheduler *s, const Accesses *all, const Access *element, bool *is
 }
 
 static bool
-hold_one(CiScheduler *s, CiItems *items, int *k)
+replace_one(CiScheduler *s, CiItems *items, int *k)
 {
     Accesses all = {.is_simple = true};
     add_items(&all, &items->items[*k].region->body);
@@ -243,7 +243,7 @@ handed_on(CiScheduler *s, const CiExpr *var, const Accesses *all, const CiNest *
 }
 
 static bool
-hand_one(CiScheduler *s, CiItems *items, int *k)
+carry_one(CiScheduler *s, CiItems *items, int *k)
 {
     CiRegion *region = items->items[*k].region;
     Accesses all = {.is_simple = true};
@@ -270,12 +270,12 @@ hand_one(CiScheduler *s, CiItems *items, int *k)
 }
 
 void
-ci_hold_elements(CiScheduler *s, CiItems *items)
+ci_replace_by_scalars(CiScheduler *s, CiItems *items)
 {
     for (int k = 0; k < items->count; k++) {
         if (items->items[k].kind != CI_ITEM_for || items->items[k].region->nswaps)
             continue;
-        while (hold_one(s, items, &k) || hand_one(s, items, &k))
+        while (replace_one(s, items, &k) || carry_one(s, items, &k))
             ;
     }
 }

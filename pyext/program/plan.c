@@ -1,0 +1,59 @@
+/* A program that is planned by other options, and not built: for races of plans. */
+#include "program/program.h"
+
+#include "api/alternatives.h"
+
+typedef struct Planned {
+    PyObject *digest, *rows;
+    long long held;
+} Planned;
+
+/* Called without the lock. */
+static void
+keep_plan(void *arg, const CiProgramPlan *plan)
+{
+    Planned *planned = arg;
+    CX_CALLBACK_BEGIN();
+    planned->held = plan->held;
+    planned->digest = PyUnicode_FromString(plan->digest);
+    planned->rows = PyList_New(plan->count);
+    for (int k = 0; planned->rows != NULL && k < plan->count; k++) {
+        const CiAlternative *row = &plan->alternatives[k];
+        PyObject *item = Py_BuildValue("(sss)", row->kind, row->option, row->value);
+        if (item == NULL)
+            Py_CLEAR(planned->rows);
+        else
+            PyList_SET_ITEM(planned->rows, k, item);
+    }
+    PyErr_Clear(); /* what is missing is told below */
+    CX_CALLBACK_END();
+}
+
+/* plan(program, options): of the program's graph by these options, the digest that tells the plan
+ * from another, its alternatives, a list of kind, option or threshold, value, and the bytes that it
+ * holds at its worst. Nothing is built. */
+PyObject *
+cx_plan(PyObject *module, PyObject *args)
+{
+    CxState *state = PyModule_GetState(module);
+    PyObject *given = NULL, *values = NULL;
+    Planned planned = {0};
+    CiOptions options;
+    CiRequest request;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "O!O!:plan", (PyTypeObject *)state->program_type, &given,
+                          &PyDict_Type, &values))
+        return NULL;
+    CxProgram *p = (CxProgram *)given;
+    PyObject *copy = PyDict_Copy(values); /* texts of options point into it */
+    int failed = copy == NULL || cx_options_fill(copy, &options) < 0 ||
+                 cx_program_make(state, p->graph, &options, p->backend, p->passes, NULL, NULL,
+                                 keep_plan, &planned, &request) < 0;
+    Py_XDECREF(copy);
+    if (!failed && planned.digest != NULL && planned.rows != NULL)
+        return Py_BuildValue("(NNL)", planned.digest, planned.rows, planned.held);
+    Py_XDECREF(planned.digest);
+    Py_XDECREF(planned.rows);
+    return failed ? NULL : PyErr_NoMemory();
+}

@@ -1,0 +1,357 @@
+"""What the trips of a loop append to lists, while it is captured.
+
+What a trip appends lies in columns that the trips hand on: an `Item`, a phi, for each time that a trip
+appends. Nobody may look at what the trips before have appended. Behind the loop the list holds the rows
+of the columns: the number of trips is known then, and a condition under which a trip appends is decided
+by the trip's number alone (`i % 10 == 0`). Where the number of trips is a size it is as long as that
+(`list_buffer`), which only calls see, or whoever called the function. Rows whose sizes differ have room
+for the largest that there can be, and a column more for each such axis says how long they are. Where
+data decide what is appended, the list has columns from the beginning.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
+from ..objects import Traced
+from .list_buffer import Column, ListBuffer, backing_of, keep_backing, list_of, want_buffer
+from .phi import Phi
+from .region import Peel, Rerun
+from .state import Change
+
+if TYPE_CHECKING:
+    from .carry import Carried
+    from .region import Region
+
+
+MOST_APPENDED = 16  # items, in one trip
+
+
+class UnknownPrefix:
+    """Stands for what the trips before have appended."""
+
+
+UNKNOWN = UnknownPrefix()
+
+
+class Maybe:
+    """An item that an arm of a branch appends; flag: whether it does, truths: the same per trip."""
+
+    __slots__ = ("value", "flag", "truths")
+
+    def __init__(self, value: Any, flag: Any, truths: list[bool]) -> None:
+        self.value, self.flag, self.truths = value, flag, truths
+
+
+class Item(Phi):
+    """What a trip appends, once. Of a list that a loop has made (inner) the value is the array of its
+    items. holders: for each leaf, the name that has the same array at the end of a trip.
+    """
+
+    __slots__ = ("value", "inner", "flag", "truths", "columns", "holders", "count")
+
+    def __init__(self, appended: Any, rows: Any = None) -> None:
+        self.flag = self.truths = self.inner = None
+        if type(appended) is Maybe:
+            appended, self.flag, self.truths = appended.value, appended.flag, appended.truths
+        if rows is not None:
+            self.inner = appended
+        self.value = appended if rows is None else rows
+        self.columns: list[Column] = []
+        self.holders: list[Any] = []
+        self.count: Any = None  # of its rows: there is one for what is not appended
+
+    @property
+    def name(self) -> str:
+        """Of what it is."""
+        return self.value.kind if self.inner is None else f"list of {self.inner[0].kind}"
+
+    def operands(self, tracer: Any) -> list[Any]:
+        counter = [] if self.truths is None else [tracer.lift(0, "i8")]
+        return counter + [tracer.undefined(*node) for column in self.columns for node in column.nodes]
+
+    def kinds(self, operands: list[Any]) -> list[str]:
+        counter = [] if self.truths is None else ["scalar"]
+        return counter + ["array"] * (len(operands) - len(counter))
+
+    def append(self, tracer: Any, body: Any, trip: Any, trips: Any) -> None:
+        """Puts it into its columns, which are parameters of the body and results."""
+        self.count, place = trips, trip
+        if self.truths is not None:
+            self.count = sum(self.truths) + 1
+            counter = body.param("i8", "scalar")
+            place = tracer.define(counter, 0, self.count)
+            flag = self.flag if type(self.flag) is Traced else tracer.lift(self.flag)
+            body.result(tracer.apply("add", counter, tracer.cast(flag, np.int64)))
+        for column in self.columns:
+            column.append(tracer, body, place, self.count)
+
+    def take(self) -> None:
+        """The columns are what comes of it behind the region."""
+        made = iter(self.made if self.truths is None else self.made[1:])
+        for column in self.columns:
+            column.take(made)
+
+    @property
+    def backing(self) -> Any:
+        """The array of what was appended, where it is one."""
+        column = self.columns[0]
+        if type(self.value) is not Traced or len(column.nodes) != 1:
+            return None
+        return column.rows if self.truths is None else column.rows[:-1]
+
+
+class Appended:
+    """What the trips of one loop append to a list, which held `before` when the loop began."""
+
+    def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
+        self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
+        self.state = carried.state
+        self.container, self.before = container, list(before)
+        self.sample = container[len(before) :][:1]
+        self.items: list[Item] = []
+        self.is_open = type(carried.extent) is not int  # as long as there are trips
+
+    def open(self) -> None:
+        """The list at the head of a trip."""
+        self.state.refill(self.container, [*self.before, UNKNOWN])
+        ListBuffer(self.loop.scope, self.container, trips=self)
+
+    # --- as long as there are trips ---
+
+    @property
+    def may_open(self) -> bool:
+        """Whether only calls will see the list, which began empty, or the user."""
+        loop = self.loop
+        names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
+        is_gathered = any(
+            value is self.container and name in names
+            for name, value in [*loop.entry.items(), *loop.others.items()]
+        )
+        is_older = any(  # than a trip of a loop around
+            value is self.container
+            for outer in self.state.active[:-1]
+            for value in (*outer.entry.values(), *outer.others.values())
+        )
+        is_real = self.tracer.flushes > 0 and not self.tracer.in_region
+        can_look = loop.stage.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
+        return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
+
+    def close(self) -> None:
+        """The number of trips is decided by this call's."""
+        carried, trips = self.carried, int(self.carried.extent)
+        carried.promises.append(lambda: int(carried.extent) == trips)
+        self.is_open = False
+
+    # --- in a trip ---
+
+    def item(self, key: Any) -> Any:
+        """The item of the list, where it is known."""
+        if type(key) is int and -len(self.container) <= key < len(self.container):
+            value = self.container[key]
+            is_known = key < 0 or key < len(self.before)
+            if is_known and value is not UNKNOWN and type(value) is not Maybe:
+                return value
+        return self.want_buffer()
+
+    def want_buffer(self) -> Any:
+        """Whoever needs to know more of the list has it made of columns before the loop."""
+        learnt = self.sample or [item.value for item in self.items]
+        if not learnt:
+            self.loop.fail("an item of a list that grows is read")
+        return want_buffer(self.loop, self.container, learnt[0])
+
+    def truths(self, condition: Any, item: Any) -> list[bool]:
+        """Whether the condition, under which the item is appended, holds, for each trip."""
+        found = self.carried.body.truths(condition, int(self.carried.extent))
+        return want_buffer(self.loop, self.container, item) if found is None else found
+
+    # --- at the end of a trip ---
+
+    def learn(self) -> None:
+        """What the trip appended."""
+        count = len(self.before) + 1
+        now = self.container
+        is_prefix = len(now) >= count and now[count - 1] is UNKNOWN
+        if not is_prefix or not all(map(is_one, now[: count - 1], self.before)):
+            self.loop.fail("a list grows in other ways than by append")
+        self.items = [Item(appended, self.rows_of(appended)) for appended in now[count:]]
+        if len(self.items) > MOST_APPENDED:
+            self.loop.fail("a trip appends many items to a list")
+        is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
+        if self.is_open and not (is_simple and type(self.items[0].value) is Traced):
+            self.close()
+
+    def kinds_now(self) -> list[Any]:
+        """Whose the numbers are that this run appended."""
+        parts = [leaf for item in self.items for leaf in leaves(item.value)]
+        return [leaf.kind if type(leaf) is Traced else type(leaf) for leaf in parts]
+
+    def rows_of(self, appended: Any) -> Any:
+        """The array of what a loop has appended to a list, for itself."""
+        rows = backing_of(self.state, appended) if type(appended) is list else None
+        return None if rows is None else self.tracer.copy(rows, "C")
+
+    def check(self, names: dict[str, Any]) -> None:
+        """Every item is a number, or an array that nobody else can write to."""
+        for item in self.items:
+            if item.inner is not None:
+                self.check_list(item.inner, names)
+        seen: set[int] = set()
+        for item in self.items:
+            parts = leaves(item.value)
+            item.holders = [self.holder_of(leaf, names, seen) for leaf in parts]
+            item.columns = [Column(leaf, room=self.room_for(leaf)) for leaf in parts]
+
+    def check_list(self, inner: list[Any], names: dict[str, Any]) -> None:
+        """A list that is appended has no other name, for the one behind the loop is another."""
+        now, self.container[:] = list(self.container), []
+        users = [value for name, value in names.items() if not name.startswith("__ci_")]
+        is_seen = self.loop.reached([inner], users)
+        self.container[:] = now
+        if is_seen:
+            self.loop.fail("a list of another name is appended to a list")
+
+    def holder_of(self, leaf: Any, names: dict[str, Any], seen: set[int]) -> Any:
+        """The name that has what is appended, too (`sharing_name`); nobody else can write to it."""
+        if type(leaf) is not Traced:
+            if type(leaf) not in ATOMS and not is_number(leaf):
+                self.loop.fail(f"a {type(leaf).__name__} is appended to a list")
+            return None
+        if leaf.kind != "array":
+            if leaf.strong is not None:
+                self.loop.fail("a number of one class or another is appended to a list")
+            return None
+        if not leaf.is_c_order:
+            self.loop.fail("arrays in Fortran's order are appended to a list")
+        shared = None
+        for array in (s.array for s in self.loop.regions.aliases.sources(leaf)):
+            if array.storage in seen or not array.is_whole:
+                self.loop.fail("a view, or an array twice, is appended to a list")
+            seen.add(array.storage)
+            shared = self.sharing_name(array, names) or shared
+        return shared
+
+    def sharing_name(self, array: Any, names: dict[str, Any]) -> Any:
+        """The name that has the array behind the trip, with the leaf's number; None: there is none."""
+        carried = self.carried
+        holders = [
+            (name, place)
+            for name, value in names.items()
+            for place, leaf in enumerate(leaves(value))
+            if type(leaf) is Traced and leaf.kind == "array" and leaf.storage == array.storage
+        ]
+        for phi in carried.values:
+            if phi.value.storage != array.storage:
+                continue
+            if phi.value.version != phi.version or holders:
+                self.loop.fail("an array that stays is appended to a list")
+            items = [carried.entry[name] for name in carried.snapshot.containers]
+            if not self.loop.is_alone(phi.entry, [*self.loop.entry.values(), *items]):
+                raise Peel("an array of before the loop is appended to a list")
+            return None
+        if self.loop.snapshot.graph.had(array.whole):
+            self.loop.fail("an array of before the loop is appended to a list")
+        for name, _ in holders:
+            if name not in carried.types.of and name not in self.loop.site.live_out:
+                holders = [h for h in holders if h[0] != name]
+            elif self.is_written(name):
+                self.loop.fail("an array that is written to is appended to a list")
+        if len(holders) > 1:
+            self.loop.fail("an array of many names is appended to a list")
+        return holders[0] if holders else None
+
+    def is_written(self, name: str) -> bool:
+        """Whether a trip writes to what it is handed under that name."""
+        heads = {
+            leaf.storage
+            for leaf in leaves(self.carried.head.get(name))
+            if type(leaf) is Traced and leaf.kind == "array"
+        }
+        phis = self.carried.values
+        return any(p.value.storage in heads and p.value.version != p.version for p in phis)
+
+    def room_for(self, leaf: Any) -> Any:
+        """The shape of what has room for the array in every trip."""
+        if type(leaf) is not Traced:
+            return ()
+        mark = self.loop.mark
+        most = [mark.most(size) for size in leaf.shape]
+        if any(size is None for size in most):
+            self.loop.fail("arrays of many sizes are appended to a list")
+        pairs = zip(leaf.shape, most, strict=True)
+        return tuple(m if is_same(m, size) else self.tracer.size_max(m, 0) for size, m in pairs)
+
+    # --- the region ---
+
+    def finish(self, body: Any) -> None:
+        """Puts what the trip appended into columns."""
+        trips = self.carried.extent if self.is_open else int(self.carried.extent)
+        for item in self.items:
+            item.append(self.tracer, body, self.carried.trip, trips)
+
+    def exits(self, names: dict[str, Any]) -> None:
+        """What the list is behind the loop."""
+        gone = [leaf for item in self.items for leaf in leaves(item.value)]
+        for item in self.items:
+            item.take()
+        if self.is_open:
+            self.state.refill(self.container, [])
+            self.loop.regions.aliases.forget(gone)
+            (item,) = self.items
+            made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, self.carried.extent)
+            made.leave_sized(item.name, self.held(item.holders[0], names))
+        else:
+            trips = int(self.carried.extent)
+            columns = [self.appended(item, trips, names) for item in self.items]
+            found = [value for values in zip(*columns, strict=True) for value in values]
+            self.state.refill(self.container, [*self.before, *(v for v in found if v is not UNKNOWN)])
+            self.loop.regions.aliases.forget(gone)
+            if len(self.items) == 1 and not self.before and self.items[0].backing is not None:
+                keep_backing(self.state, self.container, self.items[0].backing)
+        self.items.clear()
+
+    def held(self, holder: Any, names: dict[str, Any]) -> Any:
+        """What a name has that is an appended array, too."""
+        return None if holder is None else leaves(names[holder[0]])[holder[1]]
+
+    def appended(self, item: Item, trips: int, names: dict[str, Any]) -> list[Any]:
+        """What each trip appended as this item; UNKNOWN where it did not."""
+        values, place = [], 0
+        for trip in range(trips):
+            if item.truths is not None and not item.truths[trip]:
+                values.append(UNKNOWN)
+                continue
+            items = [self.read(column, place) for column in item.columns]
+            place += 1
+            if item.inner is not None:
+                values.append(list_of(self.state, items[0], item.inner[0].kind))
+                continue
+            if trip == trips - 1:
+                last = [self.held(holder, names) for holder in item.holders]
+                items = [a if b is None else b for a, b in zip(items, last, strict=True)]
+            values.append(rebuilt(item.value, iter(items)))
+        return values
+
+    def read(self, column: Column, place: int) -> Any:
+        """The item there, an array as one of its own."""
+        value = column.read(self.tracer, place)
+        return self.tracer.copy(value, "K") if column.rows is not None and value.kind == "array" else value
+
+
+def owner_of(region: Region, change: Change) -> Appended:
+    """What trips append to a list to which an arm of a branch appends, an item at first; raises where
+    there is none yet.
+    """
+    container, state = change.container, region.state
+    known = state.lists.get(id(container))
+    if known is not None:
+        return known.trips
+    for loop in reversed(state.active):
+        if loop.carried is not None and loop.reached([container]):
+            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
+            raise Rerun(loop)
+    return want_buffer(region, container, change.appended[0])

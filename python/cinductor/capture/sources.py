@@ -1,0 +1,181 @@
+"""Where values of a call came from, and what later calls are guarded to have alike.
+
+A value that Python meets in the call is an argument, a guarded read (with its source), the result
+of something pure, or unknown. `known` has the objects that outlive the call, by id, with the source
+that reaches them (OPAQUE: none does); an object that is not in it was made in this call. A source is
+the number of a row that says how to find the value from the arguments; a guard is a check of one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from typing import Any
+
+from .. import _core
+from ..dynamic import place_of
+from ..instance import is_a
+from .objects import (
+    FREE_TYPES,
+    IDENTITY_TYPES,
+    MISSING,
+    OPAQUE,
+    find_in_class,
+    has_hooks,
+    is_plain_getter,
+    is_standard,
+    is_users,
+)
+
+# Attributes by which functions and partials are looked into.
+PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
+
+
+class Sources:
+    """Sources and guards of one call; names: of the parameters."""
+
+    def __init__(self, names: tuple[str, ...] = ()) -> None:
+        self.names = names
+        self.rows: list[tuple[Any, ...]] = []
+        self.source_ids: dict[Any, int] = {}
+        self.checks: list[tuple[Any, ...]] = []
+        self.checked: set[Any] = set()
+        self.known: dict[int, tuple[Any, int]] = {}
+        self.hidden: dict[int, Any] = {}  # by id of a list: what holds its items for it
+        self.entered: dict[int, tuple[Any, Any]] = {}  # by source: a value, and what the frame has
+        # By id: dicts of modules and classes in which names were looked up, with what was found.
+        self.namespaces: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.objects: list[int] = []  # sources of those that are not known by who they are
+        self.sees_objects = False  # whether it may matter that no two of them are one
+        self.renewed: set[int] = set()  # sources of functions of which another call may have its own
+
+    def source(self, kind: str, *parts: Any) -> int:
+        """The number of a source, made when first asked for."""
+        if kind == "item":
+            key: Any = (kind, parts[0], type(parts[1]), parts[1])
+        elif kind in ("attr", "closure", "address"):
+            key = (kind, *parts)
+        elif kind == "global":
+            key = (kind, id(parts[0]), parts[1])
+        elif kind == "made":
+            key = (kind, len(self.rows))
+        else:
+            key = (kind, id(parts[0]) if kind != "arg" else parts[0])
+        found = self.source_ids.get(key)
+        if found is None:
+            found = len(self.rows)
+            self.rows.append((kind, *parts))
+            self.source_ids[key] = found
+        return found
+
+    def is_given(self, source: int) -> bool:
+        """Whether the source is an argument, or part of one that is made again as easily: what is
+        there in the next call may be another object that is the same to the program.
+        """
+        kind, *parts = self.rows[source] if source >= 0 else ("const",)
+        if kind in ("item", "closure") or (kind == "attr" and parts[1] in PARTS):
+            return self.is_given(parts[0])
+        return kind == "arg"
+
+    def source_of_free(self, fn: types.FunctionType, name: str) -> int:
+        """The source of a name of a function around fn."""
+        number = fn.__code__.co_freevars.index(name)
+        source = self.source_of(fn)
+        if source in self.renewed:
+            return self.source("closure", source, number, name)
+        return self.source("cell", fn.__closure__[number], name)  # type: ignore[index]
+
+    def check(self, *check: Any) -> None:
+        """Adds a guard."""
+        self.checks.append(check)
+
+    def check_once(self, source: int, kind: str, *rest: Any) -> None:
+        """Adds a guard of that kind on that source unless it has one."""
+        key = (source, kind)
+        if key not in self.checked:
+            self.checked.add(key)
+            self.checks.append((source, kind, *rest))
+
+    def note_name(self, space: Any, name: str | None, value: Any) -> None:
+        """Guards what a name is in the dict of a module or in a class: MISSING, that there is none.
+        No name: that a function of the namespace gives a false value.
+        """
+        self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
+
+    def check_all(self) -> None:
+        """Adds the guards of all names, and that objects are as many, where that may be seen."""
+        for space, found in self.namespaces.values():
+            self.checks.append(("names", space, tuple(itertools.chain(*found.items()))))
+        if self.sees_objects and len(self.objects) > 1:
+            self.checks.append(("apart", tuple(self.objects)))
+
+    def class_attr(self, cls: type, name: str) -> Any:
+        """The attribute of a class as its dictionaries have it, or MISSING, guarded."""
+        found = find_in_class(cls, name)
+        if is_users(cls):
+            self.note_name(cls, name, _core.MISSING if found is MISSING else found)
+        return found
+
+    def has_hooks(self, cls: type) -> bool:
+        """Whether such an object has methods of its own for Python's protocols, guarded."""
+        found = has_hooks(cls)
+        if not found and is_users(cls):
+            self.note_name(cls, None, has_hooks)
+        return found
+
+    def tells_class(self, value: Any) -> bool:
+        """Whether no code of the user's says of which class such an object is, guarded."""
+        cls = type(value)
+        if cls in FREE_TYPES or cls in IDENTITY_TYPES or (is_a(value, type) and is_standard(cls)):
+            return True
+        if self.class_attr(cls, "__class__") is not object.__dict__["__class__"]:
+            return False
+        return is_plain_getter(cls, self.class_attr(cls, "__getattribute__"))
+
+    def source_of_int(self, value: Any) -> int | None:
+        """The source that an int is read from, itself and nothing computed of it."""
+        if type(value) is int:
+            return self.source("const", value)
+        return next((s for s, (_, new) in self.entered.items() if new is value), None)
+
+    def make(self, f: Any, source: int, *given: Any) -> Any:
+        """f(value), or f() where the source is -1: each call of the program makes its own."""
+        if not given and source >= 0:
+            given = (self.value_of(source),)
+        made = f(*given)
+        self.known[id(made)] = (made, self.source("made", f, source))
+        return made
+
+    def value_of(self, source: int) -> Any:
+        """What an int's source gave in this call."""
+        kind, first = self.rows[source][:2]
+        return first if kind == "const" else self.entered[source][0]
+
+    def entered_by(self, *key: Any) -> tuple[Any, Any] | None:
+        """What a source of that key, if there is one, gave: as it was and as the frame has it."""
+        return self.entered.get(self.source_ids.get(key, OPAQUE))
+
+    def place(self, source: int) -> str:
+        """A source in the user's words."""
+        return place_of(self.rows, source, self.names)
+
+    def source_of(self, value: Any) -> int | None:
+        """The source that reaches an object, OPAQUE, or None for one made in this call: a list whose items
+        others hold for it gets them first.
+        """
+        if self.hidden and (hiding := self.hidden.get(id(value))) is not None:
+            hiding.materialise()
+        found = self.known.get(id(value))
+        return None if found is None else found[1]
+
+    def note_opaque(self, value: Any) -> None:
+        """An object that nobody knows how to reach."""
+        if id(value) not in self.known and id(value) not in self.hidden:
+            self.known[id(value)] = (value, OPAQUE)
+
+    def guard_length(self, value: Any, source: int) -> None:
+        """Guards type and length of a list, tuple or set, or the keys of a dict."""
+        if is_a(value, dict):
+            self.check_once(source, "keys", type(value), tuple(value))
+        else:
+            self.check_once(source, "len", type(value), len(value))
