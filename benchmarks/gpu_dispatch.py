@@ -9,6 +9,7 @@ wall time from the start of the process, least and median of all, with an empty 
 
 import argparse
 import ctypes
+import functools
 import os
 import statistics
 import subprocess
@@ -151,12 +152,16 @@ def recordings(calls):
     import cinductor
 
     x, w = (cinductor.to_device(np.full((32, 32), 1 / 32, np.float32)) for _ in range(2))
+    def wait_for(f):
+        f(x, w)
+        cinductor.synchronize()
+
     for graphs in (False, True):
-        f = cinductor.compile(chain, options={"graphs": graphs})
-        print(f"cinductor, 16 launches, graphs={graphs}: {measure(lambda: f(x, w), cinductor.synchronize, calls):.3f} µs")
-        waited = measure(lambda: (f(x, w), cinductor.synchronize()), cinductor.synchronize, calls)
+        f = functools.partial(cinductor.compile(chain, options={"graphs": graphs}), x, w)
+        print(f"cinductor, 16 launches, graphs={graphs}: {measure(f, cinductor.synchronize, calls):.3f} µs")
+        waited = measure(functools.partial(wait_for, f.func), cinductor.synchronize, calls)
         print(f"cinductor, 16 launches, graphs={graphs}, waited for: {waited:.3f} µs")
-        print(f"  {cinductor.explain(f, x, w).recordings}")
+        print(f"  {cinductor.explain(f.func, x, w).recordings}")
 
 
 def from_python(calls):

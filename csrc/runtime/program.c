@@ -79,8 +79,10 @@ ci_program_release(CiProgram *program)
         if (program->externs[i].ext.release)
             program->externs[i].ext.release(program->externs[i].ext.data);
     for (int k = 0; k < program->ndevices; k++) {
-        const CiQueue *queue = &program->devices[k].queue; /* what it was given may still run */
-        if (program->devices[k].executable && ci_backend_has_memory(queue->backend))
+        const CiExecutable *executable = program->devices[k].executable;
+        const CiQueue *queue = executable ? &executable->queue : &program->devices[k].queue;
+        bool is_used = executable || program->npartitions; /* what it was given may still run */
+        if (is_used && ci_backend_has_memory(queue->backend))
             (void)queue->backend->device->synchronize(queue);
     }
     for (int k = 0; k < program->npartitions; k++)

@@ -17,7 +17,7 @@ import cinductor
 from cinductor.compile import programs_of
 
 GRAPHS = {**ALWAYS, "graphs": True, "fusion": False}
-SOME = list(PROGRAMS)[::3]
+SOME = list(PROGRAMS)[::6]
 MOST = 16  # recordings of a part
 
 
@@ -53,9 +53,9 @@ def replays_of(f):
     return sum(part["replayed"] for program in programs_of(f) for part in program.recordings)
 
 
-def counted(name, call):
+def counted(name, call, *args):
     before = dummy.counts()[name]
-    result = call()
+    result = call(*args)
     return dummy.counts()[name] - before, result
 
 
@@ -64,11 +64,11 @@ def test_the_second_call_is_recorded_and_later_ones_are_replayed():
     want, arrays = several(x, y), on_card(x, y)
     dummy.set_delay(200)
     for number in range(5):
-        launches, got = counted("launch", lambda: f(*arrays))
+        launches, got = counted("launch", f, *arrays)
         assert (launches > 2) == (number < 2), (number, launches)
         assert same(numbers(got), want)
     assert dummy.counts()["recordings"] == 1
-    taken, _ = counted("allocate", lambda: f(*arrays))
+    taken, _ = counted("allocate", f, *arrays)
     assert taken == 3  # the results
     report = cinductor.explain(f, *arrays)
     assert report.recordings == ["p0: 5 launches, replayed in 6 of 7 runs"] and report.recordings[0] in str(report)
@@ -78,18 +78,17 @@ def test_the_second_call_is_recorded_and_later_ones_are_replayed():
     assert dummy.counts()["recordings"] == 0
 
 
-def test_results_are_never_written_again():
+@pytest.mark.parametrize("limit", [1, 100, 1000000])
+def test_results_are_never_written_again(limit):
     """Small ones are copied from where the recording stores them, large ones are stored where they are."""
-    for limit in ("1", "100", "1000000"):
-        f = recorded(choices=f"recorded_copy={limit}")
-        x, y = given()
-        a, b = on_card(x, y)
-        kept = [f(a, b, 2.0) for _ in range(20)]
-        a[...] = cinductor.to_device(x + 1, DEVICE)
-        replays, later = counted("replay", lambda: [f(a, b, 2.0) for _ in range(20)])
-        assert replays >= (18 if limit == "1000000" else 0)
-        assert all(same(numbers(got), several(x, y)) for got in kept), limit
-        assert all(same(numbers(got), several(x + 1, y)) for got in later), limit
+    f, (x, y) = recorded(choices=f"recorded_copy={limit}"), given()
+    a, b = on_card(x, y)
+    kept = [f(a, b, 2.0) for _ in range(20)]
+    a[...] = cinductor.to_device(x + 1, DEVICE)
+    replays, later = counted("replay", lambda: [f(a, b, 2.0) for _ in range(20)])
+    assert replays >= (18 if limit == 1000000 else 0)
+    assert all(same(numbers(got), several(x, y)) for got in kept)
+    assert all(same(numbers(got), several(x + 1, y)) for got in later)
 
 
 def test_what_differs_between_calls():
@@ -353,4 +352,4 @@ def test_programs_have_the_same_bits():
                 test_programs.assert_same(got[2], want[2], 0, name)
 
     replays, _ = counted("replay", replay_all)
-    assert replays > 100, replays
+    assert replays > 50, replays
