@@ -78,15 +78,9 @@ def compile(
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-<<<<<<< HEAD
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune". The last two race
-    other plans of each program on its calls, and keep the quickest; the second and the last set the option
-    `graphs`: what a call gives a device is recorded and replayed.
-=======
     mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The last two set
     `max_autotune`, which races other plans of each program on its calls and keeps the quickest; the second and the last set
     `graphs`.
->>>>>>> 32809da7ef1de6a35df8b33e6405b752996b9b81
     options: a dict of the options that `list_options()` describes.
     backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
     of a registered one, or one of `devices()`.

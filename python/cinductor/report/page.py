@@ -52,13 +52,8 @@ def full(report: Explanation) -> str:
     parts += section("guards: what a call must be like for this program", report.guards)
     parts += section(MADE, made_for(report))
     parts += section(FITTED_NONE, recompiles(report))
-<<<<<<< HEAD
-    parts += section("recordings", report.recordings)
-    parts += section(RACES, report.races)
-=======
     parts += section(RACES, report.races)
     parts += section("recordings", report.recordings)
->>>>>>> 32809da7ef1de6a35df8b33e6405b752996b9b81
     parts += section("costs", table(report))
     parts += section("memory", str(report.memory).splitlines())
     parts += section("timings", timings(report))
