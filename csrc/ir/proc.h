@@ -137,7 +137,8 @@ struct CiStmt {
     CiType type;
     CiOp op;          /* of a store: what combines, or CI_OP_none */
     bool is_in_order; /* a store: several may be at one element, which the last one has */
-    bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do */
+    bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do; or it
+                         loads what others may store now */
     int *args;
     int nargs;
     const CiExpr *expr; /* index, iota: the expression; bind: the symbol; running: the position;

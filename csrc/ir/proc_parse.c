@@ -270,6 +270,13 @@ define(Parser *p, CiStmt *stmt, int64_t value)
 }
 
 static void
+parse_load(Parser *p, CiStmt *let)
+{
+    parse_access(p, &let->at);
+    let->is_atomic = ci_lexer_accept(&p->lex, "atomic");
+}
+
+static void
 parse_let(Parser *p)
 {
     CiLexer *lex = &p->lex;
@@ -281,7 +288,7 @@ parse_let(Parser *p)
     ci_lexer_expect(lex, "=");
     let->op = parse_op(lex);
     if (let->op == CI_OP_load)
-        parse_access(p, &let->at);
+        parse_load(p, let);
     else if (let->op == CI_OP_const)
         let->constant = ci_const_parse(lex, let->type.dtype);
     else if (let->op == CI_OP_index || let->op == CI_OP_iota)

@@ -121,7 +121,7 @@ def spread(x):
 
 def run_online(name, function, shape):
     """Rows that are walked once for two reductions, NaN and infinities among them."""
-    x = np.sin(np.arange(np.prod(shape)) * 0.37).reshape(shape) + np.arange(shape[0])[:, None] * 1e6
+    x = np.sin(np.arange(np.prod(shape)) * 0.37).reshape(shape) + np.arange(shape[0])[:, None] * 1e3
     x[1, ::3], x[2, 5] = -np.inf, np.nan
     options = {"offload": "always", "choices": "online_bytes=1,online_exp_bytes=1"}
     fn = cinductor.compile(function, backend="cuda", device="cuda", options=options)
