@@ -152,3 +152,15 @@ def test_any_and_all_stop_early(n):
     x[-1] = 0
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         assert loud(x)
+
+
+def test_what_one_part_has_found_is_told_of_its_row_alone():
+    x = np.ones((3, 300_000))
+    found = cinductor.compile(lambda x: (x > 1).any(axis=1))
+    every = cinductor.compile(lambda x: (x <= 1).all(axis=1))
+    for at in ((), ((0, 5),), ((1, 299_999),), ((0, 5), (2, 70_000))):
+        y = x.copy()
+        for place in at:
+            y[place] = 2
+        np.testing.assert_array_equal(found(y), found.__wrapped__(y))
+        np.testing.assert_array_equal(every(y), every.__wrapped__(y))

@@ -236,11 +236,17 @@ lower(Job *job, const CiTarget *target)
 {
     CiRequest *request = job->request;
     const CiDevice *device = request->queue.backend->device;
+    bool is_free = request->queue.backend->compiler->has_own_order ||
+                   !strcmp(request->options->numerics, "fast");
     CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
                               .takes_extern = device->takes_extern,
                               .has_atomic = target->has_atomic,
                               .inline_limit = (int)request->options->inline_limit,
                               .frame_bytes = ci_choice(target, CI_CHOICE_frame_bytes),
+                              .online_bytes =
+                                  is_free ? ci_choice(target, CI_CHOICE_online_bytes) : 0,
+                              .online_exp_bytes =
+                                  is_free ? ci_choice(target, CI_CHOICE_online_exp_bytes) : 0,
                               .own_order = request->queue.backend->compiler->has_own_order ||
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);

@@ -70,6 +70,18 @@ ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count)
 
 /* ---- steps ---- */
 
+static void
+step(CiReducer *r, CiOp fold, int lanes, int *values, const int *lifted)
+{
+    const CiReduction *reduction = ci_reduction_of(fold);
+    if (r->walk == 2)
+        reduction->again(&r->b, lanes, values, lifted);
+    else if (r->walk == 1 && reduction->begin)
+        reduction->begin(&r->b, lanes, values, lifted);
+    else
+        reduction->step(&r->b, fold, lanes, values, lifted);
+}
+
 void
 ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes, CiMemory *const *acc,
                const CiExpr *live)
@@ -78,9 +90,11 @@ ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes, Ci
         CiOp fold = r->fold->ops[k];
         const CiReduction *reduction = ci_reduction_of(fold);
         int values[CI_MAX_ACCUMULATORS];
-        ci_reduce_load(r, values, acc + from, reduction->count, row, lanes);
-        reduction->step(&r->b, fold, lanes, values, lifted + from);
-        ci_reduce_store(r, acc + from, reduction->count, row, values, live);
+        if (r->walk != 2 || reduction->again) {
+            ci_reduce_load(r, values, acc + from, reduction->count, row, lanes);
+            step(r, fold, lanes, values, lifted + from);
+            ci_reduce_store(r, acc + from, reduction->count, row, values, live);
+        }
         from += reduction->count;
     }
 }
@@ -113,6 +127,30 @@ ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
         }
     }
     ci_reduce_step(r, ci_expr_add(r->b.sym, first, done), row, r->lanes, r->acc, live);
+    ci_build_leave(&r->b, outside);
+}
+
+/* Elements of which mathematics is asked are dearer than being walked once more is cheap. */
+bool
+ci_reduce_has_walks(const CiReducer *r)
+{
+    bool has = false;
+    for (int k = 0; k < r->fold->nops; k++)
+        has |= ci_reduction_of(r->fold->ops[k])->again != NULL;
+    return has && r->family->vector_bytes && !ci_stmts_have(&r->body, ci_stmt_is_math);
+}
+
+void
+ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count)
+{
+    const CiExpr *row;
+    int values[CI_MAX_ACCUMULATORS];
+    if (!ci_reduction_of(fold)->turn)
+        return;
+    CiStmts *outside = enter_rows(r, ci_reduce_number(r, r->width / r->lanes), &row);
+    ci_reduce_load(r, values, r->acc + at, count, row, r->lanes);
+    ci_reduction_of(fold)->turn(&r->b, r->lanes, values);
+    ci_reduce_store(r, r->acc + at, count, row, values, NULL);
     ci_build_leave(&r->b, outside);
 }
 

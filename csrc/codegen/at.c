@@ -193,6 +193,7 @@ copy_load(Copier *c, const CiStmt *stmt, bool is_wide)
     made->at = stmt->at;
     made->at.memory = memory;
     made->at.index = index;
+    made->is_atomic = stmt->is_atomic;
     made->at.stride = substitute(c, stmt->at.stride);
     if (stride && !ci_expr_equals_const(stride, 1))
         made->at.stride = stride;

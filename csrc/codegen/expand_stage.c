@@ -5,6 +5,7 @@
  * has to do. Nests of a stage run one after another at the level above, so that loops of their own
  * for some of them are right too. */
 #include "codegen/expand_private.h"
+#include "codegen/reduction.h"
 #include "codegen/stage_code.h"
 
 #include <string.h>
@@ -192,17 +193,37 @@ add_position(CiExpander *x, const Group *group, CiDtype value)
     return made;
 }
 
+/* The accumulators of one element alone: how many. */
+static int
+lift(CiExpander *x, const Group *group, int k, int *lifted)
+{
+    const CiReduction *reduction = ci_reduction_of(group->folds[k]->fold);
+    CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
+    int element = cast_to(x, group->values[group->fold_results[k]], ci_dtype_sum(dtype));
+    if (reduction->lift) {
+        reduction->lift(&x->b, element, lifted);
+        return reduction->count;
+    }
+    lifted[0] = element;
+    if (reduction->count == 2)
+        lifted[1] = add_position(x, group, dtype);
+    return reduction->count;
+}
+
+static CiDtype
+accumulator_dtype(CiExpander *x, const Group *group, int k, int number)
+{
+    CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
+    bool is_position = number > 0 && !ci_reduction_of(group->folds[k]->fold)->lift;
+    return is_position ? position_dtype(x, group, dtype) : ci_dtype_sum(dtype);
+}
+
 static void
 add_yield(CiExpander *x, const Group *group)
 {
-    int *args = CI_NEW_ARRAY(x->b.ctx, int, 2 * group->nfolds + 1), count = 0;
-    for (int k = 0; k < group->nfolds; k++) {
-        const CiNest *nest = group->folds[k];
-        CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
-        args[count++] = cast_to(x, group->values[group->fold_results[k]], ci_dtype_sum(dtype));
-        if (ci_fold_width(nest->fold) == 2)
-            args[count++] = add_position(x, group, dtype);
-    }
+    int *args = CI_NEW_ARRAY(x->b.ctx, int, CI_MAX_ACCUMULATORS * group->nfolds + 1), count = 0;
+    for (int k = 0; k < group->nfolds; k++)
+        count += lift(x, group, k, args + count);
     CiStmt *yield = ci_build_add(&x->b, CI_STMT_yield);
     yield->args = args;
     yield->nargs = count;
@@ -213,17 +234,17 @@ add_fold(CiExpander *x, const Group *group)
 {
     const CiStage *stage = group->stage;
     int count = stage->naxes - group->depth;
-    CiMemory **into = CI_NEW_ARRAY(x->b.ctx, CiMemory *, 2 * group->nfolds + 1);
+    CiMemory **into = CI_NEW_ARRAY(x->b.ctx, CiMemory *, CI_MAX_ACCUMULATORS * group->nfolds + 1);
     CiOp *ops = CI_NEW_ARRAY(x->b.ctx, CiOp, group->nfolds + 1);
     int ninto = 0;
     for (int k = 0; k < group->nfolds; k++) {
-        CiDtype dtype = group->code->values[group->fold_results[k]].op.dtype;
         ops[k] = group->folds[k]->fold;
+        bool has_place = !ci_reduction_of(ops[k])->lift;
         for (int w = 0; w < ci_fold_width(ops[k]); w++)
-            into[ninto++] = ci_build_alloc(&x->b, ci_build_name(&x->b, w ? "place" : "acc"),
-                                           w ? position_dtype(x, group, dtype) : ci_dtype_sum(dtype),
-                                           1,
-                                           CI_SPACE_register, ci_expand_number(x, 1));
+            into[ninto++] =
+                ci_build_alloc(&x->b, ci_build_name(&x->b, w && has_place ? "place" : "acc"),
+                               accumulator_dtype(x, group, k, w), 1, CI_SPACE_register,
+                               ci_expand_number(x, 1));
     }
     CiStmt *fold = ci_build_add(&x->b, CI_STMT_fold);
     fold->vars = CI_NEW_ARRAY(x->b.ctx, const CiExpr *, count + 1);

@@ -164,7 +164,14 @@ chains_of_block(CiReducer *r, const CiExpr *first, const CiExpr *count)
         ci_reduce_fill_strips(r, first, count);
         first = ci_reduce_number(r, 0);
     }
+    r->walk = ci_reduce_has_walks(r);
     chains(r, first, count);
+    if (r->walk) {
+        ci_reduce_each(r, true, false, ci_reduce_turn);
+        r->walk = 2;
+        chains(r, first, count);
+    }
+    r->walk = 0;
     r->body = body;
     r->var = var;
 }

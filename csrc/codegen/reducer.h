@@ -27,6 +27,7 @@ typedef struct CiReducer {
     CiMemory *from, *end; /* pairwise: the elements that are in them */
     const CiExpr *place;  /* of what is pending, where the sums are left */
     const int *lifted;    /* what a body has yielded */
+    int walk;             /* of a block that is walked twice: 1 or 2; 0: all in one */
 } CiReducer;
 
 static inline const CiExpr *
@@ -55,6 +56,9 @@ void ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lane
                     CiMemory *const *acc, const CiExpr *live);
 void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
 int ci_reduce_plain_zero(CiReducer *r, int value);
+/* Some reduction is cheaper in two walks; between them each has its turn. */
+bool ci_reduce_has_walks(const CiReducer *r);
+void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
 /* What a fold of nothing is, into its result. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 

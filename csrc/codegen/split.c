@@ -1,6 +1,8 @@
 /* A long fold over which little runs side by side -> two procs: units that fold a part of its
  * points each, and one that folds what they left, and does the rest.
  *
+ * Of any and all a unit that knows the answer says so, and those that begin later need not look.
+ *
  * A part is a power of two blocks of the fold's order, so that the bits are those of one fold; of a
  * pairwise fold it is a subtree, a chunk, or a block. */
 #include "codegen/split.h"
@@ -118,6 +120,55 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
     return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
 }
 
+/* Whether units tell each other the answer. */
+static bool
+is_told(const CiSplitter *s, const CiStmt *fold)
+{
+    return !s->has_own_order && !s->kernel->lanes_on_outer && ci_fold_may_stop(fold);
+}
+
+static int
+count_partials(const CiSplitter *s, const CiStmt *fold)
+{
+    return fold->ninto + is_told(s, fold);
+}
+
+/* Where that is said for all parts of a point: false when a launch begins, for partials are zero
+ * then. */
+static CiMemory *
+add_word(CiSplitter *s, const CiStmt *fold)
+{
+    return add_partial(s, CI_DTYPE_bool, s->npartials + fold->ninto);
+}
+
+/* What decides, unless somebody has to look: where that goes. */
+static CiStmts *
+enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0);
+    CiConst answer = {.i = fold->ops[0] == CI_OP_any};
+    ci_build_store(&s->b, into, zero,
+                   ci_build_const(&s->b, ci_type_of(CI_DTYPE_bool, 1), answer));
+    int is_known = ci_build_load(&s->b, word, place_of(s, zero), 1);
+    s->b.to->last->is_atomic = true;
+    CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, is_known);
+    return ci_build_enter(&s->b, &look->body);
+}
+
+static void
+tell(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0);
+    CiCompare decides = fold->ops[0] == CI_OP_any ? CI_COMPARE_is : CI_COMPARE_is_not;
+    CiStmt *found =
+        ci_build_ask(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
+    CiStmts *outside = ci_build_enter(&s->b, &found->body);
+    int yes = ci_build_const(&s->b, ci_type_of(CI_DTYPE_bool, 1), (CiConst){.i = 1});
+    ci_build_store(&s->b, word, place_of(s, zero), yes);
+    s->b.to->last->is_atomic = true;
+    ci_build_leave(&s->b, outside);
+}
+
 void
 ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count)
 {
@@ -128,6 +179,10 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
                                  CI_SPACE_register, ci_expr_const(sym, 1));
     if (!count)
         count = ci_split_part_of(s, fold, &first);
+    CiStmts *outside = s->b.to;
+    CiMemory *word = is_told(s, fold) ? add_word(s, fold) : NULL;
+    if (word)
+        enter_unless_told(s, fold, word, into[0]);
     CiAt same = {.lanes = 1};
     CiStmts one = {fold, fold};
     fold->next = NULL;
@@ -140,6 +195,9 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
         made->order.ninner = made->nvars;
         made->order.chunk = NULL;
     }
+    if (word)
+        tell(s, fold, word, into[0]);
+    ci_build_leave(&s->b, outside);
     for (int k = 0; k < fold->ninto; k++) {
         CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
         ci_build_store(&s->b, partial, place_of(s, s->part),
@@ -156,6 +214,8 @@ ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
     CiMemory **partials = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
         partials[k] = add_partial(s, fold->into[k]->dtype, s->npartials + k);
+    if (is_told(s, fold))
+        add_word(s, fold);
     const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
     CiStmt *made = CI_NEW(s->b.ctx, CiStmt);
     *made = *fold;
@@ -201,8 +261,9 @@ finish_fold(void *arg, CiStmt *stmt)
         ci_build_move(&s->b, stmt);
         return;
     }
+    int count = count_partials(s, stmt);
     ci_split_fold_sums(s, stmt);
-    s->npartials += stmt->ninto;
+    s->npartials += count;
 }
 
 /* Of a proc of parts nothing else is left. */
@@ -212,8 +273,9 @@ part_fold(void *arg, CiStmt *stmt)
     CiSplitter *s = arg;
     if (stmt->kind != CI_STMT_fold)
         return;
+    int count = count_partials(s, stmt);
     ci_split_fold_part(s, stmt, NULL, NULL);
-    s->npartials += stmt->ninto;
+    s->npartials += count;
 }
 
 static void

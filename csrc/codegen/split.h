@@ -28,6 +28,8 @@ void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Parameter number `number` of what units leave: an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
+/* stop.c: nobody sees whether all of its elements are looked at, where fewer decide. */
+bool ci_fold_may_stop(const CiStmt *fold);
 /* split_running.c: a loop that scans or packs. */
 void ci_split_running(CiProcs *procs, CiProc *proc, const CiFamily *family);
 

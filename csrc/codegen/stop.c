@@ -5,6 +5,8 @@
  *   for c<ceildiv(n, 4096) { fold part = any over r<n from [4096*c] for […] {…}
  *                            store acc[0] = acc[0] or part[0]  exit if acc[0] }
  *
+ * Units that fold parts of one such fold ask before whether another has found the answer (split.c).
+ *
  * What is not looked at then must not have been worth a warning: values that raise no floating-point
  * flag alone. Lanes end together, so that folds inside of a loop over lanes go on to their ends. */
 #include "codegen/codegen.h"
@@ -32,13 +34,12 @@ length_of(const CiBuild *b, const CiStmt *fold)
     return fold->count ? fold->count : ci_expr_product_of(b->sym, fold->extents, fold->nvars);
 }
 
-static bool
-may_stop(const CiBuild *b, const CiStmt *fold)
+bool
+ci_fold_may_stop(const CiStmt *fold)
 {
     bool is_one = fold->nops == 1 && (fold->ops[0] == CI_OP_any || fold->ops[0] == CI_OP_all) &&
                   fold->into[0]->dtype == CI_DTYPE_bool && fold->into[0]->lanes == 1;
-    return is_one && !fold->blocks && length_of(b, fold)->high > PIECE &&
-           !ci_stmts_have(&fold->body, is_loud);
+    return is_one && !fold->blocks && !ci_stmts_have(&fold->body, is_loud);
 }
 
 static void
@@ -71,7 +72,7 @@ static void
 stop_stmt(void *arg, CiStmt *stmt)
 {
     CiBuild *b = arg;
-    if (stmt->kind == CI_STMT_fold && may_stop(b, stmt)) {
+    if (stmt->kind == CI_STMT_fold && ci_fold_may_stop(stmt) && length_of(b, stmt)->high > PIECE) {
         stop(b, stmt);
         return;
     }

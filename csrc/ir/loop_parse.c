@@ -158,7 +158,8 @@ static bool
 is_fold(CiOp op)
 {
     CiOpKind kind = ci_op_kind(op);
-    return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_scan;
+    return kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce || kind == CI_OPKIND_online ||
+           kind == CI_OPKIND_scan;
 }
 
 /* lanes; rows; fused; pairwise 1 by [8192] */

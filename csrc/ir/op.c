@@ -31,6 +31,7 @@ static const OpRow rows[CI_OP_COUNT + 1] = {
 #define UFUNC(name, arity, result, own) PLAIN(name, ufunc, arity, result, none)
 #define REDUCE(name, combine) PLAIN(name, reduce, 1, same, combine)
 #define ARGREDUCE(name) PLAIN(name, argreduce, 1, position, none)
+#define ONLINE(name, width) PLAIN(name, online, 1, same, none)
 #define SCAN(name, combine) PLAIN(name, scan, 1, same, combine)
 #define VIEW(name) PLAIN(name, view, 1, same, none)
 #define CREATE(name) PLAIN(name, create, 0, same, none)
@@ -77,6 +78,12 @@ typedef enum Identity {
 
 static const Identity identities[CI_OP_COUNT + 1] = {
 #define IDENTITY(name, value) [CI_OP_##name] = IDENTITY_##value,
+#include "ir/ops.def"
+};
+
+static const int widths[CI_OP_COUNT + 1] = {
+#define ARGREDUCE(name) [CI_OP_##name] = 2,
+#define ONLINE(name, width) [CI_OP_##name] = width,
 #include "ir/ops.def"
 };
 
@@ -132,6 +139,12 @@ bool
 ci_op_has(CiOp op, CiOpFact fact)
 {
     return (facts_of[op] & (int)fact) != 0;
+}
+
+int
+ci_op_width(CiOp op)
+{
+    return widths[op] ? widths[op] : 1;
 }
 
 const char *
@@ -231,6 +244,8 @@ is_defined(CiOp op, CiClass operand)
         return operand == composite_classes[op];
     case CI_OPKIND_argreduce:
         return operand != CI_CLASS_complex;
+    case CI_OPKIND_online:
+        return operand == CI_CLASS_float;
     case CI_OPKIND_reduce:
     case CI_OPKIND_scan:
         return is_defined(rows[op].combine, operand);
@@ -334,7 +349,8 @@ bool
 ci_op_is_order_free(CiOp op, CiDtype dtype)
 {
     CiOp combine = rows[op].combine;
-    return combine == CI_OP_none || !ci_op_rounds(combine, dtype);
+    return rows[op].kind != CI_OPKIND_online &&
+           (combine == CI_OP_none || !ci_op_rounds(combine, dtype));
 }
 
 bool

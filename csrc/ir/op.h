@@ -10,6 +10,7 @@ typedef enum CiOp {
 #define UFUNC(name, arity, result, own) CI_OP_##name,
 #define REDUCE(name, combine) CI_OP_##name,
 #define ARGREDUCE(name) CI_OP_##name,
+#define ONLINE(name, width) CI_OP_##name,
 #define SCAN(name, combine) CI_OP_##name,
 #define VIEW(name) CI_OP_##name,
 #define CREATE(name) CI_OP_##name,
@@ -37,6 +38,7 @@ typedef enum CiOpKind {
     CI_OPKIND_ufunc,
     CI_OPKIND_reduce,
     CI_OPKIND_argreduce,
+    CI_OPKIND_online,
     CI_OPKIND_scan,
     CI_OPKIND_view,
     CI_OPKIND_create,
@@ -75,6 +77,8 @@ CiOp ci_op_find(const char *name); /* CI_OP_none when there is none */
 CiOpKind ci_op_kind(CiOp op);
 int ci_op_arity(CiOp op); /* -1: varies */
 bool ci_op_has(CiOp op, CiOpFact fact);
+/* Accumulators of a reduction: the last one becomes the result. */
+int ci_op_width(CiOp op);
 /* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
 const char *ci_op_function(CiOp op);
 /* The same by the inner loop of NumPy's ufunc; CI_OP_none: there is none. */

@@ -38,7 +38,7 @@ ci_intrinsic_name(CiIntrinsic intrinsic)
 int
 ci_fold_width(CiOp fold)
 {
-    return ci_op_kind(fold) == CI_OPKIND_argreduce ? 2 : 1;
+    return ci_op_width(fold);
 }
 
 bool

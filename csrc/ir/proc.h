@@ -42,7 +42,7 @@
  * many, nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc
  * holds what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield`
  * are there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
- * (argmax: the value and its position), and the yield at the end of its body gives what each folds,
+ * (argmax: the value and its position; welford: count, mean, sum of squares), and the yield at the end of its body gives what each folds,
  * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]`
  * that each is the sum of a block, n of them whole. */
 #ifndef CI_IR_PROC_H
@@ -137,7 +137,8 @@ struct CiStmt {
     CiType type;
     CiOp op;          /* of a store: what combines, or CI_OP_none */
     bool is_in_order; /* a store: several may be at one element, which the last one has */
-    bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do */
+    bool is_atomic;   /* several may be at one element at once: it combines, or stores what all do; or it
+                         loads what others may store now */
     int *args;
     int nargs;
     const CiExpr *expr; /* index, iota: the expression; bind: the symbol; running: the position;
@@ -198,7 +199,7 @@ ci_type_of(CiDtype dtype, int lanes)
 {
     return (CiType){dtype, lanes};
 }
-int ci_fold_width(CiOp fold); /* accumulators of one reduction: 2 of argmax and argmin, else 1 */
+int ci_fold_width(CiOp fold); /* accumulators of one reduction */
 /* A let whose op is a scan. */
 bool ci_stmt_is_running(const CiStmt *stmt);
 /* The accesses of a statement, its tests and its loops are all that names index expressions: every

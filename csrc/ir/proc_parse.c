@@ -280,9 +280,10 @@ parse_let(Parser *p)
     let->type = parse_type(p);
     ci_lexer_expect(lex, "=");
     let->op = parse_op(lex);
-    if (let->op == CI_OP_load)
+    if (let->op == CI_OP_load) {
         parse_access(p, &let->at);
-    else if (let->op == CI_OP_const)
+        let->is_atomic = ci_lexer_accept(lex, "atomic");
+    } else if (let->op == CI_OP_const)
         let->constant = ci_const_parse(lex, let->type.dtype);
     else if (let->op == CI_OP_index || let->op == CI_OP_iota)
         let->expr = parse_bracketed(p);

@@ -94,13 +94,20 @@ print_bound(CiText *out, const CiStmt *bind)
 }
 
 static void
+print_load(CiText *out, const CiStmt *stmt)
+{
+    print_access(out, &stmt->at);
+    ci_text_add(out, stmt->is_atomic ? " atomic" : "");
+}
+
+static void
 print_let(CiText *out, const CiStmt *stmt)
 {
     ci_text_add(out, "%%%d: ", stmt->value);
     print_type(out, stmt->type);
     ci_text_add(out, " = %s", ci_op_name(stmt->op));
     if (stmt->op == CI_OP_load)
-        print_access(out, &stmt->at);
+        print_load(out, stmt);
     else if (stmt->op == CI_OP_const) {
         ci_text_add(out, " ");
         ci_const_print(out, stmt->type.dtype, stmt->constant);

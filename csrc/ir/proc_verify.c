@@ -314,8 +314,9 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
     int count = 0;
     for (int k = 0; k < fold->nops; k++) {
         CiOpKind kind = ci_op_kind(fold->ops[k]);
-        require(v, fold, kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce,
-                "it is no reduction");
+        bool is_reduction = kind == CI_OPKIND_reduce || kind == CI_OPKIND_argreduce ||
+                            kind == CI_OPKIND_online;
+        require(v, fold, is_reduction, "it is no reduction");
         count += ci_fold_width(fold->ops[k]);
     }
     require(v, fold, count == fold->ninto && fold->nvars > 0, "accumulators are missing");

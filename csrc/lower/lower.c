@@ -55,15 +55,33 @@ is_mask_of_pack(const CiNodeState *state)
     return is_packed && node->nargs > 0 && ci_dtype_size(node->args[0]->dtype) >= 4;
 }
 
+/* What a sum was made of that is a reduction of other elements now. */
+static bool
+is_dead(const CiLowering *low, const CiNodeState *state)
+{
+    if (!low->has_online || state->nends || state->is_result_base ||
+        !ci_lowering_is_lazy(state->node))
+        return false;
+    for (int k = 0; k < state->nusers; k++)
+        if (!ci_lowering_state(low, state->users[k])->is_dead)
+            return false;
+    return true;
+}
+
 /* Who reads node, through lazy users: decided from the last node to the first. */
 static void
 find_reader(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
     int nviews = 0;
+    state->is_dead = is_dead(low, state);
+    if (state->is_dead)
+        return;
     for (int k = 0; k < state->nusers; k++) {
         CiNode *user = state->users[k];
         CiNodeState *through = ci_lowering_state(low, user);
+        if (through->is_dead)
+            continue;
         bool is_inlined = ci_lowering_is_lazy(user) && !through->is_wanted;
         CiNode *reader = is_inlined ? through->reader : user;
         if ((is_inlined && through->has_several_readers) || repeats_elements(user, node) ||
@@ -108,7 +126,7 @@ static void
 visit_lazy(CiLowering *low, CiNode *node)
 {
     CiNodeState *state = ci_lowering_state(low, node);
-    if (ci_node_is_view(node) || ci_op_kind(node->op) == CI_OPKIND_create)
+    if (ci_node_is_view(node) || ci_op_kind(node->op) == CI_OPKIND_create || state->is_dead)
         return;
     low->visit++;
     int limit = low->options->inline_limit;

@@ -16,9 +16,8 @@ is_folded(const CiNode *node, int axis)
 
 /* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is. */
 static CiFoldKind
-fold_kind(const CiNode *node, const CiExpr *length)
+fold_kind(const CiNode *node, const CiNode *operand, const CiExpr *length)
 {
-    const CiNode *operand = node->args[0];
     int64_t count;
     if (ci_expr_is_const(length, &count) && count <= CI_SERIAL_LIMIT)
         return CI_FOLD_serial;
@@ -41,6 +40,20 @@ add_zero(CiRecorder *rec, int value, CiDtype dtype)
         rec, (CiScalar){.op = CI_OP_add, .dtype = dtype, .args = {value, zero}, .nargs = 2});
 }
 
+/* Of a Welford reduction what elements are beyond their row's first one, so that means are no larger
+ * than what they are of, and rounded as little. */
+static int
+beyond_first(CiRecorder *rec, const CiNode *node, CiNode *elements, const CiExpr *const *index,
+             int value)
+{
+    const CiExpr **first = CI_NEW_ARRAY(rec->low->ctx, const CiExpr *, elements->rank + 1);
+    for (int k = 0; k < elements->rank; k++)
+        first[k] = is_folded(node, k) ? ci_expr_const(rec->low->sym, 0) : index[k];
+    CiScalar op = {.op = CI_OP_subtract, .dtype = node->dtype, .nargs = 2, .args = {value}};
+    op.args[1] = ci_recorder_value(rec, elements, first);
+    return ci_recorder_add(rec, op);
+}
+
 static void
 finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *index,
             const CiExpr *const *target_index)
@@ -50,7 +63,10 @@ finish_fold(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *in
     CiRecorder rec = ci_recorder_new(low);
     nest->target = storage.buffer;
     nest->store = ci_lowering_element(low, storage, node->rank, target_index);
-    int result = ci_recorder_value(&rec, node->args[0], index);
+    CiNode *operand = ci_lowering_operand(low, node, 0);
+    int result = ci_recorder_value(&rec, operand, index);
+    if (nest->fold == CI_OP_welford)
+        result = beyond_first(&rec, node, operand, index, result);
     if (nest->order.kind == CI_FOLD_pairwise && nest->fold == CI_OP_none && node->op == CI_OP_sum)
         result = add_zero(&rec, result, node->dtype);
     if (rec.nlocs < 16 && node->loc.line)
@@ -77,9 +93,10 @@ store_zero(CiLowering *low, CiNode *node, CiNest *nest, const CiExpr *const *ind
 void
 ci_lowering_reduce(CiLowering *low, CiNode *node)
 {
-    CiNode *operand = node->args[0];
+    CiNode *operand = ci_lowering_operand(low, node, 0);
     const CiPairwise *pairwise = low->options->own_order ? NULL : node->pairwise;
-    CiNest nest = {.fold = node->op};
+    CiNest nest = {.fold = operand == node->args[0] ? node->op
+                                                    : ci_lowering_state(low, node)->online};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     const CiExpr **kept = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     const CiExpr *length = ci_expr_const(low->sym, 1);
@@ -103,7 +120,7 @@ ci_lowering_reduce(CiLowering *low, CiNode *node)
         if (pairwise && k >= node->naxes - pairwise->nalone)
             nest.order.nalone += nest.naxes - before;
     }
-    nest.order.kind = pairwise ? CI_FOLD_pairwise : fold_kind(node, length);
+    nest.order.kind = pairwise ? CI_FOLD_pairwise : fold_kind(node, operand, length);
     nest.order.chunk = pairwise && nest.order.ninner ? pairwise->chunk : NULL;
     nest.order.alone = pairwise && nest.order.nalone ? pairwise->alone : NULL;
     if (nest.naxes == nest.npoint) { /* one element: its own fold, and its own first index */

@@ -122,8 +122,8 @@ find_users(CiLowering *low, const CiBlock *block, CiNode *region, int end)
     for (int k = 0; k < block->nnodes; k++) {
         CiNode *node = block->nodes[k];
         for (int a = 0; a < node->nargs; a++) {
-            add_user(low, node->args[a], node);
-            add_use(low, node->args[a], node->id);
+            add_user(low, ci_lowering_operand(low, node, a), node);
+            add_use(low, ci_lowering_operand(low, node, a), node->id);
         }
         for (int b = 0; b < node->nblocks; b++)
             find_users(low, node->blocks[b], node, ci_lowering_state(low, node)->end[b]);
@@ -161,6 +161,7 @@ ci_lowering_number(CiLowering *low)
     for (int k = 0; k < graph->ninputs; k++)
         low->states[k].node = graph->inputs[k];
     number_block(low, graph->body, graph->ninputs);
+    ci_lowering_find_online(low);
     find_users(low, graph->body, NULL, low->end);
     find_final_uses(low);
     /* A view keeps what it looks at alive. */

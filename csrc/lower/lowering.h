@@ -33,6 +33,9 @@ typedef struct CiNodeState {
     bool has_several_readers; /* or one that reads each element many times */
     bool is_wanted;           /* will be realized when visited */
     bool is_result_base;      /* leaves the program as memory */
+    CiNode *online_of;        /* a sum that is a reduction of these elements, in one walk; or NULL */
+    CiOp online;              /* which */
+    bool is_dead;             /* nobody reads it but sums that have become such reductions */
     uint32_t visit;           /* stamp of the walk that saw it */
     const CiExpr *induction;  /* parameter of a for: its symbol; define: its own */
     int end[2];               /* region: the position behind each block */
@@ -65,6 +68,7 @@ typedef struct CiLowering {
     CiNode **kept;  /* nodes realized because a reader asked, oldest first */
     int nkept, capkept;
     int position; /* of the node being visited */
+    bool has_online;
     int nbinds;   /* index symbols made by data so far: each its own, over all nests */
     uint32_t visit;
 } CiLowering;
@@ -98,6 +102,16 @@ bool ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node);
 bool ci_lowering_is_lazy(const CiNode *node); /* its readers may inline it; views are */
 bool ci_lowering_reads(CiLowering *low, CiNode *node,
                        const CiBuffer *buffer); /* when inlined now; needs a new visit */
+
+/* lower_online.c: sums of what another reduction of the same elements is taken from. */
+void ci_lowering_find_online(CiLowering *low);
+/* What a node is made of: of such a sum the elements themselves. */
+static inline CiNode *
+ci_lowering_operand(const CiLowering *low, const CiNode *node, int k)
+{
+    CiNode *elements = ci_lowering_state(low, node)->online_of;
+    return elements ? elements : node->args[k];
+}
 
 /* lower_region.c */
 void ci_lowering_region(CiLowering *low, CiNode *node);

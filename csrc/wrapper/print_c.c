@@ -45,6 +45,7 @@ static const char helpers[] =
     "int64_t scratch,\n             int64_t partial_bytes, void *fault)\n{\n"
     "    void *partials = ci_take(units * partial_bytes);\n"
     "    if (!partials)\n        return CI_NO_MEMORY;\n"
+    "    __builtin_memset(partials, 0, units * partial_bytes);\n"
     "    int32_t status = ci_run_units(kernel, buffers, sizes, scalars, units, scratch, partials, "
     "fault);\n"
     "    if (!status)\n        status = ci_run_units(finish, buffers, sizes, scalars, "

@@ -102,7 +102,7 @@ static PyObject *
 op_row(CiOp op)
 {
     static const char *const kinds[] = {
-        "pointwise", "math",      "ufunc",  "reduce", "argreduce", "scan",   "view",
+        "pointwise", "math",      "ufunc",  "reduce", "argreduce", "online", "scan",   "view",
         "create",    "structure", "extern", "region", "composite", "scalar", "lanes"};
     CiOpKind kind = ci_op_kind(op);
     CiOp asked = kind == CI_OPKIND_reduce || kind == CI_OPKIND_scan ? ci_op_combine(op) : op;

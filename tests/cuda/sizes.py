@@ -115,6 +115,20 @@ def run(name, function, sizes):
     return f"ok {name} captures {captures}"
 
 
+def spread(x):
+    return (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+
+
+def run_online(name, function, shape):
+    """Rows that are walked once for two reductions, NaN and infinities among them."""
+    x = np.sin(np.arange(np.prod(shape)) * 0.37).reshape(shape) + np.arange(shape[0])[:, None] * 1e3
+    x[1, ::3], x[2, 5] = -np.inf, np.nan
+    options = {"offload": "always", "choices": "online_bytes=1,online_exp_bytes=1"}
+    fn = cinductor.compile(function, backend="cuda", device="cuda", options=options)
+    got, want = fn(x.copy()), function(x.copy())
+    return f"ok {name} online" if is_near(got, want) else f"fail {name} online: {str(got)[:100]}"
+
+
 def main():
     warnings.simplefilter("ignore")
     every = len(sys.argv) > 1
@@ -125,6 +139,8 @@ def main():
             for name, (is_quick, function) in functions.items():
                 if every or is_quick:
                     print(run(name, function, chosen), flush=True)
+        for name, function in (("softmax", softmax), ("spread", spread)):
+            print(run_online(name, function, (4, 70_000 if every else 3000)), flush=True)
         for name, function in LOOPS.items():
             print(run(name, function, sizes[:6]), flush=True)
 

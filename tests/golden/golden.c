@@ -4,7 +4,8 @@
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
- * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1), then a graph, loops, kernels or procs as text. What stands
+ * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
+ * online: bytes of a row from which on reductions of it are one walk), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -39,6 +40,7 @@ typedef struct Run {
     const char *dump;
     const char *device, *backend;
     bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
+    int64_t online;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -149,7 +151,8 @@ static void
 make_loops(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_LOWER
-    CiLowerOptions options = {.inline_limit = 64};
+    CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
+                              .online_exp_bytes = run->online};
     (void)ctx;
     if (!run->loops)
         run->loops = ci_lower(run->graph, &options);
@@ -406,6 +409,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->batches = strcmp(find_header(ctx, head, "batches", "0"), "0") != 0;
     run->device_memory = strcmp(find_header(ctx, head, "device_memory", "0"), "0") != 0;
     run->records = strcmp(find_header(ctx, head, "records", "0"), "0") != 0;
+    run->online = atoll(find_header(ctx, head, "online", "0"));
     run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SMALL_SCRATCH 4096
 #define POLL_NS 5000000
@@ -122,6 +123,7 @@ run_split(Job *job, const CiCpuKernel *kernel)
     job->partials = ci_allocator_take(job->runtime->allocator, size);
     if (!job->partials)
         return CI_ERR_MEMORY;
+    memset(job->partials, 0, size);
     int32_t status = run_all(job);
     if (!status) {
         job->function = kernel->finish;

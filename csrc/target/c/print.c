@@ -78,6 +78,14 @@ print_scalar(CiCPrinter *p, const CiStmt *let)
     declare(p, let, ci_c_operation(p, let, names));
 }
 
+static const char *
+load_text(CiCPrinter *p, const CiStmt *let)
+{
+    const char *element = ci_c_load(p, let->at.memory, let->at.index);
+    return let->is_atomic ? ci_format(p->ctx, "__atomic_load_n(&%s, __ATOMIC_RELAXED)", element)
+                          : element;
+}
+
 void
 ci_c_print_let(CiCPrinter *p, const CiStmt *let)
 {
@@ -85,7 +93,7 @@ ci_c_print_let(CiCPrinter *p, const CiStmt *let)
     if (let->type.lanes > 1 || ci_op_kind(let->op) == CI_OPKIND_lanes)
         p->dialect->let(p, let);
     else if (let->op == CI_OP_load)
-        declare(p, let, ci_c_load(p, let->at.memory, let->at.index));
+        declare(p, let, load_text(p, let));
     else if (let->op == CI_OP_bind)
         print_bind(p, let);
     else if (ci_stmt_is_running(let))
@@ -117,7 +125,11 @@ ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
         ci_emit_pointwise(p->base, &text, store->op, at->memory->dtype, names);
         value = text.data;
     }
-    ci_c_print_store(p, at->memory, at->index, value);
+    if (store->is_atomic && at->memory->space == CI_SPACE_partials)
+        ci_text_line(p->out, "__atomic_store_n(&%s, %s, __ATOMIC_RELAXED);",
+                     ci_c_load(p, at->memory, at->index), value);
+    else
+        ci_c_print_store(p, at->memory, at->index, value);
 }
 
 /* ---- control ---- */
