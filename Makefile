@@ -23,7 +23,7 @@ $(VENV)/.with-%: $(SOURCES) | $(PY)
 	touch $@
 
 test: $(TESTING)
-	printf '%s\n' c h abd efg i-o p-r s t-z | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/test_[{}]*.py'
+	printf '%s\n' c efg i-o p-r abd s t-z h | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/test_[{}]*.py'
 
 test-cuda: $(TESTING)
 	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py

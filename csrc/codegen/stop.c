@@ -10,6 +10,7 @@
  * What is not looked at then must not have been worth a warning: values that raise no floating-point
  * flag alone. Lanes end together, so that folds inside of a loop over lanes go on to their ends. */
 #include "codegen/codegen.h"
+#include "codegen/split.h"
 
 #define PIECE 4096 /* elements between two questions */
 

@@ -1,4 +1,5 @@
-/* The methods of Tracer, which Python's side of capture calls: methods.def has a row for each. */
+/* The methods of Tracer, and those of a value that regions alone call, which Python's side of capture
+ * calls: methods.def and value_methods.def have a row for each. */
 #ifndef CX_METHODS_H
 #define CX_METHODS_H
 
@@ -9,6 +10,10 @@
 #define ONE(name) PyObject *cx_method_##name(PyObject *self, PyObject *object);
 #define NONE(name) PyObject *cx_method_##name(PyObject *self, PyObject *unused);
 #include "graph/methods.def"
+
+#define ONE(name) PyObject *cx_traced_##name(PyObject *self, PyObject *object);
+#define NONE(name) PyObject *cx_traced_##name(PyObject *self, PyObject *unused);
+#include "graph/value_methods.def"
 
 extern PyMethodDef cx_tracer_methods[]; /* surface.c */
 

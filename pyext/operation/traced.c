@@ -235,7 +235,7 @@ traced_prepare(PyObject *self, PyObject *unused)
 #define NONE(name) {#name, cx_traced_##name, METH_NOARGS, NULL},
 
 static PyMethodDef traced_methods[] = {
-#include "operation/value_methods.def"
+#include "graph/value_methods.def"
     {"prepare", traced_prepare, METH_NOARGS, NULL},
     {"materialise", traced_materialise, METH_NOARGS, NULL},
     {"known", cx_traced_known, METH_NOARGS, NULL},

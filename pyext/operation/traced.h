@@ -42,8 +42,4 @@ PyObject *cx_traced_known(PyObject *self, PyObject *unused);
 PyObject *cx_bound_method_new(CxTraced *traced, PyObject *name,
                               PyObject *handler); /* handler NULL: none */
 
-#define ONE(name) PyObject *cx_traced_##name(PyObject *self, PyObject *object);
-#define NONE(name) PyObject *cx_traced_##name(PyObject *self, PyObject *unused);
-#include "operation/value_methods.def"
-
 #endif
