@@ -17,9 +17,14 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet 'setuptools>=64' wheel 'numpy>=2.0'
 
-# .with-a-b: the package with its extras a and b, built again when a source has changed.
-$(VENV)/.with-%: $(SOURCES) | $(PY)
-	$(PY) -m pip install --quiet --no-build-isolation -e '.[$(subst -,$(comma),$*)]'
+# The package, built again when a source has changed.
+$(VENV)/.built: $(SOURCES) | $(PY)
+	$(PY) -m pip install --quiet --no-build-isolation -e .
+	touch $@
+
+# .with-a-b: what its extras a and b need, too. It is there, so pip builds it no second time.
+$(VENV)/.with-%: $(VENV)/.built
+	$(PY) -m pip install --quiet 'cinductor[$(subst -,$(comma),$*)]'
 	touch $@
 
 test: $(TESTING)
