@@ -87,7 +87,7 @@ class Stage:
         self.stores = Stores(self)
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
-        self.state = State(self)
+        self.state = State(tracer, self.sources)
         self.effects = Effects(tracer, self.state, self.arrays, self.stores)
         self.regions = Regions(self)
         self.lowering: set[int] = set()  # functions that others are called for just now

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ... import _core
 from ..kinds import identity, is_array, is_same, leaves
 from ..objects import Traced
-from .state import references
+from .state import State, references
 
 if TYPE_CHECKING:
     from .carry import Carried
@@ -118,8 +118,8 @@ def count_in(records: Records, roots: list[Any], storage: int) -> int:
 class Aliases:
     """What is known of the values of one call."""
 
-    def __init__(self, stage: Any) -> None:
-        self.stage, self.state = stage, stage.state
+    def __init__(self, state: State) -> None:
+        self.state, self.tracer = state, state.tracer
         self.overwritten: set[int] = set()  # storages that were alone, written to as another value
 
     def sources(self, value: Any) -> list[Source]:
@@ -132,7 +132,7 @@ class Aliases:
             return
         sources = distinct([*self.state.records.get(value.storage, (value, []))[1], *sources])
         is_shared = not all(source.alone for source in sources)
-        if is_shared and not (self.stage.tracer.may_check() or self.stage.tracer.in_region):
+        if is_shared and not (self.tracer.may_check() or self.tracer.in_region):
             raise RegionBreak("an array that may be one of several", "", 0)
         self.state.put(records={**self.state.records, value.storage: (value, sources)})
 
@@ -173,7 +173,7 @@ class Aliases:
                     continue
                 if source.storage == other.storage and not is_itself:
                     raise RegionBreak("whether an array is another of several", "", 0)
-                for loop in self.stage.state.active:
+                for loop in self.state.active:
                     if loop.carried is not None:
                         loop.carried.note_distinct(source.array, other.array)
 
@@ -193,21 +193,21 @@ class Aliases:
                 taken.setdefault(source.storage, []).append(source)
             shared += [(value.whole, source) for source in sources[1:] if not source.alone]
         for value, source in shared:
-            if self.stage.tracer.effects or not self.is_like(value, source):
+            if self.tracer.effects or not self.is_like(value, source):
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
         """Whether nobody could tell the value from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
-        return is_fresh and self.stage.tracer.varying(value, source.array) == []
+        return is_fresh and self.tracer.varying(value, source.array) == []
 
     def check_other(self, value: Any, source: Source) -> None:
         """Checks that the value is not that array."""
-        array, tracer = source.array, self.stage.tracer
+        array, tracer = source.array, self.tracer
         if source.loose:
             raise RegionBreak("an array that lies otherwise in memory is returned", "", 0)
         is_alike = (value.dtype, value.ndim) == (array.dtype, array.ndim)
-        if not (source.looped and is_alike and self.stage.tracer.may_check()):
+        if not (source.looped and is_alike and self.tracer.may_check()):
             raise RegionBreak("an array that may be one of several is returned", "", 0)
         sizes = [(n, m) for n, m in zip(value.shape, array.shape, strict=True) if not is_same(n, m)]
         differs = tracer.lift(False)

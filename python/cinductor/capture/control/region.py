@@ -50,7 +50,7 @@ class Regions:
         self.made: list[Any] = []  # what is emptied in the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
-        self.aliases = Aliases(stage)
+        self.aliases = Aliases(self.state)
         self.tests = 0  # decided so far, by branches
         self.decided: frozenset[tuple[str, int]] = frozenset()  # conditions that are Python's
         self.recursive: set[tuple[str, int]] = set()  # conditions that end recursions: file, line

@@ -22,6 +22,7 @@ from ...instance import is_a
 from ..iterators import Items
 from ..kinds import ATOMS, UNBOUND, is_one
 from ..objects import Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
+from ..sources import Sources
 
 RegionBreak = _core.RegionBreak
 
@@ -99,8 +100,8 @@ def why_not_put_back(value: Any) -> str | None:
 class State:
     """All of it, for one call; marks: those to which it may go back, the innermost last."""
 
-    def __init__(self, stage: Any) -> None:
-        self.stage, self.tracer = stage, stage.tracer
+    def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
+        self.tracer, self.sources = tracer, sources
         self.snapshots: list[Snapshot] = []
         self.cells: list[types.CellType] = []  # of names that functions inside of others set
         self.changes = 0
@@ -174,7 +175,7 @@ class State:
     def put(self, **tables: dict[int, Any]) -> None:
         """What is known from here on. Who asks for the origin of a list has it filled."""
         lists = tables.get("lists", self.lists)
-        self.stage.sources.hidden = lists
+        self.sources.hidden = lists
         self.__dict__.update(tables)
         if "records" in tables:
             self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
