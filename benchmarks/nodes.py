@@ -61,7 +61,8 @@ def times_of(fn, backend="interp"):
     logger.addHandler(handler)
     logger.propagate = False
     try:
-        compiled = cinductor.compile(fn, backend=backend, options={"cache": False}, fullgraph=True)
+        how = {"cache": False, "node_limit": 1 << 20}  # a region is several nodes
+        compiled = cinductor.compile(fn, backend=backend, options=how, fullgraph=True)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             compiled(*args)
