@@ -24,9 +24,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import programs
+from race_plans import alternatives
 
 import cinductor
-from cinductor import _core, racing
+from cinductor import racing
 
 MODE = "max-autotune-no-cudagraphs"
 PAIRS, FEW_PAIRS, LONG = 31, 5, 0.05  # calls of each; of those that take more seconds
@@ -105,19 +106,6 @@ def timed(row, times, seconds):
     winners = [h.winner or "open" for r in races_of(raced) for h in r.classes]
     own, best = (statistics.median(column) for column in zip(*pairs, strict=True))
     return own, best, ", ".join(winners)
-
-
-def alternatives(program):
-    """The options of each alternative that is another plan."""
-    options = dict(program.option_values)
-    digest, rows, _ = _core.plan(program, options)
-    seen = {digest}
-    for _, name, value in rows:
-        other = racing.changed(options, name, value)
-        plan, *_ = _core.plan(program, other)
-        if plan not in seen:
-            seen.add(plan)
-            yield f"{name}={value}", {key: given for key, given in other.items() if given != options[key]}
 
 
 def compare_bits(name, row, options):

@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 import programs
 import pytest
+from race_plans import alternatives
 
 import cinductor
 from cinductor import _core, racing
@@ -257,19 +258,6 @@ def test_plans_whose_results_lie_elsewhere_take_no_part():
 PROGRAMS = programs.load()
 
 
-def alternatives(program):
-    """The options of each alternative that is another plan."""
-    options = dict(program.option_values)
-    digest, rows, _ = _core.plan(program, options)
-    seen = {digest}
-    for _, name, value in rows:
-        other = racing.changed(options, name, value)
-        plan, *_ = _core.plan(program, other)
-        if plan not in seen:
-            seen.add(plan)
-            yield {key: given for key, given in other.items() if given != options[key]}
-
-
 @pytest.mark.parametrize("name", "nets.attention nets.batch_norm stencils.heat_3d".split())
 def test_alternatives_give_the_same_bits(name):
     """Of some programs; `benchmarks/races.py --bits` asks it of all, with the C compiler."""
@@ -281,7 +269,7 @@ def test_alternatives_give_the_same_bits(name):
         return compiled, programs_bits(compiled(*arguments)), programs_bits(arguments)
 
     plain, *expected = outcome({})
-    found = [outcome(options)[1:] for options in alternatives(plain.specializations[0].program)]
+    found = [outcome(options)[1:] for _, options in alternatives(plain.specializations[0].program)]
     assert found and all(got == tuple(expected) for got in found)
 
 

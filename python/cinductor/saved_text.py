@@ -155,11 +155,11 @@ def code_at(place: str) -> types.CodeType | None:
     if not module.startswith(CLOSURES):
         return None
     try:
-        held_there = vars(importlib.import_module(module))
+        names = vars(importlib.import_module(module))
     except ImportError:
         return None
     first, *inner = path.split(".")
-    code = getattr(held_there.get(first), "__code__", None)
+    code = getattr(names.get(first), "__code__", None)
     for name in inner:
         held = [c for c in getattr(code, "co_consts", ()) if type(c) is types.CodeType and c.co_name == name]
         exact = [c for c in held if c.co_firstlineno == int(line)]
