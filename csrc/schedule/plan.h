@@ -90,6 +90,9 @@ void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
 bool ci_is_one_element(CiScheduler *s, const CiBuffer *buffer);
 
+/* checks.c: checks come as late as they may; needs: counts of uses. */
+void ci_delay_checks(CiScheduler *s);
+
 /* domain.c: axes that the nest's accesses divide become the two that they are made of. */
 void ci_factor_axes(CiScheduler *s, CiNest *nest);
 /* The nest with its first point axes of these extents, merged and split to that end, or NULL. */

@@ -1,0 +1,66 @@
+/* Checks come as late as they may. What was computed before one that fails is thrown away, and each
+ * access holds its index in range by itself: so values do not wait for what is checked of them, and
+ * a check and what it is about can be one kernel, and the host waits once for several. Where the host
+ * need not wait checks come first: a loop over what is checked alone has vectors, a gather has not.
+ *
+ * A check stays in front of what is seen from outside (a store to an argument, an effect), of what
+ * may fail with a reason of its own, and of what might not end: a while loop, and sizes that data
+ * define. */
+#include "schedule/plan.h"
+
+static bool may_wait_behind(const CiItems *items);
+
+static bool
+may_come_behind(const CiItem *item)
+{
+    switch (item->kind) {
+    case CI_ITEM_nest:
+        return item->nest->target->kind != CI_BUFFER_input;
+    case CI_ITEM_extern:
+        return item->ext->result->kind != CI_BUFFER_input && !item->ext->ext->may_fail &&
+               !ci_op_has(item->ext->op, CI_FACT_effect);
+    case CI_ITEM_for:
+    case CI_ITEM_if:
+        return may_wait_behind(&item->region->body) && may_wait_behind(&item->region->other);
+    case CI_ITEM_while:
+    case CI_ITEM_symbol:
+    case CI_ITEM_check:
+        return false;
+    }
+    return false;
+}
+
+static bool
+may_wait_behind(const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        if (!may_come_behind(&items->items[k]))
+            return false;
+    }
+    return true;
+}
+
+void
+ci_delay_checks(CiScheduler *s)
+{
+    CiItems *items = &s->loops->items;
+    CiItem *waiting = CI_NEW_ARRAY(s->ctx, CiItem, items->count + 1);
+    int nwaiting = 0, count = 0;
+    for (int k = 0; k <= items->count; k++) {
+        const CiItem *item = k < items->count ? &items->items[k] : NULL;
+        /* what is checked stays what it is: it is stored once */
+        if (item && item->kind == CI_ITEM_check &&
+            s->totals->nwriters[item->check->buffer->id] == 1) {
+            waiting[nwaiting++] = *item;
+            continue;
+        }
+        CiItem next = item ? *item : (CiItem){0};
+        if (!item || !may_come_behind(item)) {
+            for (int w = 0; w < nwaiting; w++)
+                items->items[count++] = waiting[w];
+            nwaiting = 0;
+        }
+        if (item)
+            items->items[count++] = next;
+    }
+}
