@@ -10,68 +10,48 @@
  *
  * A thread takes neighbours, as many as one access moves, and what is left at the end of a row one
  * by one. What else a block has to do, its threads do all alike. */
+#include "codegen/blocks.h"
+
 #include "codegen/apart.h"
-#include "codegen/grid.h"
-#include "codegen/reducer.h"
 #include "codegen/reduction.h"
 #include "codegen/scans.h"
 
 #define WARP 32
 #define BLOCK 256         /* threads of small groups that share a block */
 #define PART 512          /* threads of a part of a fold */
+#define KEPT (8 * 1024)   /* groups of neighbours that 1024 threads may keep in registers */
 #define FULL (132 * 2048) /* threads that fill a large card */
 #define LEAST 16          /* elements of a tree's statement that are worth a warp */
 #define LONG 1024         /* and a block */
 #define LONG_SCAN 64      /* elements that are worth prefixes */
 #define COMFORT 49152     /* bytes of rows that a block takes without crowding others out */
-
-typedef struct Blocks {
-    CiReducer r;
-    int threads;
-    int64_t bytes;  /* of shared memory, so far */
-    CiMap *ordered; /* loops that are not shared out */
-    CiMap *touched; /* memory -> how many statements name it */
-    CiMap *dropped; /* memory that one thread has for itself instead */
-    int least;      /* elements that are worth to be shared out */
-    int lanes;      /* of the loop or fold that is shared out now */
-    CiDomain domain;
-    const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
-    const CiExpr *thread;       /* its variable */
-    CiMemory **parts;           /* per accumulator of a fold: an element for each thread */
-    void (*add)(struct Blocks *s, const CiExpr *const *to, int lanes);
-} Blocks;
-
-static const CiExpr *
-number(Blocks *s, int64_t value)
-{
-    return ci_expr_const(s->r.b.sym, value);
-}
+#define NEAR_BYTES 32     /* of elements that a thread holds to walk them twice */
 
 /* ---- what can be shared out ---- */
 
 static bool
-is_shared_loop(const Blocks *s, const CiStmt *stmt)
+is_shared_loop(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
            ci_trips_are_apart(&s->r.b, stmt);
 }
 
 static bool
-is_scan(const Blocks *s, const CiStmt *stmt)
+is_scan(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
            stmt->extents[0]->high >= LONG_SCAN && ci_scan_fits(&s->r.b, stmt);
 }
 
 static bool
-is_shared(const Blocks *s, const CiStmt *stmt)
+is_shared(const CiBlocks *s, const CiStmt *stmt)
 {
     return is_shared_loop(s, stmt) || is_scan(s, stmt) ||
            (stmt->kind == CI_STMT_fold && ci_trips_are_apart(&s->r.b, stmt));
 }
 
 static CiDomain
-domain_of(const Blocks *s, const CiStmt *stmt)
+domain_of(const CiBlocks *s, const CiStmt *stmt)
 {
     CiDomain d = {.body = stmt->body};
     if (stmt->kind == CI_STMT_fold) {
@@ -95,7 +75,7 @@ domain_of(const Blocks *s, const CiStmt *stmt)
 /* ---- rounds ---- */
 
 static void
-add_at(Blocks *s, const CiExpr *element, int lanes)
+add_at(CiBlocks *s, const CiExpr *element, int lanes)
 {
     const CiExpr *to[CI_MAX_FOLD_AXES];
     ci_domain_decode(&s->r.b, &s->domain, element, lanes, to);
@@ -105,12 +85,12 @@ add_at(Blocks *s, const CiExpr *element, int lanes)
 /* Rounds known beforehand are unrolled: what a thread keeps from one loop to another is in
  * registers then. */
 static void
-add_unrolled(Blocks *s, const CiExpr *count)
+add_unrolled(CiBlocks *s, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
-    const CiExpr *threads = number(s, s->threads);
+    const CiExpr *threads = ci_blocks_number(s, s->threads);
     int64_t trips = (count->high + s->threads - 1) / s->threads;
-    CiStmt *rounds = ci_build_for(b, "r", number(s, trips), CI_RUN_unroll);
+    CiStmt *rounds = ci_build_for(b, "r", ci_blocks_number(s, trips), CI_RUN_unroll);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
     const CiExpr *element =
         ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], threads), s->thread);
@@ -124,12 +104,12 @@ add_unrolled(Blocks *s, const CiExpr *count)
 
 /* Of `count` elements, or groups of neighbours, this thread's; the first one is number `first`. */
 static void
-add_rounds(Blocks *s, const CiExpr *first, const CiExpr *count, int lanes)
+add_rounds(CiBlocks *s, const CiExpr *first, const CiExpr *count, int lanes)
 {
     CiBuild *b = &s->r.b;
     bool is_plain = count->kind == CI_EXPR_const || count->kind == CI_EXPR_symbol;
     count = is_plain ? count : ci_build_named(b, count);
-    const CiExpr *threads = number(s, s->threads),
+    const CiExpr *threads = ci_blocks_number(s, s->threads),
                  *trips = ci_expr_ceildiv(b->sym, ci_expr_sub(b->sym, count, s->thread), threads);
     CiStmt *rounds = ci_build_for(b, "r", trips, CI_RUN_serial);
     CiStmts *outside = ci_build_enter(b, &rounds->body);
@@ -139,32 +119,66 @@ add_rounds(Blocks *s, const CiExpr *first, const CiExpr *count, int lanes)
     ci_build_leave(b, outside);
 }
 
+static const int *
+lift_at(CiBlocks *s, const CiExpr *const *to, int lanes)
+{
+    const CiDomain *d = &s->domain;
+    CiAt at = {d->count, d->vars, to, d->vars[d->count - 1], lanes, NULL, 1};
+    return ci_build_at(&s->r.b, &d->body, &at);
+}
+
+/* As long as there are several rounds of all threads; how many groups that is. */
+static const CiExpr *
+add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
+{
+    CiBuild *b = &s->r.b;
+    CiNear near = {.count = s->near, .lanes = s->lanes};
+    const CiExpr *to[CI_MAX_FOLD_AXES],
+        *together = ci_blocks_number(s, (int64_t)s->near * s->threads);
+    CiStmt *rounds =
+        ci_build_for(b, "r", ci_expr_floordiv(b->sym, count, together), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(b, &rounds->body);
+    const CiExpr *group = ci_expr_add(b->sym, ci_expr_mul(b->sym, rounds->vars[0], together),
+                                      ci_expr_add(b->sym, first, s->thread));
+    for (int k = 0; k < s->near; k++) {
+        const CiExpr *later = ci_blocks_number(s, (int64_t)k * s->threads);
+        ci_domain_decode(b, &s->domain, ci_expr_add(b->sym, group, later), s->lanes, to);
+        near.lifted[k] = lift_at(s, to, s->lanes);
+    }
+    ci_near_take(&s->r, &near, ci_blocks_number(s, 0));
+    ci_build_leave(b, outside);
+    return ci_expr_mul(b->sym, rounds->extents[0], together);
+}
+
 /* Whole groups of neighbours. */
 static const CiExpr *
-count_whole(Blocks *s)
+count_whole(CiBlocks *s)
 {
     CiSym *sym = s->r.b.sym;
-    return s->count ? ci_expr_floordiv(sym, s->count, number(s, s->lanes))
+    return s->count ? ci_expr_floordiv(sym, s->count, ci_blocks_number(s, s->lanes))
                     : ci_domain_count(sym, &s->domain, s->lanes);
 }
 
 static void
-add_whole(Blocks *s)
+add_whole(CiBlocks *s)
 {
     CiSym *sym = s->r.b.sym;
-    const CiExpr *count = count_whole(s), *first = s->count ? s->from : number(s, 0);
-    if (!s->count && ci_domain_unrolls(sym, &s->domain, s->lanes, s->threads))
+    const CiExpr *count = count_whole(s), *first = s->count ? s->from : ci_blocks_number(s, 0);
+    if (!s->count && ci_domain_unrolls(sym, &s->domain, s->lanes, s->threads)) {
         add_unrolled(s, count);
-    else
-        add_rounds(s, ci_expr_floordiv(sym, first, number(s, s->lanes)), count, s->lanes);
+        return;
+    }
+    first = ci_expr_floordiv(sym, first, ci_blocks_number(s, s->lanes));
+    const CiExpr *done = s->near > 1 ? add_near(s, first, count) : ci_blocks_number(s, 0);
+    add_rounds(s, ci_expr_add(sym, first, done), ci_expr_sub(sym, count, done), s->lanes);
 }
 
 /* Less than a group of neighbours, at the end of the one axis, or of the points. */
 static void
-add_rest(Blocks *s)
+add_rest(CiBlocks *s)
 {
     CiSym *sym = s->r.b.sym;
-    const CiExpr *width = number(s, s->lanes),
+    const CiExpr *width = ci_blocks_number(s, s->lanes),
                  *all = s->count ? s->count : s->domain.extents[s->domain.count - 1];
     if (ci_sym_known_multiple_of(sym, all, width))
         return;
@@ -173,27 +187,20 @@ add_rest(Blocks *s)
     add_rounds(s, first, ci_expr_sub(sym, all, done), 1);
 }
 
-static CiStmts *
-enter_threads(Blocks *s)
-{
-    CiStmt *threads = ci_build_for(&s->r.b, "t", number(s, s->threads), CI_RUN_thread);
-    s->thread = threads->vars[0];
-    return ci_build_enter(&s->r.b, &threads->body);
-}
-
 /* ---- loops ---- */
 
 static void
-add_body(Blocks *s, const CiExpr *const *to, int lanes)
+add_body(CiBlocks *s, const CiExpr *const *to, int lanes)
 {
     ci_domain_add(&s->r.b, &s->domain, to, lanes);
 }
 
 static void
-share_loop(Blocks *s)
+share_loop(CiBlocks *s)
 {
-    CiStmts *outside = enter_threads(s);
+    CiStmts *outside = ci_blocks_enter_threads(s);
     s->add = add_body;
+    s->near = 1;
     add_whole(s);
     add_rest(s);
     ci_build_leave(&s->r.b, outside);
@@ -202,38 +209,47 @@ share_loop(Blocks *s)
 /* ---- folds ---- */
 
 static void
-add_step(Blocks *s, const CiExpr *const *to, int lanes)
+add_step(CiBlocks *s, const CiExpr *const *to, int lanes)
 {
-    const CiDomain *d = &s->domain;
-    CiAt at = {d->count, d->vars, to, d->vars[d->count - 1], lanes, NULL, 1};
-    const int *lifted = ci_build_at(&s->r.b, &d->body, &at);
-    ci_reduce_take(&s->r, lifted, number(s, 0), lanes, s->r.acc, NULL);
+    CiNear near = {{lift_at(s, to, lanes)}, 1, lanes};
+    ci_near_take(&s->r, &near, ci_blocks_number(s, 0));
 }
 
 /* The lanes of a thread's accumulators become one. */
 static void
 close_lanes(CiReducer *r, CiOp fold, int at, int count)
 {
-    Blocks *s = (Blocks *)r;
+    CiBlocks *s = (CiBlocks *)r;
     int values[CI_MAX_ACCUMULATORS];
+    r->width = r->lanes = ci_near_lanes(r, fold, s->lanes);
     ci_reduce_halve(r, fold, at, count, values);
     ci_reduce_store(r, s->parts + at, count, s->thread, values, NULL);
 }
 
 static void
-add_part(Blocks *s)
+open_lanes(CiReducer *r, CiOp fold, int at, int count)
+{
+    const CiBlocks *s = (const CiBlocks *)r;
+    r->width = r->lanes = ci_near_lanes(r, fold, s->lanes);
+    ci_reduce_reset(r, fold, at, count);
+}
+
+static void
+add_part(CiBlocks *s)
 {
     CiReducer *r = &s->r;
-    r->width = r->lanes = s->lanes;
-    ci_reduce_alloc_accumulators(r);
-    ci_reduce_each(r, true, true, ci_reduce_reset);
+    int bytes = s->lanes * ci_dtype_size(r->fold->into[0]->dtype);
+    r->is_near = !r->b.proc->is_finish && ci_near_helps(r->fold);
+    s->near = r->is_near ? NEAR_BYTES / bytes : 1;
+    ci_near_alloc_accumulators(r, s->lanes);
+    ci_reduce_each(r, true, true, open_lanes);
     s->add = add_step;
     add_whole(s);
     ci_reduce_each(r, true, true, close_lanes);
 }
 
 static void
-step_into_parts(Blocks *s, const CiExpr *const *to, int lanes)
+step_into_parts(CiBlocks *s, const CiExpr *const *to, int lanes)
 {
     const CiDomain *d = &s->domain;
     CiAt at = {d->count, d->vars, to, NULL, lanes, NULL, 1};
@@ -244,7 +260,7 @@ step_into_parts(Blocks *s, const CiExpr *const *to, int lanes)
 static void
 meet(CiReducer *r, CiOp fold, int at, int count)
 {
-    Blocks *s = (Blocks *)r;
+    CiBlocks *s = (CiBlocks *)r;
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
     const CiExpr *x, *y;
     CiStmts *outside = ci_domain_enter_meet(&r->b, s->threads, 1, &x, &y);
@@ -258,7 +274,7 @@ meet(CiReducer *r, CiOp fold, int at, int count)
 static void
 leave_result(CiReducer *r, CiOp fold, int at, int count)
 {
-    Blocks *s = (Blocks *)r;
+    CiBlocks *s = (CiBlocks *)r;
     int values[CI_MAX_ACCUMULATORS];
     (void)fold;
     ci_reduce_load(r, values, s->parts + at, count, ci_reduce_number(r, 0), 1);
@@ -267,15 +283,15 @@ leave_result(CiReducer *r, CiOp fold, int at, int count)
 }
 
 static void
-share_fold(Blocks *s, CiStmt *fold)
+share_fold(CiBlocks *s, CiStmt *fold)
 {
     CiReducer *r = &s->r;
     r->fold = fold;
     s->parts = CI_NEW_ARRAY(r->b.ctx, CiMemory *, fold->ninto + 1);
     for (int k = 0; k < fold->ninto; k++)
         s->parts[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "parts"), fold->into[k]->dtype, 1,
-                                     CI_SPACE_thread, number(s, s->threads));
-    CiStmts *outside = enter_threads(s);
+                                     CI_SPACE_thread, ci_blocks_number(s, s->threads));
+    CiStmts *outside = ci_blocks_enter_threads(s);
     add_part(s);
     s->add = step_into_parts;
     add_rest(s);
@@ -322,132 +338,11 @@ choose_together(int threads, int64_t bytes, const CiExpr *count)
     return together;
 }
 
-/* ---- what one thread does alone ---- */
-
-typedef struct Stored {
-    Blocks *s;
-    CiMap *inside; /* memory -> how many statements name it */
-    CiMap *owned;
-    const CiMemory **list;
-    int count, capacity;
-    bool is_memory, is_of_all; /* others see what it stores; all threads must do it */
-} Stored;
-
-static void
-count_one(CiMap *map, const CiMemory *memory)
-{
-    if (memory)
-        ci_map_put(map, CI_KEY(memory),
-                   (void *)((uintptr_t)ci_map_find(map, CI_KEY(memory)) + (uintptr_t)1));
-}
-
-static void
-count_touched(void *arg, const CiStmt *stmt)
-{
-    count_one(arg, stmt->at.memory);
-    count_one(arg, stmt->cell);
-    count_one(arg, stmt->kind == CI_STMT_swap ? stmt->memory : NULL);
-    count_one(arg, stmt->partner);
-    for (int k = 0; k < stmt->ninto; k++)
-        count_one(arg, stmt->into[k]);
-}
-
-static void
-note_register(Stored *f, const CiMemory *memory)
-{
-    bool is_known = !memory || memory->space != CI_SPACE_register;
-    for (int k = 0; k < f->count; k++)
-        is_known |= f->list[k] == memory;
-    if (!is_known)
-        CI_PUSH(f->s->r.b.ctx, f->list, f->count, f->capacity, memory);
-}
-
-static void
-find_stored(void *arg, const CiStmt *stmt)
-{
-    Stored *f = arg;
-    bool is_store = stmt->kind == CI_STMT_store || stmt->kind == CI_STMT_call;
-    count_touched(f->inside, stmt);
-    if (stmt->kind == CI_STMT_alloc)
-        ci_map_put(f->owned, CI_KEY(stmt->memory), f);
-    f->is_of_all |= stmt->kind == CI_STMT_swap || stmt->kind == CI_STMT_stop;
-    f->is_memory |= is_store && stmt->at.memory->space != CI_SPACE_register;
-    note_register(f, is_store ? stmt->at.memory : NULL);
-    note_register(f, stmt->cell);
-    for (int k = 0; k < stmt->ninto; k++)
-        note_register(f, stmt->into[k]);
-}
-
-static Stored
-stored_by(Blocks *s, CiStmt *stmt)
-{
-    CiContext *ctx = s->r.b.ctx;
-    Stored found = {.s = s, .inside = ci_map_new(ctx), .owned = ci_map_new(ctx)};
-    CiStmt alone = *stmt;
-    CiStmts one = {&alone, &alone};
-    alone.next = NULL;
-    ci_stmts_visit(&one, find_stored, &found);
-    return found;
-}
-
-static void
-replace_memory(CiStmt *stmt, const CiMemory *from, CiMemory *to)
-{
-    stmt->at.memory = stmt->at.memory == from ? to : stmt->at.memory;
-    stmt->cell = stmt->cell == from ? to : stmt->cell;
-    for (int k = 0; k < stmt->ninto; k++)
-        stmt->into[k] = stmt->into[k] == from ? to : stmt->into[k];
-    for (CiStmt *inside = stmt->body.first; inside; inside = inside->next)
-        replace_memory(inside, from, to);
-    for (CiStmt *inside = stmt->other.first; inside; inside = inside->next)
-        replace_memory(inside, from, to);
-}
-
-static void
-place_shared(Blocks *s, CiMemory *memory)
-{
-    CI_REQUIRE(s->r.b.ctx, memory->size->kind == CI_EXPR_const);
-    memory->space = CI_SPACE_shared;
-    memory->offset = number(s, s->bytes);
-    s->bytes += (memory->size->value * ci_dtype_size(memory->dtype) + 15) / 16 * 16;
-}
-
-/* The thread has registers of its own that nobody else asks for; what others ask for they see. */
-static void
-take_registers(Blocks *s, CiStmt *stmt, const Stored *found)
-{
-    for (int k = 0; k < found->count; k++) {
-        CiMemory *memory = (CiMemory *)(uintptr_t)found->list[k];
-        const void *key = memory;
-        if (ci_map_find(found->owned, CI_KEY(key)))
-            continue;
-        if (ci_map_find(found->inside, CI_KEY(key)) != ci_map_find(s->touched, CI_KEY(key))) {
-            place_shared(s, memory);
-            continue;
-        }
-        replace_memory(stmt, memory,
-                       ci_build_alloc(&s->r.b, ci_build_name(&s->r.b, "own"), memory->dtype, 1,
-                                      CI_SPACE_register, memory->size));
-        ci_map_put(s->dropped, CI_KEY(key), s);
-    }
-}
-
-static void
-run_alone(Blocks *s, CiStmt *stmt, const Stored *found)
-{
-    CiStmts *outside = enter_threads(s);
-    CiStmt *first = ci_build_test(&s->r.b, CI_STMT_if, CI_COMPARE_less, s->thread, number(s, 1));
-    ci_build_enter(&s->r.b, &first->body);
-    take_registers(s, stmt, found);
-    ci_build_move(&s->r.b, stmt);
-    ci_build_leave(&s->r.b, outside);
-}
-
 /* ---- statements of a block ---- */
 
 /* Groups of neighbours in what is shared out, at most, and lanes of such a group. */
 static int64_t
-find_widest(const Blocks *s, const CiStmts *body, int *lanes)
+find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
 {
     int64_t widest = 0, inside;
     for (const CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
@@ -470,7 +365,7 @@ find_widest(const Blocks *s, const CiStmts *body, int *lanes)
 }
 
 static bool
-has_shared(const Blocks *s, const CiStmt *stmt)
+has_shared(const CiBlocks *s, const CiStmt *stmt)
 {
     int lanes = 1;
     return find_widest(s, &stmt->body, &lanes) >= s->least ||
@@ -478,7 +373,7 @@ has_shared(const Blocks *s, const CiStmt *stmt)
 }
 
 static void
-share_one(Blocks *s, CiStmt *stmt)
+share_one(CiBlocks *s, CiStmt *stmt)
 {
     if (is_scan(s, stmt)) {
         ci_scan_share(&s->r.b, s->r.family, s->threads, &s->bytes, stmt);
@@ -498,7 +393,7 @@ static void share(void *arg, CiStmt *stmt);
 
 /* Threads do it all together, but for what is inside and shared out. */
 static void
-share_inside(Blocks *s, CiStmt *stmt)
+share_inside(CiBlocks *s, CiStmt *stmt)
 {
     ci_build_rewrite(&s->r.b, &stmt->body, share, s);
     ci_build_rewrite(&s->r.b, &stmt->other, share, s);
@@ -508,11 +403,11 @@ share_inside(Blocks *s, CiStmt *stmt)
 static void
 share(void *arg, CiStmt *stmt)
 {
-    Blocks *s = arg;
+    CiBlocks *s = arg;
     bool is_loop = ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold;
     s->r.b.loc = stmt->loc;
     if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch)
-        place_shared(s, stmt->memory);
+        ci_blocks_place(s, stmt->memory);
     if (is_shared(s, stmt)) {
         share_one(s, stmt);
         return;
@@ -521,22 +416,10 @@ share(void *arg, CiStmt *stmt)
         share_inside(s, stmt);
         return;
     }
-    Stored found = stored_by(s, stmt);
-    if (is_loop && !found.is_of_all && (found.is_memory || stmt->kind == CI_STMT_fold))
-        run_alone(s, stmt, &found);
+    if (is_loop)
+        ci_blocks_run(s, stmt);
     else
         ci_build_move(&s->r.b, stmt);
-}
-
-static void
-drop(void *arg, CiStmt *stmt)
-{
-    Blocks *s = arg;
-    if (stmt->kind == CI_STMT_alloc && ci_map_find(s->dropped, CI_KEY(stmt->memory)))
-        return;
-    ci_build_rewrite(&s->r.b, &stmt->body, drop, s);
-    ci_build_rewrite(&s->r.b, &stmt->other, drop, s);
-    ci_build_move(&s->r.b, stmt);
 }
 
 /* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
@@ -546,10 +429,18 @@ is_part(const CiStmt *stmt)
     return stmt->kind == CI_STMT_fold && stmt->count;
 }
 
+static bool
+is_near(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_fold && ci_near_helps(stmt);
+}
+
+/* Of threads that wait for memory, or for each other where it is dear to meet, others run beside. */
 static int
 threads_for(const CiBuild *b, int64_t widest, int lanes, const CiDomain *points)
 {
-    if (ci_stmts_have(&points->body, is_part)) /* that wait for memory: four blocks at once */
+    if (ci_stmts_have(&points->body, is_part) ||
+        (widest > KEPT && ci_stmts_have(&points->body, is_near)))
         return PART;
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
         return points->count || widest < LONG ? WARP : BLOCK;
@@ -561,7 +452,7 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
 {
     CiSym *sym = b->sym;
     bool is_tree = b->proc->kernel && ci_kernel_tree(b->proc->kernel);
-    Blocks s = {.r = {.b = *b, .family = family}, .least = is_tree ? LEAST : 2};
+    CiBlocks s = {.r = {.b = *b, .family = family}, .least = is_tree ? LEAST : 2};
     const CiExpr *to[CI_MAX_FOLD_AXES];
     int lanes = 1;
     s.ordered = ci_find_ordered_loops(b->ctx, b->proc);
@@ -582,9 +473,9 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     } else {
         ci_build_move_all(&s.r.b, &points->body);
     }
-    ci_stmts_visit(&blocks->body, count_touched, s.touched);
+    ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
-    ci_build_rewrite(&s.r.b, &blocks->body, drop, &s);
+    ci_blocks_drop(&s, &blocks->body);
     blocks->number = choose_together(s.threads, s.bytes, count);
     return true;
 }

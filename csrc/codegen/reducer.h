@@ -28,6 +28,7 @@ typedef struct CiReducer {
     const CiExpr *place;  /* of what is pending, where the sums are left */
     const int *lifted;    /* what a body has yielded */
     int walk;             /* of a block that is walked twice: 1 or 2; 0: all in one */
+    bool is_near;         /* what a thread holds is, where that helps; never what parts have left */
 } CiReducer;
 
 static inline const CiExpr *
@@ -61,6 +62,18 @@ bool ci_reduce_has_walks(const CiReducer *r);
 void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
 /* What a fold of nothing is, into its result. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
+
+/* reduce_near.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
+ * them all at once? Its accumulators then, of how many lanes each is, and the elements into them. */
+#define CI_MOST_NEAR 16
+typedef struct CiNear {
+    const int *lifted[CI_MOST_NEAR]; /* what bodies have yielded */
+    int count, lanes;
+} CiNear;
+bool ci_near_helps(const CiStmt *fold);
+int ci_near_lanes(const CiReducer *r, CiOp fold, int lanes);
+void ci_near_alloc_accumulators(CiReducer *r, int lanes);
+void ci_near_take(CiReducer *r, const CiNear *near, const CiExpr *row);
 
 /* reduce_block.c: is a fold of `count` elements added up at once? And the fold of as many, from
  * number `first` on, into the sums. */

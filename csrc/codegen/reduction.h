@@ -16,7 +16,8 @@ typedef struct CiReduction {
     /* Of two parts one: acc is the earlier. */
     void (*combine)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later);
     /* The same steps cheaper, where elements are near enough to be walked twice: all of them in one
-     * way, then a turn (NULL: none), then all in another. NULL: there is no such way. */
+     * way, then a turn (NULL: none), then all in another, which adds to the last accumulator alone. The first way takes
+     * what some have come to as it takes an element. NULL: there is no such way. */
     void (*begin)(CiBuild *b, int lanes, int *acc, const int *lifted);
     void (*turn)(CiBuild *b, int lanes, int *acc);
     void (*again)(CiBuild *b, int lanes, int *acc, const int *lifted);

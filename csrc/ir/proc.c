@@ -113,6 +113,19 @@ ci_stmt_is_math(const CiStmt *stmt)
     return ci_op_is_function(stmt->op);
 }
 
+static bool
+is_dear(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_let &&
+           (ci_stmt_is_math(stmt) || ci_op_has(stmt->op, CI_FACT_costly));
+}
+
+bool
+ci_stmt_is_dear_meet(const CiStmt *meet)
+{
+    return ci_stmts_have(&meet->body, is_dear);
+}
+
 bool
 ci_stmt_is_ufunc(const CiStmt *stmt)
 {

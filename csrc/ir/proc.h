@@ -212,6 +212,8 @@ void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt 
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
+/* A meet in which it is dear to make one part of two: warps meet by halves too, not one after another. */
+bool ci_stmt_is_dear_meet(const CiStmt *meet);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */

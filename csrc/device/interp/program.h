@@ -53,6 +53,7 @@ struct CiInterpStmt {
     int slot;       /* for: the variable; bind: the symbol */
     int other_slot; /* for, of a pair that meets; how many trips the body does together */
     bool has_runs;  /* for: it does several */
+    bool is_dear;   /* a meet in which warps meet by halves */
     CiRunMode run;
     CiFormula extent, live, limit;
     bool has_live, has_limit, is_atomic;

@@ -118,7 +118,7 @@ run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
     return status;
 }
 
-/* Those of a warp by halves, then warp after warp. */
+/* Those of a warp by halves, then warp after warp, or these by halves, too. */
 static int32_t
 run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -131,7 +131,10 @@ run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
         for (int64_t half = lanes / 2; half > 0; half /= 2)
             for (int64_t x = first; x < first + half && !status; x++)
                 status = run_pair(r, stmt, x, x + half);
-    for (int64_t y = lanes; y < threads && !status; y += lanes)
+    for (int64_t half = stmt->is_dear ? threads / lanes / 2 : 0; half > 0; half /= 2)
+        for (int64_t warp = 0; warp < half && !status; warp++)
+            status = run_pair(r, stmt, lanes * warp, lanes * (warp + half));
+    for (int64_t y = lanes; y < threads && !stmt->is_dear && !status; y += lanes)
         status = run_pair(r, stmt, 0, y);
     return status;
 }

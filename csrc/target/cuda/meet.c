@@ -1,5 +1,6 @@
 /* Parts that threads hold become one that all hold: neighbours of a warp exchange what they have,
- * the first ones of warps leave theirs in shared memory, where every thread takes them in order. */
+ * the first ones of warps leave theirs in shared memory, where every thread takes them in order; or,
+ * where it is dear to take one, every warp has them exchanged once more. */
 #include "target/cuda/print.h"
 
 #define MOST_PARTS 4
@@ -40,6 +41,33 @@ print_warp(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts, int lanes)
     ci_text_close(c->out);
 }
 
+static void
+print_in_order(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts, int warps)
+{
+    CiCPrinter *c = &p->c;
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "%s = met_%s[0];", parts->memories[k]->name, parts->memories[k]->name);
+    ci_text_line(c->out, "#pragma unroll");
+    ci_text_open(c->out, "for (int w = 1; w < %d; w++) {", warps);
+    print_others(c, parts, "met_%s[w]");
+    ci_c_print_block(c, &meet->body);
+    ci_text_close(c->out);
+}
+
+/* Lane 0 has them in order, and tells the others. */
+static void
+print_exchanged(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts, int warps)
+{
+    CiCPrinter *c = &p->c;
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "%s = met_%s[threadIdx.x %% %d];", parts->memories[k]->name,
+                     parts->memories[k]->name, warps);
+    print_warp(p, meet, parts, warps);
+    for (int k = 0; k < parts->count; k++)
+        ci_text_line(c->out, "%s = ci_first(%s, %d);", parts->memories[k]->name,
+                     parts->memories[k]->name, CI_WARP);
+}
+
 /* What is in shared memory may be there from an earlier turn, and others may still read it. */
 static void
 print_warps(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
@@ -57,13 +85,10 @@ print_warps(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
                      parts->memories[k]->name);
     ci_text_close(c->out);
     ci_text_line(c->out, "__syncthreads();");
-    for (int k = 0; k < parts->count; k++)
-        ci_text_line(c->out, "%s = met_%s[0];", parts->memories[k]->name, parts->memories[k]->name);
-    ci_text_line(c->out, "#pragma unroll");
-    ci_text_open(c->out, "for (int w = 1; w < %d; w++) {", warps);
-    print_others(c, parts, "met_%s[w]");
-    ci_c_print_block(c, &meet->body);
-    ci_text_close(c->out);
+    if (ci_stmt_is_dear_meet(meet))
+        print_exchanged(p, meet, parts, warps);
+    else
+        print_in_order(p, meet, parts, warps);
 }
 
 /* Threads that are some apart are of different warps: the lower half takes the upper half's, again

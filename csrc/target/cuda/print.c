@@ -443,7 +443,7 @@ is_of_block(const CiStmts *block)
 }
 
 /* Loops that wait for memory alone gain from a full multiprocessor; rows kept in registers need the
- * registers. */
+ * registers, and what is dear to fold half of them. */
 static const char *
 blocks_at_once(const CiCPrinter *p)
 {
@@ -452,7 +452,8 @@ blocks_at_once(const CiCPrinter *p)
     bool waits = meet && meet->number > 1;
     for (int k = 0; k < proc->nparams && meet; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
-    return waits ? ci_format(p->ctx, ", %d", 2048 / ci_cuda_threads(proc)) : "";
+    int threads = meet && ci_stmt_is_dear_meet(meet) ? 1024 : 2048;
+    return waits ? ci_format(p->ctx, ", %d", threads / ci_cuda_threads(proc)) : "";
 }
 
 static bool

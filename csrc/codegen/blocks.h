@@ -1,0 +1,50 @@
+/* What the files that share points out to blocks of threads share. */
+#ifndef CI_CODEGEN_BLOCKS_H
+#define CI_CODEGEN_BLOCKS_H
+
+#include "base/map.h"
+#include "codegen/grid.h"
+#include "codegen/reducer.h"
+
+typedef struct CiBlocks {
+    CiReducer r;
+    int threads;
+    int64_t bytes;  /* of shared memory, so far */
+    CiMap *ordered; /* loops that are not shared out */
+    CiMap *touched; /* memory -> how many statements name it */
+    CiMap *dropped; /* memory that one thread has for itself instead */
+    int least;      /* elements that are worth to be shared out */
+    int lanes;      /* of the loop or fold that is shared out now */
+    int near;       /* groups of so many neighbours that a thread takes of a fold at once; of a loop 1 */
+    CiDomain domain;
+    const CiExpr *from, *count; /* of its points, in order, these alone; NULL: all */
+    const CiExpr *thread;       /* its variable */
+    CiMemory **parts;           /* per accumulator of a fold: an element for each thread */
+    void (*add)(struct CiBlocks *s, const CiExpr *const *to, int lanes);
+} CiBlocks;
+
+static inline const CiExpr *
+ci_blocks_number(const CiBlocks *s, int64_t value)
+{
+    return ci_expr_const(s->r.b.sym, value);
+}
+
+/* Into a loop over the threads of a block. */
+static inline CiStmts *
+ci_blocks_enter_threads(CiBlocks *s)
+{
+    CiStmt *threads =
+        ci_build_for(&s->r.b, "t", ci_blocks_number(s, s->threads), CI_RUN_thread);
+    s->thread = threads->vars[0];
+    return ci_build_enter(&s->r.b, &threads->body);
+}
+
+/* alone.c. How many statements name each memory; a loop or fold that threads do not share out: one of them
+ * does it where others would see what it stores, else all do; registers that one thread has for itself
+ * then are not the block's; memory that its threads share. */
+void ci_blocks_count(CiBlocks *s, const CiStmts *body);
+void ci_blocks_run(CiBlocks *s, CiStmt *stmt);
+void ci_blocks_drop(CiBlocks *s, CiStmts *body);
+void ci_blocks_place(CiBlocks *s, CiMemory *memory);
+
+#endif
