@@ -18,6 +18,22 @@ behind_views(CiNode *node)
 }
 
 static bool
+is_wide(CiDtype dtype)
+{
+    return dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
+}
+
+/* The same numbers, or wider ones: rows of more elements than float32 can count are divided in float64. */
+static CiNode *
+behind_widths(CiNode *node)
+{
+    node = behind_views(node);
+    while (node->op == CI_OP_cast && is_wide(node->dtype) && is_wide(node->args[0]->dtype))
+        node = behind_views(node->args[0]);
+    return node;
+}
+
+static bool
 is_folded(const CiNode *sum, int axis)
 {
     for (int k = 0; k < sum->naxes; k++)
@@ -106,11 +122,11 @@ match_welford(CiLowering *low, const CiNode *sum)
     bool is_square = element->op == CI_OP_square ||
                      (element->op == CI_OP_multiply && element->args[0] == element->args[1]);
     CiNode *elements = is_square ? elements_of_difference(element->args[0], sum, &value) : NULL;
-    CiNode *mean = elements ? behind_views(value) : NULL;
+    CiNode *mean = elements ? behind_widths(value) : NULL;
     if (!mean || (mean->op != CI_OP_divide && mean->op != CI_OP_multiply) ||
         !is_count(mean->args[1], row_length(low, sum, elements), mean->op == CI_OP_multiply))
         return NULL;
-    bool is_same = is_of_same_rows(behind_views(mean->args[0]), CI_OP_sum, sum, elements);
+    bool is_same = is_of_same_rows(behind_widths(mean->args[0]), CI_OP_sum, sum, elements);
     return is_same ? elements : NULL;
 }
 
@@ -135,8 +151,7 @@ ci_lowering_find_online(CiLowering *low)
     for (int k = 0; k < low->nstates; k++) {
         CiNodeState *state = &low->states[k];
         const CiNode *sum = state->node;
-        if (!sum || sum->op != CI_OP_sum ||
-            (sum->dtype != CI_DTYPE_f32 && sum->dtype != CI_DTYPE_f64))
+        if (!sum || sum->op != CI_OP_sum || !is_wide(sum->dtype))
             continue;
         for (size_t r = 0; r < sizeof rules / sizeof *rules && !state->online_of; r++) {
             CiNode *elements = rules[r].match(low, sum);
