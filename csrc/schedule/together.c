@@ -31,18 +31,35 @@ has_few_points(CiScheduler *s, const CiKernel *kernel)
     return ci_amount_high(points) < CI_CHOOSE(s, few_points);
 }
 
-/* Work inside one outer point. */
-static CiAmount
-inner_work(const CiKernel *kernel)
+static int64_t
+widest_element(const CiStage *stage)
 {
-    CiAmount work = ci_amount(0);
+    int64_t widest = 1;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        int64_t bytes = ci_dtype_size(nest->target->dtype);
+        for (int k = 0; k < nest->body.nops; k++) {
+            const CiScalar *op = &nest->body.ops[k];
+            if (op->op == CI_OP_load && ci_dtype_size(op->buffer->dtype) > bytes)
+                bytes = ci_dtype_size(op->buffer->dtype);
+        }
+        widest = bytes > widest ? bytes : widest;
+    }
+    return widest;
+}
+
+/* Bytes that are walked inside one outer point, by one loop after another. */
+static CiAmount
+inner_bytes(const CiKernel *kernel)
+{
+    CiAmount bytes = ci_amount(0);
     for (int k = 0; k < kernel->nstages; k++) {
-        CiAmount stage = ci_amount(1);
+        CiAmount stage = ci_amount(widest_element(&kernel->stages[k]));
         for (int a = 0; a < kernel->stages[k].naxes; a++)
             stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
-        work = ci_amount_plus(work, stage);
+        bytes = ci_amount_plus(bytes, stage);
     }
-    return work;
+    return bytes;
 }
 
 static const char *
@@ -50,7 +67,7 @@ check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
 {
     if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
         return NULL;
-    if (ci_amount_high(inner_work(kernel)) <= 2 * s->target->chunk_elements)
+    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, apart_bytes))
         return NULL;
     return "too little would be left to share out among threads";
 }
