@@ -1,4 +1,4 @@
-"""Scans, packs, histograms, gathers and transposes on arrays of a GPU, beside torch.compile and CuPy.
+"""Scans, packs, histograms, gathers, transposes and questions on arrays of a GPU, beside torch.compile and CuPy.
 
     python benchmarks/gpu_kernels.py [--out FOLDER] [NAME ...]
 
@@ -57,12 +57,22 @@ def jacobi(x):
     return x
 
 
+def is_any(x):
+    return (x > 2).any()
+
+
 def numbers(shape):
     return np.random.default_rng(0).random(shape, dtype=np.float32) + np.float32(0.1)
 
 
 def positions(shape, most):
     return np.random.default_rng(1).integers(0, most, shape)
+
+
+def with_hit_at(place):
+    x = numbers((1 << 24,))
+    x[place] = 4
+    return x
 
 
 PROGRAMS = {
@@ -74,6 +84,8 @@ PROGRAMS = {
     "transpose_add": (transpose_add, lambda: [numbers(SQUARE), numbers(SQUARE)]),
     "permute": (permute, lambda: [numbers(CUBE)]),
     "jacobi": (jacobi, lambda: [numbers((16384, 8192))]),
+    "any, hit at 100": (is_any, lambda: [with_hit_at(100)]),
+    "any, no hit": (is_any, lambda: [numbers((1 << 24,))]),
 }
 PEERS = ("cinductor", "torch", "cupy")
 

@@ -283,12 +283,8 @@ def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
     assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
-IN_TURN = """
-import ctypes, gc
-fake = ctypes.CDLL("libcuda.so.1")
-fake.fake_failed.restype = ctypes.c_char_p
-import numpy as np, cinductor
-
+# Each defines everything(), what it returns, and settle(): what is left when nothing is in use.
+OF_TWO_DEVICES = """
 def program(a, b):
     return np.tanh(b), np.linalg.eigvalsh(a), np.exp(b).sum(axis=0) @ b.T, b[1:]
 
@@ -311,36 +307,85 @@ def settle():
         cinductor.empty_cache(name)
     return fake.fake_blocks(), [fake.fake_count(name) for name in (b"pinned", b"handles", b"shared")]
 
-everything()
-before = settle()
-count = fake.fake_count(b"")
+answer = None
+"""
+OF_RECORDINGS = """
+warnings.simplefilter("ignore")
+
+def program(a, b, long):
+    c = np.sqrt(a * a)
+    return c.cumsum(axis=0) + b, c.sum(axis=1), a[1:], (long > 3).any()
+
+x = np.ones((8, 8))
+
+def everything():
+    arrays = cinductor.to_device(x), cinductor.to_device(x * 2), cinductor.to_device(np.ones(9000))
+    f = cinductor.compile(program, options={"graphs": True, "fusion": False})
+    for _ in range(4):
+        f(*arrays)
+    with cinductor.Stream("cuda"):
+        [f(*arrays) for _ in range(3)]
+    return [part["replayed"] for twin in f._cinductor_job.twins.values() for part in twin.specializations[0].program.recordings]
+
+def settle():
+    gc.collect()
+    cinductor.empty_cache("cuda")
+    return fake.fake_blocks(), fake.fake_count(b"graphs"), fake.fake_count(b"modules")
+
+answer = [5]
+"""
+IN_TURN = """
+import ctypes, gc, warnings
+fake = ctypes.CDLL("libcuda.so.1")
+fake.fake_failed.restype = ctypes.c_char_p
+import numpy as np, cinductor
+PROGRAM
+assert everything() == answer, everything()
+before, count = settle(), fake.fake_count(b"")
 everything()
 count = fake.fake_count(b"") - count
 settle()
-seen = set()
+failed, raised = set(), set()
 for number in range(count):
     fake.fake_fail_after(number)
     try:
         everything()
     except (cinductor.DeviceError, MemoryError) as error:
-        seen.add(fake.fake_failed().decode())
+        raised.add(fake.fake_failed().decode())
         del error
+    failed.add(fake.fake_failed().decode())
     fake.fake_fail_after(-1)
     now = settle()
     if b"Ctx" not in fake.fake_failed():  # without a context nothing can be given back
-        assert now == before, (fake.fake_failed(), now, before)
+        assert now == before, (number, fake.fake_failed(), now, before)
     before = now
-everything()
-print("in turn ok", len(seen), sorted(seen))
+assert everything() == answer
+print("in turn ok", *sorted(WHICH))
 """
 
 
-def test_each_call_of_the_driver_fails_in_turn(fake_driver):
-    """One DeviceError or MemoryError each, the process lives, and what was taken is given back."""
-    said = fake_driver(IN_TURN, FAKE_CUDA_COUNT="2")
-    assert "in turn ok" in said
-    for name in "cuLaunchKernel cuMemAllocHost_v2 cuEventCreate cuMemAlloc_v2 cuIpcGetMemHandle cuStreamCreate".split():
-        assert repr(name) in said, said
+@pytest.mark.parametrize(
+    "program, which, names",
+    [
+        (
+            OF_TWO_DEVICES,
+            "raised",
+            "cuLaunchKernel cuMemAllocHost_v2 cuEventCreate cuMemAlloc_v2 cuIpcGetMemHandle cuStreamCreate",
+        ),
+        (
+            OF_RECORDINGS,
+            "failed",
+            "cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuMemcpyDtoDAsync_v2"
+            " cuMemsetD32Async",
+        ),
+    ],
+    ids=["two devices", "recordings"],
+)
+def test_each_call_of_the_driver_fails_in_turn(fake_driver, program, which, names):
+    """A DeviceError or MemoryError each, or launches where a recording fails; the process lives, what was taken is given back."""
+    text = IN_TURN.replace("PROGRAM", program).replace("WHICH", which)
+    said = fake_driver(text, FAKE_CUDA_COUNT="2").splitlines()[-1].split()
+    assert said[:3] == ["in", "turn", "ok"] and not set(names.split()) - set(said), said
 
 
 LONG = """
@@ -484,68 +529,13 @@ def test_kernels_of_ones_own(card):
 
 def test_recordings(card, tmp_path):
     """The option graphs: bits, arguments that change, results that stay, streams, threads."""
-    if not RUNS:
+    emulated = {}
+    if not RUNS:  # a card has its own
         build_shared(tmp_path / "libcublas.so.13", "fake_cublas.c")
-    lines = card("recordings.py", *([] if RUNS else ["emulated"]), CINDUCTOR_CUBLAS=str(tmp_path))
-    assert len(lines) > 10 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
-
-
-RECORDED_IN_TURN = """
-import ctypes, gc, warnings
-fake = ctypes.CDLL("libcuda.so.1")
-fake.fake_failed.restype = ctypes.c_char_p
-import numpy as np, cinductor
-warnings.simplefilter("ignore")
-
-def program(a, b):
-    c = np.sqrt(a * a)
-    return c.cumsum(axis=0) + b, c.sum(axis=1), a[1:]
-
-x = np.ones((8, 8))
-
-def everything():
-    a, b = cinductor.to_device(x), cinductor.to_device(x * 2)
-    f = cinductor.compile(program, options={"graphs": True, "fusion": False})
-    for _ in range(4):
-        f(a, b)
-    with cinductor.Stream("cuda"):
-        [f(a, b) for _ in range(3)]
-    return [part["replayed"] for twin in f._cinductor_job.twins.values() for part in twin.specializations[0].program.recordings]
-
-def settle():
-    gc.collect()
-    cinductor.empty_cache("cuda")
-    return fake.fake_blocks(), fake.fake_count(b"graphs"), fake.fake_count(b"modules")
-
-assert everything() == [5], everything()
-before, count = settle(), fake.fake_count(b"")
-everything()
-count = fake.fake_count(b"") - count
-settle()
-seen = set()
-for number in range(count):
-    fake.fake_fail_after(number)
-    try:
-        everything()
-    except (cinductor.DeviceError, MemoryError) as error:
-        del error
-    seen.add(fake.fake_failed().decode())
-    fake.fake_fail_after(-1)
-    now = settle()
-    if b"Ctx" not in fake.fake_failed():  # without a context nothing can be given back
-        assert now == before, (number, fake.fake_failed(), now, before)
-    before = now
-assert everything() == [5]
-print("in turn ok", sorted(seen))
-"""
-
-
-def test_each_call_of_the_driver_fails_in_turn_while_recording(fake_driver):
-    """Launches are made where a recording fails; the process lives, graphs and memory are given back."""
-    said = fake_driver(RECORDED_IN_TURN)
-    assert "in turn ok" in said
-    for name in "cuStreamBeginCapture_v2 cuStreamEndCapture cuGraphInstantiateWithFlags cuGraphLaunch cuMemcpyDtoDAsync_v2".split():
-        assert repr(name) in said, said
+        emulated["CINDUCTOR_CUBLAS"] = str(tmp_path)
+    lines = card("recordings.py", *([] if RUNS else ["emulated"]), **emulated)
+    assert not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+    assert len(lines) == (14 if RUNS else 24)  # the rest are what the emulator counts
 
 
 def test_arrays_of_two_processes(card):

@@ -1,7 +1,8 @@
 /* A long fold over which little runs side by side -> two procs: units that fold a part of its
  * points each, and one that folds what they left, and does the rest.
  *
- * Of any and all a unit that knows the answer says so, and those that begin later need not look.
+ * Of any and all a unit that knows the answer says so, and those that begin later need not look. The blocks
+ * of a card begin all at once, so each asks between pieces of its part.
  *
  * A part is a power of two blocks of the fold's order, so that the bits are those of one fold; of a
  * pairwise fold it is a subtree, a chunk, or a block. */
@@ -53,6 +54,8 @@ add_partial(CiSplitter *s, CiDtype dtype, int number)
 {
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
+
+#define TOLD_PIECE 8192 /* elements between two questions of a block of a card */
 
 /* ---- parts ---- */
 
@@ -124,7 +127,7 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
 static bool
 is_told(const CiSplitter *s, const CiStmt *fold)
 {
-    return !s->has_own_order && !s->kernel->lanes_on_outer && ci_fold_may_stop(fold);
+    return !s->kernel->lanes_on_outer && ci_fold_may_stop(fold);
 }
 
 static int
@@ -141,17 +144,29 @@ add_word(CiSplitter *s, const CiStmt *fold)
     return add_partial(s, CI_DTYPE_bool, s->npartials + fold->ninto);
 }
 
+static CiType
+bool_type(void)
+{
+    return ci_type_of(CI_DTYPE_bool, 1);
+}
+
+/* Whether the answer is known. */
+static int
+ask(CiSplitter *s, CiMemory *word)
+{
+    int is_known = ci_build_load(&s->b, word, place_of(s, ci_expr_const(s->b.sym, 0)), 1);
+    s->b.to->last->is_atomic = true;
+    return is_known;
+}
+
 /* What decides, unless somebody has to look: where that goes. */
 static CiStmts *
 enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
 {
     const CiExpr *zero = ci_expr_const(s->b.sym, 0);
     CiConst answer = {.i = fold->ops[0] == CI_OP_any};
-    ci_build_store(&s->b, into, zero,
-                   ci_build_const(&s->b, ci_type_of(CI_DTYPE_bool, 1), answer));
-    int is_known = ci_build_load(&s->b, word, place_of(s, zero), 1);
-    s->b.to->last->is_atomic = true;
-    CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, is_known);
+    ci_build_store(&s->b, into, zero, ci_build_const(&s->b, bool_type(), answer));
+    CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, ask(s, word));
     return ci_build_enter(&s->b, &look->body);
 }
 
@@ -163,9 +178,99 @@ tell(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
     CiStmt *found =
         ci_build_ask(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
     CiStmts *outside = ci_build_enter(&s->b, &found->body);
-    int yes = ci_build_const(&s->b, ci_type_of(CI_DTYPE_bool, 1), (CiConst){.i = 1});
+    int yes = ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
     ci_build_store(&s->b, word, place_of(s, zero), yes);
     s->b.to->last->is_atomic = true;
+    ci_build_leave(&s->b, outside);
+}
+
+static CiStmt *
+build_part(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, const CiExpr *count)
+{
+    CiAt same = {.lanes = 1};
+    CiStmts one = {fold, fold};
+    fold->next = NULL;
+    ci_build_at(&s->b, &one, &same);
+    CiStmt *made = s->b.to->last;
+    made->into = into;
+    made->from = first;
+    made->count = count;
+    return made;
+}
+
+static void
+fold_at_once(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, const CiExpr *count)
+{
+    CiStmts *outside = s->b.to;
+    CiMemory *word = is_told(s, fold) ? add_word(s, fold) : NULL;
+    if (word)
+        enter_unless_told(s, fold, word, into[0]);
+    CiStmt *made = build_part(s, fold, into, first, count);
+    if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
+        made->order.ninner = made->nvars;
+        made->order.chunk = NULL;
+    }
+    if (word)
+        tell(s, fold, word, into[0]);
+    ci_build_leave(&s->b, outside);
+}
+
+static CiMemory *
+alloc_bool(CiSplitter *s, const char *stem)
+{
+    return ci_build_alloc(&s->b, ci_build_name(&s->b, stem), CI_DTYPE_bool, 1, CI_SPACE_register,
+                          ci_expr_const(s->b.sym, 1));
+}
+
+/* One thread of a block asks for all of it: a fold of one element. */
+static int
+ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0), *one = ci_expr_const(s->b.sym, 1);
+    CiMemory *told = alloc_bool(s, "told");
+    CiStmt *asked = ci_build_add(&s->b, CI_STMT_fold);
+    asked->loc = fold->loc;
+    asked->nvars = asked->nops = asked->ninto = 1;
+    asked->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    asked->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    asked->ops = CI_NEW_ARRAY(s->b.ctx, CiOp, 1);
+    asked->into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
+    asked->vars[0] = ci_expr_index(s->b.sym, ci_build_name(&s->b, "k"), one);
+    asked->extents[0] = one;
+    asked->ops[0] = CI_OP_any;
+    asked->into[0] = told;
+    CiStmts *outside = ci_build_enter(&s->b, &asked->body);
+    int is_known = ask(s, word);
+    ci_build_yield(&s->b, &is_known, 1);
+    ci_build_leave(&s->b, outside);
+    return ci_build_load(&s->b, told, zero, 1);
+}
+
+/* A block's part in pieces, until it or another has found the answer. */
+static void
+fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first,
+               const CiExpr *count)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, TOLD_PIECE);
+    bool is_any = fold->ops[0] == CI_OP_any;
+    CiMemory *word = add_word(s, fold),
+             **piece = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
+    piece[0] = alloc_bool(s, "piece");
+    ci_build_store(&s->b, into[0], zero,
+                   ci_build_const(&s->b, bool_type(), (CiConst){.i = !is_any}));
+    count = ci_build_named(&s->b, count);
+    CiStmt *pieces =
+        ci_build_for(&s->b, "c", ci_expr_ceildiv(sym, count, size), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&s->b, &pieces->body);
+    const CiExpr *done = ci_expr_mul(sym, pieces->vars[0], size);
+    ci_build_ask(&s->b, CI_STMT_exit, CI_COMPARE_is, ask_for_block(s, fold, word));
+    build_part(s, fold, piece, ci_expr_add(sym, first, done),
+               ci_expr_min(sym, size, ci_expr_sub(sym, count, done)));
+    int found = ci_build_load(&s->b, piece[0], zero, 1);
+    ci_build_store(&s->b, into[0], zero, found); /* those before have decided nothing */
+    tell(s, fold, word, into[0]);
+    ci_build_ask(&s->b, CI_STMT_exit, is_any ? CI_COMPARE_is : CI_COMPARE_is_not, found);
     ci_build_leave(&s->b, outside);
 }
 
@@ -179,25 +284,10 @@ ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExp
                                  CI_SPACE_register, ci_expr_const(sym, 1));
     if (!count)
         count = ci_split_part_of(s, fold, &first);
-    CiStmts *outside = s->b.to;
-    CiMemory *word = is_told(s, fold) ? add_word(s, fold) : NULL;
-    if (word)
-        enter_unless_told(s, fold, word, into[0]);
-    CiAt same = {.lanes = 1};
-    CiStmts one = {fold, fold};
-    fold->next = NULL;
-    ci_build_at(&s->b, &one, &same);
-    CiStmt *made = s->b.to->last;
-    made->into = into;
-    made->from = first;
-    made->count = count;
-    if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
-        made->order.ninner = made->nvars;
-        made->order.chunk = NULL;
-    }
-    if (word)
-        tell(s, fold, word, into[0]);
-    ci_build_leave(&s->b, outside);
+    if (is_told(s, fold) && s->has_own_order)
+        fold_in_pieces(s, fold, into, first, count);
+    else
+        fold_at_once(s, fold, into, first, count);
     for (int k = 0; k < fold->ninto; k++) {
         CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
         ci_build_store(&s->b, partial, place_of(s, s->part),

@@ -479,6 +479,30 @@ verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner)
     v->nfacts = facts;
 }
 
+/* ---- what others store now ---- */
+
+typedef struct Told {
+    CiProcVerifier *v;
+    const CiMemory *memory;
+} Told;
+
+static void
+require_atomic(void *arg, const CiStmt *stmt)
+{
+    const Told *told = arg;
+    bool is_told = stmt->at.memory == told->memory || stmt->cell == told->memory;
+    require(told->v, stmt, !is_told || stmt->is_atomic, "others store what it touches now");
+}
+
+/* What is loaded while others may store it is stored, and loaded, in no other way. */
+static void
+find_told(void *arg, const CiStmt *stmt)
+{
+    Told told = {arg, stmt->at.memory};
+    if (stmt->op == CI_OP_load && stmt->is_atomic)
+        ci_stmts_visit(&told.v->proc->body, require_atomic, &told);
+}
+
 /* Sizes of parameters may name what the kernel does not take: nothing of them is computed here. */
 static int
 verify_proc(const CiProcs *procs, const CiProc *proc)
@@ -494,6 +518,7 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
     for (int k = 0; k < proc->nfacts; k++)
         CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, proc->facts[k]);
     verify_block(v, &proc->body, NULL);
+    ci_stmts_visit(&proc->body, find_told, v);
     return v->nunproved;
 }
 

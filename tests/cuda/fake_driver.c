@@ -458,14 +458,26 @@ cuMemPoolTrimTo(void *pool, size_t keep)
     return 0;
 }
 
+typedef struct Words {
+    unsigned *first, value;
+    size_t count;
+} Words;
+
+static void
+set_words(void *data)
+{
+    const Words *words = data;
+    for (size_t k = 0; k < words->count; k++)
+        words->first[k] = words->value;
+}
+
 int
 cuMemsetD32Async(Address block, unsigned value, size_t count, void *stream)
 {
     FAKE_MAY_FAIL;
-    if (fake_refuses(stream, 0, 0)) /* a card's driver would take it down: nobody asks */
-        return 900;
-    for (size_t k = 0; k < count; k++)
-        ((unsigned *)(size_t)block)[k] = value;
+    Words words = {(unsigned *)(size_t)block, value, count};
+    if (!fake_take_down(stream, set_words, &words, sizeof words))
+        set_words(&words);
     return 0;
 }
 

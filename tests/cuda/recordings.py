@@ -6,6 +6,7 @@ what is counted by a driver without a card is as it should be.
 
 import ctypes
 import gc
+import os
 import sys
 import threading
 
@@ -39,9 +40,25 @@ def sums(x):
     return (x * 2).sum(), x - x.max()
 
 
-def check(name, fn, arguments, calls=5, replays=4):
+def answers(x, y):
+    return (x > 3).any(axis=1), y * 2
+
+
+def product(a, b):
+    return np.abs(a @ b) + 1
+
+
+def products_of_cublas():
+    """Only the emulated library counts."""
+    library = ctypes.CDLL(os.path.join(os.environ["CINDUCTOR_CUBLAS"], "libcublas.so.13"))
+    return library.fake_products()
+
+
+def check(name, fn, arguments, calls=5, replays=4, options=None, dynamic=None):
     """Beside a function that launches; all results are looked at in the end."""
-    launched, recorded = cinductor.compile(fn), cinductor.compile(fn, options=GRAPHS)
+    options = options or {}
+    launched = cinductor.compile(fn, options=options, dynamic=dynamic)
+    recorded = cinductor.compile(fn, options=GRAPHS | options, dynamic=dynamic)
     want = [r.numpy() for r in launched(*arguments)]
     before, captures = count("cuGraphLaunch"), count("cuStreamBeginCapture_v2")
     kept = [recorded(*arguments) for _ in range(calls)]
@@ -61,6 +78,15 @@ def main():
     long = cinductor.to_device(random.random(3000).astype("f4"))
     say("what a sort needs is a node", not EMULATED or count("nodes") == 1)
     check("sums", sums, (long,))
+    rows = np.zeros((1, 132_000), "f4")  # of any length: parts of several pieces
+    rows[0, 8_300] = 4
+    want = check("any", answers, (cinductor.to_device(rows), long), calls=3, replays=2, dynamic=True)[1]
+    say("any: the answer", want[0].tolist() == [True])
+    n = 64 if EMULATED else 512
+    square = cinductor.to_device(random.random((n, n)).astype("f4"))
+    check("a product of cuBLAS's", product, (square, square), options={"numerics": "fast"})
+    if EMULATED:
+        say("cuBLAS made it", products_of_cublas() > 0)
 
     other = cinductor.to_device(random.random((6, 8)).astype("f4"))
     plain = cinductor.compile(layers)

@@ -322,11 +322,13 @@ start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *l
     if (!layout->has_finish)
         return start(driver, &layout->functions[0], launch, parameters);
     int64_t bytes = ci_cuda_extent_value(&layout->partial_bytes, launch->sizes);
-    bytes = bytes > 0 ? bytes : 1;
+    bytes = bytes > 0 ? (bytes + 3) / 4 * 4 : 4;
     int result = ci_cuda_block_take(stay, (size_t)bytes, launch->stream, &partials);
     if (result)
         return result;
     parameters->list[parameters->count++] = &partials;
+    if (layout->tells)
+        result = driver->clear(partials, 0, (size_t)bytes / 4, launch->stream);
     for (int k = 0; k < 2 && !result; k++)
         result = start(driver, &layout->functions[k], launch, parameters);
     int freed = ci_cuda_block_give(stay, partials, (size_t)bytes, launch->stream);

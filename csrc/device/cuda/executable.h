@@ -26,6 +26,7 @@ typedef struct CiCudaLayout {
     bool has_checks, has_finish;
     CiCudaFunction functions[2]; /* finish: the second runs when the first has */
     CiCudaExtent partial_bytes;  /* that the one leaves for the other */
+    bool tells;                  /* blocks of the first tell each other there: it is zero when they begin */
     int nbuffers, nsizes, nslots;
     int *alignment; /* per buffer, bytes */
     int *slots;     /* numbers among the program's scalars */

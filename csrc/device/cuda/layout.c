@@ -17,6 +17,13 @@ describe_function(CiContext *ctx, const CiCudaBuild *b, const CiProc *proc)
                                 ci_cuda_extent_new(ctx, proc->kernel, ci_cuda_blocks(sym, proc))};
 }
 
+/* Partial results that blocks ask for while others store them. */
+static bool
+is_told(const CiStmt *stmt)
+{
+    return stmt->op == CI_OP_load && stmt->is_atomic;
+}
+
 static void
 describe_params(CiContext *ctx, const CiCudaBuild *b, const CiProc *proc, CiCudaLayout *layout)
 {
@@ -58,6 +65,7 @@ ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, C
         describe_params(ctx, b, finish, layout);
     }
     describe_params(ctx, b, proc, layout);
+    layout->tells = ci_stmts_have(&proc->body, is_told);
     if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_CUDA_MAX_PARAMETERS)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
                 kernel->name);

@@ -69,11 +69,13 @@ is_race(const CiInterpChecks *checks, CiInterpMark *marks, bool is_store)
     if (checks->is_shared_out) /* one of the threads stores, all of them load */
         now.thread = is_store ? 0 : SEVERAL;
     bool was_stored = is_other(&marks[0], &now), was_loaded = is_other(&marks[1], &now);
+    was_stored &= !(now.is_atomic && marks[0].is_atomic);
     if (is_store) {
-        was_stored &= !(now.is_atomic && marks[0].is_atomic);
+        was_loaded &= !(now.is_atomic && marks[1].is_atomic);
         marks[0] = now;
         return was_stored || was_loaded;
     }
+    now.is_atomic &= !was_loaded || marks[1].is_atomic;
     if (was_loaded && marks[1].block != now.block)
         now.block = SEVERAL;
     else if (was_loaded)

@@ -25,6 +25,9 @@ typedef struct CiCDialect {
     void (*alloc)(CiCPrinter *p, const CiMemory *memory);
     /* A store that combines, where several threads may be at one element. */
     void (*atomic)(CiCPrinter *p, const CiStmt *store);
+    /* The element of a load, and of a store that does not combine, that others touch now. */
+    const char *(*load_now)(CiCPrinter *p, const char *element);
+    const char *(*store_now)(CiCPrinter *p, const char *element, const char *value);
     /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
     bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */

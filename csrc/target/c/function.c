@@ -219,11 +219,25 @@ declare_arguments(CiCPrinter *p, CiText *out, const char *body)
             ci_text_add(out, "    (void)%s;\n", parameters[k]);
 }
 
+static const char *
+load_now(CiCPrinter *p, const char *element)
+{
+    return ci_format(p->ctx, "__atomic_load_n(&%s, __ATOMIC_RELAXED)", element);
+}
+
+static const char *
+store_now(CiCPrinter *p, const char *element, const char *value)
+{
+    return ci_format(p->ctx, "__atomic_store_n(&%s, %s, __ATOMIC_RELAXED)", element, value);
+}
+
 void
 ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
 {
     CiText body = ci_text_new(p->ctx), head = ci_text_new(p->ctx);
     static const CiCDialect dialect = {.statement = print_own,
+                                       .load_now = load_now,
+                                       .store_now = store_now,
                                        .let = ci_c_print_vector_let,
                                        .store = ci_c_print_vector_store,
                                        .math = ci_c_math,

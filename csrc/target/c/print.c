@@ -82,8 +82,7 @@ static const char *
 load_text(CiCPrinter *p, const CiStmt *let)
 {
     const char *element = ci_c_load(p, let->at.memory, let->at.index);
-    return let->is_atomic ? ci_format(p->ctx, "__atomic_load_n(&%s, __ATOMIC_RELAXED)", element)
-                          : element;
+    return let->is_atomic ? p->dialect->load_now(p, element) : element;
 }
 
 void
@@ -126,8 +125,8 @@ ci_c_print_stored(CiCPrinter *p, const CiStmt *store)
         value = text.data;
     }
     if (store->is_atomic && at->memory->space == CI_SPACE_partials)
-        ci_text_line(p->out, "__atomic_store_n(&%s, %s, __ATOMIC_RELAXED);",
-                     ci_c_load(p, at->memory, at->index), value);
+        ci_text_line(p->out, "%s;",
+                     p->dialect->store_now(p, ci_c_load(p, at->memory, at->index), value));
     else
         ci_c_print_store(p, at->memory, at->index, value);
 }

@@ -251,8 +251,9 @@ print_threads(CiCudaPrinter *p, const CiStmt *loop)
 static bool
 opens_guard(CiCudaPrinter *p, const CiStmt *stmt)
 {
-    bool is_memory = stmt->kind == CI_STMT_store && (stmt->at.memory->space == CI_SPACE_global ||
-                                                     stmt->at.memory->space == CI_SPACE_shared);
+    bool is_memory = stmt->kind == CI_STMT_store &&
+                     (stmt->is_atomic || stmt->at.memory->space == CI_SPACE_global ||
+                      stmt->at.memory->space == CI_SPACE_shared);
     if (p->is_in_thread || !is_memory)
         return false;
     ci_text_open(p->c.out, "if (%sthreadIdx.x %% %d == 0) {", p->may_idle ? "is_active && " : "",
@@ -286,6 +287,19 @@ print_stop(CiCPrinter *c, const CiStmt *stmt)
     ci_text_line(c->out, "*fault = %d;", stmt->number + 1);
     ci_text_line(c->out, "return;");
     ci_text_close(c->out);
+}
+
+/* A bool, from where all blocks see it. */
+static const char *
+load_now(CiCPrinter *c, const char *element)
+{
+    return ci_format(c->ctx, "*(const volatile uint8_t *)&%s", element);
+}
+
+static const char *
+store_now(CiCPrinter *c, const char *element, const char *value)
+{
+    return ci_format(c->ctx, "*(volatile uint8_t *)&%s = %s", element, value);
 }
 
 static const char *
@@ -325,6 +339,8 @@ ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
                                        .argument = argument,
                                        .alloc = print_alloc,
                                        .atomic = ci_cuda_print_atomic,
+                                       .load_now = load_now,
+                                       .store_now = store_now,
                                        .thread_element = thread_element,
                                        .own_memory = own_memory};
     CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;
