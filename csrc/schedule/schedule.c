@@ -12,6 +12,34 @@ count_uses(CiScheduler *s)
         s->totals->nreaders[loops->results[k].buffer->id]++;
 }
 
+/* Arrays without elements need no loop: and a card would divide by their sizes. */
+static bool
+stores_nothing(const CiNest *nest)
+{
+    for (int k = 0; k < nest->naxes; k++) {
+        if (nest->axes[k].kind != CI_AXIS_reduce && ci_expr_equals_const(nest->axes[k].extent, 0))
+            return true;
+    }
+    return false;
+}
+
+static void
+drop_empty(CiItems *items)
+{
+    int count = 0;
+    for (int k = 0; k < items->count; k++) {
+        CiItem item = items->items[k];
+        if (item.region) {
+            drop_empty(&item.region->condition_items);
+            drop_empty(&item.region->body);
+            drop_empty(&item.region->other);
+        }
+        if (!item.nest || !stores_nothing(item.nest))
+            items->items[count++] = item;
+    }
+    items->count = count;
+}
+
 /* Loops are turned from the outside in; then elements are held, where a loop around has a place for
  * what holds them. */
 static void
@@ -44,6 +72,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
                      .target = target,
                      .options = options,
                      .totals = &totals};
+    drop_empty(&loops->items);
     if (options->fusion)
         ci_compose_trips(&s, &loops->items);
     count_uses(&s);
