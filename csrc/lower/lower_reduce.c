@@ -172,6 +172,8 @@ void
 ci_lowering_scan(CiLowering *low, CiNode *node)
 {
     CiNode *operand = node->args[0];
+    if (ci_lowering_scan_in_parts(low, node))
+        return;
     CiNest nest = {.fold = node->op, .order.kind = CI_FOLD_serial};
     const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
     int along = node->axes[0];

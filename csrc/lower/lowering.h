@@ -206,6 +206,8 @@ bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *n
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);
 void ci_lowering_product(CiLowering *low, CiNode *node);
+/* lower_scan.c: a scan of few long rows; false: it is none. */
+bool ci_lowering_scan_in_parts(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiStorage storage);

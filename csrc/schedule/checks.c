@@ -1,7 +1,8 @@
 /* Checks come as late as they may. What was computed before one that fails is thrown away, and each
  * access holds its index in range by itself: so values do not wait for what is checked of them, and
- * a check and what it is about can be one kernel, and the host waits once for several. Where the host
- * need not wait checks come first: a loop over what is checked alone has vectors, a gather has not.
+ * a check and what it is about can be one kernel, and the host waits once for several. Where the
+ * host need not wait checks come first: a loop over what is checked alone has vectors, a gather has
+ * not.
  *
  * A check stays in front of what is seen from outside (a store to an argument, an effect), of what
  * may fail with a reason of its own, and of what might not end: a while loop, and sizes that data

@@ -5,7 +5,7 @@
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
- * online: bytes of a row from which on reductions of it are one walk), then a graph, loops, kernels or procs as text. What stands
+ * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -40,7 +40,7 @@ typedef struct Run {
     const char *dump;
     const char *device, *backend;
     bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
-    int64_t online;
+    int64_t online, scans;
     CiGraph *graph;
     CiLoops *loops;
     CiKernels *kernels;
@@ -152,7 +152,9 @@ make_loops(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_LOWER
     CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
-                              .online_exp_bytes = run->online};
+                              .online_exp_bytes = run->online,
+                              .scan_rows = run->scans,
+                              .own_order = run->scans > 0};
     (void)ctx;
     if (!run->loops)
         run->loops = ci_lower(run->graph, &options);
@@ -410,6 +412,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->device_memory = strcmp(find_header(ctx, head, "device_memory", "0"), "0") != 0;
     run->records = strcmp(find_header(ctx, head, "records", "0"), "0") != 0;
     run->online = atoll(find_header(ctx, head, "online", "0"));
+    run->scans = atoll(find_header(ctx, head, "scans", "0"));
     run->pools = strcmp(find_header(ctx, head, "pools", "0"), "0") != 0;
     run->splits = strcmp(find_header(ctx, head, "splits", "0"), "0") != 0;
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;

@@ -1,0 +1,231 @@
+/* Scans in parts. Long rows that are few, for a device whose threads have too little to do with one
+ * each, are scanned in parts of `length` elements, side by side:
+ *
+ *   totals[p, c] = what part c of row p adds up to
+ *   before[p, c] = the scan of totals along c
+ *   result[p, c*length + r] = the scan along r of part c, which begins with before[p, c - 1]
+ *
+ * and what is left behind the whole parts begins with the last of `before`. Elements are combined in
+ * another order than one after another: only integers and extremes, and floats where folds have an
+ * order of our own. */
+#include "lower/lowering.h"
+
+/* Elements of a part: rows that lie along memory are scanned by blocks of threads, others by one
+ * thread each. */
+#define ALONG 4096
+#define ACROSS 256
+#define LEAST_PARTS 8
+
+typedef struct Parts {
+    CiLowering *low;
+    CiNode *node, *operand;
+    int along;
+    const CiExpr *length, *count, *rest; /* of a part; how many parts; of what is behind them */
+    CiStorage before;
+} Parts;
+
+static bool
+is_across(const CiNode *operand, int along)
+{
+    for (int k = operand->rank - 1; k >= 0; k--) {
+        int axis = operand->order[k];
+        if (!ci_expr_equals_const(operand->sizes[axis], 1))
+            return axis != along;
+    }
+    return false;
+}
+
+static CiOp
+totals_of(const CiNode *scan)
+{
+    return ci_op_alike(scan->op, CI_OPKIND_reduce);
+}
+
+static bool
+find_parts(Parts *parts)
+{
+    CiSym *sym = parts->low->sym;
+    const CiNode *operand = parts->operand;
+    const CiExpr *size = operand->sizes[parts->along], *points = ci_expr_const(sym, 1);
+    for (int k = 0; k < operand->rank; k++)
+        points = k == parts->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
+    bool across = is_across(operand, parts->along),
+         is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
+    int64_t length = across ? ACROSS : ALONG;
+    parts->length = ci_expr_const(sym, length);
+    parts->count = ci_expr_floordiv(sym, size, parts->length);
+    parts->rest = ci_expr_sub(sym, size, ci_expr_mul(sym, parts->count, parts->length));
+    return (is_free || parts->low->options->own_order) && !ci_dtype_adds_in_order(operand->dtype) &&
+           !ci_expr_equals_const(points, 1) && /* one row: the loop itself is split */
+           points->high <= parts->low->options->scan_rows &&
+           size->low >= LEAST_PARTS * length;
+}
+
+/* The axes of the points, and one of parts. */
+static CiStorage
+new_table(const Parts *parts)
+{
+    const CiNode *operand = parts->operand;
+    CiContext *ctx = parts->low->ctx;
+    const CiExpr **sizes = CI_NEW_ARRAY(ctx, const CiExpr *, operand->rank + 1);
+    int rank = 0;
+    for (int k = 0; k < operand->rank; k++)
+        if (k != parts->along)
+            sizes[rank++] = operand->sizes[k];
+    sizes[rank++] = parts->count;
+    CiStorage table = {.strides = ci_layout_dense_strides(ctx, parts->low->sym, rank, sizes,
+                                                          ci_layout_c_order(ctx, rank))};
+    table.buffer = ci_loops_add_buffer(parts->low->loops, CI_BUFFER_temp, operand->dtype, rank,
+                                       sizes, table.strides);
+    return table;
+}
+
+static const CiExpr *
+table_element(const Parts *parts, CiStorage table, const CiExpr *const *index, const CiExpr *part)
+{
+    const CiExpr **at = CI_NEW_ARRAY(parts->low->ctx, const CiExpr *, parts->operand->rank + 1);
+    int rank = 0;
+    for (int k = 0; k < parts->operand->rank; k++)
+        if (k != parts->along)
+            at[rank++] = index[k];
+    at[rank++] = part;
+    return ci_lowering_element(parts->low, table, rank, at);
+}
+
+static int
+load(CiRecorder *rec, const Parts *parts, CiStorage table, const CiExpr *const *index,
+     const CiExpr *part)
+{
+    return ci_recorder_add(rec, (CiScalar){.op = CI_OP_load,
+                                           .dtype = parts->operand->dtype,
+                                           .buffer = table.buffer,
+                                           .index = table_element(parts, table, index, part)});
+}
+
+/* Axes of points in the order of the operand's, parts (NULL: none) where the rows' is. */
+static const CiExpr **
+add_points(const Parts *parts, CiNest *nest, const CiExpr *count)
+{
+    const CiNode *operand = parts->operand;
+    const CiExpr **index = CI_NEW_ARRAY(parts->low->ctx, const CiExpr *, operand->rank + 1);
+    for (int k = 0; k < operand->rank; k++) {
+        const CiExpr *extent = k == parts->along ? count : operand->sizes[k];
+        if (extent)
+            ci_lowering_add_axis(parts->low, nest, CI_AXIS_point, "i", extent, &index[k]);
+    }
+    return index;
+}
+
+static void
+add_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
+{
+    ci_recorder_note(rec, parts->node->loc);
+    ci_lowering_finish_nest(nest, rec, result, parts->low->ctx);
+    *ci_loops_add_nest(parts->low->loops, parts->low->items) = *nest;
+}
+
+static CiStorage
+add_totals(const Parts *parts)
+{
+    CiLowering *low = parts->low;
+    CiStorage totals = new_table(parts);
+    CiNest nest = {.fold = totals_of(parts->node), .target = totals.buffer};
+    nest.order.kind = is_across(parts->operand, parts->along) ? CI_FOLD_rows : CI_FOLD_lanes;
+    const CiExpr **index = add_points(parts, &nest, parts->count), *part = index[parts->along];
+    const CiExpr *step;
+    ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", parts->length, &step);
+    nest.store = table_element(parts, totals, index, part);
+    index[parts->along] = ci_expr_add(low->sym, ci_expr_mul(low->sym, part, parts->length), step);
+    CiRecorder rec = ci_recorder_new(low);
+    add_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
+    return totals;
+}
+
+static CiStorage
+add_before(const Parts *parts, CiStorage totals)
+{
+    CiStorage before = new_table(parts);
+    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = before.buffer};
+    const CiExpr **index = add_points(parts, &nest, NULL), *part;
+    ci_lowering_add_axis(parts->low, &nest, CI_AXIS_scan, "r", parts->count, &part);
+    nest.store = table_element(parts, before, index, part);
+    CiRecorder rec = ci_recorder_new(parts->low);
+    add_nest(parts, &nest, &rec, load(&rec, parts, totals, index, part));
+    return before;
+}
+
+static int
+index_is(CiRecorder *rec, CiOp compare, const CiExpr *index)
+{
+    CiScalar position = {.op = CI_OP_index, .dtype = CI_DTYPE_i64, .index = index},
+             zero = {.op = CI_OP_const, .dtype = CI_DTYPE_i64},
+             test = {.op = compare, .dtype = CI_DTYPE_bool, .nargs = 2};
+    test.args[0] = ci_recorder_add(rec, position);
+    test.args[1] = ci_recorder_add(rec, zero);
+    return ci_recorder_add(rec, test);
+}
+
+/* The value; at the first step, and where there is a part before it (condition), combined with
+ * what comes before. */
+static int
+begin_with(CiRecorder *rec, const Parts *parts, int value, int before, const CiExpr *step,
+           int condition)
+{
+    CiDtype dtype = parts->operand->dtype;
+    CiScalar both = {.op = ci_op_combine(parts->node->op),
+                     .dtype = dtype,
+                     .args = {before, value},
+                     .nargs = 2},
+             choice = {.op = CI_OP_where, .dtype = dtype, .nargs = 3};
+    int is_first = index_is(rec, CI_OP_equal, step);
+    if (condition >= 0) {
+        CiScalar all = {.op = CI_OP_logical_and,
+                        .dtype = CI_DTYPE_bool,
+                        .args = {is_first, condition},
+                        .nargs = 2};
+        is_first = ci_recorder_add(rec, all);
+    }
+    choice.args[0] = is_first;
+    choice.args[1] = ci_recorder_add(rec, both);
+    choice.args[2] = value;
+    return ci_recorder_add(rec, choice);
+}
+
+/* is_rest: of what is behind the parts. */
+static void
+add_result(const Parts *parts, CiStorage storage, bool is_rest)
+{
+    CiLowering *low = parts->low;
+    CiSym *sym = low->sym;
+    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
+    const CiExpr **index = add_points(parts, &nest, is_rest ? NULL : parts->count), *step,
+                 *extent = is_rest ? parts->rest : parts->length,
+                 *part = is_rest ? parts->count : index[parts->along],
+                 *last = ci_expr_max(sym, ci_expr_sub(sym, part, ci_expr_const(sym, 1)),
+                                     ci_expr_const(sym, 0));
+    ci_lowering_add_axis(low, &nest, CI_AXIS_scan, "r", extent, &step);
+    if (nest.naxes == nest.npoint)
+        nest.fold = CI_OP_none;
+    index[parts->along] = ci_expr_add(sym, ci_expr_mul(sym, part, parts->length), step);
+    nest.store = ci_lowering_element(low, storage, parts->node->rank, index);
+    CiRecorder rec = ci_recorder_new(low);
+    int value = ci_recorder_value(&rec, parts->operand, index),
+        before = load(&rec, parts, parts->before, index, last),
+        condition = is_rest ? -1 : index_is(&rec, CI_OP_greater, part);
+    add_nest(parts, &nest, &rec, begin_with(&rec, parts, value, before, step, condition));
+}
+
+bool
+ci_lowering_scan_in_parts(CiLowering *low, CiNode *node)
+{
+    Parts parts = {.low = low, .node = node, .operand = node->args[0], .along = node->axes[0]};
+    if (!find_parts(&parts))
+        return false;
+    parts.before = add_before(&parts, add_totals(&parts));
+    CiStorage storage = ci_lowering_make_storage(low, node);
+    add_result(&parts, storage, false);
+    if (!ci_expr_equals_const(parts.rest, 0))
+        add_result(&parts, storage, true);
+    ci_lowering_state(low, node)->storage = storage;
+    return true;
+}
