@@ -20,7 +20,8 @@ def test_devices_from_outside(name, tmp_path):
     (package / "__init__.py").write_text((source / "__init__.py").read_text())
     command = ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread"]
     folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
-    subprocess.run([*command, *folders, source / f"_{name}.c", "-o", package / f"_{name}.so"], check=True)
+    sources = sorted(source.glob("*.c"))
+    subprocess.run([*command, *folders, *sources, "-o", package / f"_{name}.so"], check=True)
     path = os.pathsep.join([str(tmp_path), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
     checks = sorted((ROOT / "tests" / "devices").glob(f"check_{name}*.py"))
     done = subprocess.run(

@@ -164,10 +164,15 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
         count() -> int, properties(index) -> (name, bytes, units), launch(index, kernel, stream),
         stream_open(index) and stream_close, event_open, event_close, event_record, event_wait,
         event_synchronize(index, what, stream): where it has such things
+        record_begin(index, stream) -> stream         an int that no other stream has: launches that are
+                                                      given to it now are kept, and not done
+        record_end(index, stream) -> recording        an int; asked after a failed launch, too
+        replay(index, recording, stream)              behind it the kernels run that were kept
+        record_close(index, recording)                all four or none: the option `graphs`
 
     compilers: names of the processor's, whose kernels then run on the addresses that `allocate` gives, or
     capsules "cinductor.CiCompiler". What a method raises, the call that asked raises as DeviceError, or as
-    MemoryError. Raises ValueError for a device that is there already, was made for another version or lacks
+    MemoryError; of the four that record it is a warning, and launches are made from then on. Raises ValueError for a device that is there already, was made for another version or lacks
     a function; TypeError for what is no device.
     """
     return Device(_core.register_device(device, tuple(compilers)))

@@ -649,6 +649,9 @@ def test_what_is_no_device_is_refused():
 
     with pytest.raises(TypeError, match="a device has a method release"):
         cinductor.register_device(Half())
+    records = {name: lambda self, *args: 1 for name in ("record_begin", "replay", "record_close")}
+    with pytest.raises(TypeError, match="a device that records has a method record_end"):
+        cinductor.register_device(type("Taper", (Card,), records)())
     with pytest.raises(ValueError, match="a compiler is one of the processor's by name"):
         cinductor.register_device(Card(), compilers=["none"])
     card = Card()

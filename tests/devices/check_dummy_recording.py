@@ -3,6 +3,7 @@
 Kernels are kept apart by fusion=False, so that there is something to record.
 """
 
+import ctypes
 import gc
 import threading
 import warnings
@@ -11,7 +12,7 @@ import cinductor_dummy as dummy
 import numpy as np
 import pytest
 import test_programs
-from check_dummy import ALWAYS, DEVICE, PROGRAMS, as_it_was  # noqa: F401
+from check_dummy import ALWAYS, DEVICE, PROGRAMS, Card, as_it_was  # noqa: F401
 
 import cinductor
 from cinductor.compile import programs_of
@@ -353,3 +354,165 @@ def test_programs_have_the_same_bits():
 
     replays, _ = counted("replay", replay_all)
     assert replays > 50, replays
+
+
+# --- devices of Python ----------------------------------------------------------------------------
+
+
+class Recorder(Card):
+    """Streams of recordings and recordings are numbers; `failing` is the method that raises."""
+
+    name, doc = "recorder", "memory of ctypes, and a list of what was asked"
+
+    def __init__(self):
+        super().__init__()
+        self.number, self.streams, self.recordings, self.failing = 1 << 40, set(), set(), None
+        self.calls = self.countdown = 0
+
+    def ask(self, name):
+        self.log.append(name)
+        self.calls += 1
+        self.countdown -= 1
+        if self.failing == name or self.countdown == 0:
+            raise RuntimeError(f"{name} raised")
+
+    def new(self, numbers):
+        self.number += 64
+        numbers.add(self.number)
+        return self.number
+
+    def allocate(self, index, size, stream):
+        self.ask("allocate")
+        return super().allocate(index, size, stream)
+
+    def launch(self, index, kernel, stream):
+        self.ask("launch" if stream is None else "launch to be kept")
+        assert stream is None or stream in self.streams
+
+    def copy_in(self, index, address, host, stream):
+        self.ask("copy_in")
+        super().copy_in(index, address, host, stream)
+
+    def copy_out(self, index, address, host, stream):
+        self.ask("copy_out")
+        super().copy_out(index, address, host, stream)
+
+    def copy_across(self, index, there, from_index, here, size, stream):
+        self.ask("copy_across")
+        ctypes.memmove(there, here, size)
+
+    def record_begin(self, index, stream):
+        self.ask("record_begin")
+        return self.new(self.streams)
+
+    def record_end(self, index, stream):
+        self.streams.remove(stream)
+        self.ask("record_end")
+        return self.new(self.recordings)
+
+    def replay(self, index, recording, stream):
+        assert recording in self.recordings and stream is None
+        self.ask("replay")
+
+    def record_close(self, index, recording):
+        self.recordings.remove(recording)
+        self.ask("record_close")
+
+
+RECORDER = Recorder()
+NOTED = ("launch", "record_begin", "record_end", "replay")
+cinductor.register_device(RECORDER)
+
+
+@pytest.fixture
+def recorder():
+    yield RECORDER
+    RECORDER.failing, RECORDER.countdown = None, 0
+    gc.collect()
+    assert not RECORDER.blocks and not RECORDER.recordings and not RECORDER.streams
+
+
+def on_recorder(*arrays):
+    return [cinductor.to_device(a, "recorder") for a in arrays]
+
+
+def recorded_there():
+    return cinductor.compile(several, device="recorder", options=GRAPHS)
+
+
+def test_a_device_of_python_records(recorder):
+    f, (x, y) = recorded_there(), given()
+    a, b = on_recorder(x, y)
+    asked = []
+    for number in range(5):
+        recorder.log.clear()
+        assert same(numbers(f(a, b)), several(x, y)), number
+        asked.append([name for name in recorder.log if name.split(" ")[0] in NOTED])
+    assert asked[0] == ["launch"] * 5
+    assert asked[1] == ["record_begin", *["launch to be kept"] * 5, "record_end", "replay"]
+    assert asked[2:] == [["replay"]] * 3
+    a[0] = 3
+    assert same(numbers(f(a, b)), several(a.numpy(), y))
+    assert cinductor.explain(f, a, b).recordings == ["p0: 5 launches, replayed in 6 of 7 runs"]
+
+
+@pytest.mark.parametrize("name", ["record_begin", "launch to be kept", "record_end", "replay", "record_close"])
+def test_a_method_of_recordings_raises(recorder, name):
+    """One warning, launches from then on, the same results, and nothing is left; what closing raises nobody is told."""
+    f, (x, y) = recorded_there(), given()
+    want, (a, b) = several(x, y), on_recorder(x, y)
+    f(a, b)
+    recorder.failing = name
+    said = "launch, while recording," if name == "launch to be kept" else name
+    if name == "record_close":
+        assert same(numbers(f(a, b)), want)
+    else:
+        with pytest.warns(cinductor.CinductorWarning, match=f"{said} of device 'recorder' failed: .*{name} raised") as seen:
+            assert same(numbers(f(a, b)), want)
+        assert len(seen) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(same(numbers(f(a, b)), want) for _ in range(3))
+
+
+def test_each_call_of_a_device_of_python_fails_in_turn(recorder):
+    x, y = given()
+    want = several(x, y)
+
+    def everything():
+        f, (a, b) = recorded_there(), on_recorder(x, y)
+        return [numbers(f(a, b)) for _ in range(4)]
+
+    everything()
+    began = recorder.calls
+    everything()
+    gc.collect()
+    raised = 0
+    for number in range(1, recorder.calls - began + 1):
+        recorder.countdown = number
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                assert all(same(got, want) for got in everything()), number
+            except (cinductor.DeviceError, MemoryError) as error:
+                raised += 1
+                del error
+        recorder.countdown = 0
+        gc.collect()
+        assert not recorder.blocks and not recorder.recordings and not recorder.streams, number
+    assert 4 < raised < number
+
+
+def test_streams_of_recordings_are_new_ones(recorder):
+    class Same(Recorder):
+        name = "same"
+
+        def record_begin(self, index, stream):
+            return 0
+
+    cinductor.register_device(Same())
+    f, (x, y) = cinductor.compile(several, device="same", options=GRAPHS), given()
+    a, b = (cinductor.to_device(v, "same") for v in (x, y))
+    f(a, b)
+    with pytest.warns(cinductor.CinductorWarning, match="record_begin gave a stream that is no new one"):
+        assert same(numbers(f(a, b)), several(x, y))

@@ -1,17 +1,14 @@
 /* A device for cinductor that needs no hardware: two cards whose memory is malloc's, with streams
- * that are threads. What a stream is given is done in order, behind a delay that can be set, so that
- * whoever forgets to wait is seen; calls are counted; each can be told to fail. Kernels are those of
- * cinductor's own C compiler: they run on the addresses that `allocate` gives.
+ * that are threads. What a stream is given is done in order. Kernels are those of cinductor's own C
+ * compiler: they run on the addresses that `allocate` gives. What tests of cinductor want of it besides
+ * stands in _testing.c: `enter`, which each function calls first, is all there is to it here.
  *
  * Memory that other processes open is a file without a name, which they reach through /proc while the
  * process that made it lives.
  *
  * The struct at the end is all that cinductor sees. */
 #define _GNU_SOURCE
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-
-#include "device/device.h"
+#include "_testing.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,76 +21,32 @@
 
 #define CARDS 2
 
-/* ---- what is counted, delayed, and told to fail ---- */
-
-#define CALLS(CALL)                                                                                \
-    CALL(allocate)                                                                                 \
-    CALL(release)                                                                                  \
-    CALL(copy_in)                                                                                  \
-    CALL(copy_out)                                                                                 \
-    CALL(copy_out_start)                                                                           \
-    CALL(copy_across)                                                                              \
-    CALL(synchronize)                                                                              \
-    CALL(stream_open)                                                                              \
-    CALL(event_open)                                                                               \
-    CALL(event_record)                                                                             \
-    CALL(event_wait)                                                                               \
-    CALL(event_synchronize)                                                                        \
-    CALL(share_allocate)                                                                           \
-    CALL(share_name)                                                                               \
-    CALL(share_open)                                                                               \
-    CALL(record_begin)                                                                             \
-    CALL(record_end)                                                                               \
-    CALL(replay)                                                                                   \
-    CALL(launch)
-
-enum {
-#define CALL(name) CALL_##name,
-    CALLS(CALL)
-#undef CALL
-        CALL_COUNT
-};
-
-static const char *const call_names[] = {
-#define CALL(name) #name,
-    CALLS(CALL)
-#undef CALL
-};
+/* ---- calls ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long counts[CALL_COUNT], live, handles; /* blocks; streams and events that were opened */
-static int delay_us, failing = -1; /* CALL_... that fails from now on */
-static long until_failure = -1;    /* calls that do not fail before one does; -1: none does */
-static char error[128];
-static long recordings;              /* that there are */
+static char error[128];              /* of the last call that failed */
 static _Thread_local bool is_taking; /* this thread records */
 
 /* What may be called while a thread records: launches, and its end. */
 static bool
-may_be_recorded(int call)
+may_be_recorded(Call call)
 {
     return call == CALL_launch || call == CALL_record_end;
 }
 
-/* One more call; what it answers if it is told to fail, or cannot be recorded. */
+/* What a call answers that is told to fail, or cannot be recorded. */
 static int32_t
-enter(int call)
+enter(Call call)
 {
+    bool is_refused = is_taking && !may_be_recorded(call);
+    int32_t status = testing_call(call);
     pthread_mutex_lock(&lock);
-    counts[call]++;
-    if (is_taking && !may_be_recorded(call)) {
-        snprintf(error, sizeof error, "%s while the thread records", call_names[call]);
-        pthread_mutex_unlock(&lock);
-        return CI_ERR_DEVICE;
-    }
-    bool is_memory = call == CALL_allocate || call == CALL_share_allocate;
-    bool fails = call == failing || until_failure == 0;
-    until_failure -= until_failure >= 0;
-    int32_t status = !fails ? CI_OK : is_memory ? CI_ERR_MEMORY : CI_ERR_DEVICE;
-    if (status)
-        snprintf(error, sizeof error, "the dummy was told to fail in %s", call_names[call]);
+    if (is_refused)
+        snprintf(error, sizeof error, "%s while the thread records", testing_name(call));
+    else if (status)
+        snprintf(error, sizeof error, "the dummy was told to fail in %s", testing_name(call));
     pthread_mutex_unlock(&lock);
-    return status;
+    return is_refused ? CI_ERR_DEVICE : status;
 }
 
 /* ---- memory: a list of blocks, each a card's ---- */
@@ -140,7 +93,7 @@ free_block(void *address)
             if (!found->is_mapped)
                 free(found->at);
             free(found);
-            live--;
+            testing_lives(LIVE_blocks, -1);
             break;
         }
     pthread_mutex_unlock(&lock);
@@ -202,7 +155,7 @@ static void
 count_handle(int by)
 {
     pthread_mutex_lock(&lock);
-    handles += by;
+    testing_lives(LIVE_handles, by);
     pthread_mutex_unlock(&lock);
 }
 
@@ -213,7 +166,7 @@ hold(Event *event, int by)
     pthread_mutex_lock(&lock);
     event->holders += by;
     bool is_last = event->holders == 0;
-    handles -= is_last;
+    testing_lives(LIVE_handles, -(int)is_last);
     pthread_mutex_unlock(&lock);
     if (is_last)
         free(event);
@@ -227,7 +180,7 @@ hold_recording(Recording *recording, int by)
     pthread_mutex_lock(&lock);
     recording->holders += by;
     bool is_last = recording->holders == 0;
-    recordings -= is_last;
+    testing_lives(LIVE_recordings, -(int)is_last);
     pthread_mutex_unlock(&lock);
     if (!is_last)
         return;
@@ -296,7 +249,7 @@ run_stream(void *arg)
         while (!stream->first)
             pthread_cond_wait(&changed, &lock);
         Task *task = stream->first;
-        int us = delay_us;
+        int us = testing_delay();
         pthread_mutex_unlock(&lock);
         if (us)
             nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000L}, NULL);
@@ -421,7 +374,7 @@ properties(const CiQueue *queue, CiDeviceProperties *out)
 
 /* What the call answers if it is told to fail, or the card is none. */
 static int32_t
-enter_card(int call, const CiQueue *queue)
+enter_card(Call call, const CiQueue *queue)
 {
     int32_t status = enter(call);
     if (status || (queue->index >= 0 && queue->index < CARDS))
@@ -436,7 +389,7 @@ add_block(Block *block)
     pthread_mutex_lock(&lock);
     block->next = blocks;
     blocks = block;
-    live++;
+    testing_lives(LIVE_blocks, 1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -582,7 +535,7 @@ host_allocate(const CiQueue *queue, size_t size, void **block)
     (void)queue;
     *block = malloc(size ? size : 1);
     pthread_mutex_lock(&lock);
-    live += *block != NULL;
+    testing_lives(LIVE_blocks, *block != NULL);
     pthread_mutex_unlock(&lock);
     return *block ? CI_OK : CI_ERR_MEMORY;
 }
@@ -594,7 +547,7 @@ host_release(const CiQueue *queue, void *block, size_t size)
     memset(block, 0xd7, size);
     free(block);
     pthread_mutex_lock(&lock);
-    live--;
+    testing_lives(LIVE_blocks, -1);
     pthread_mutex_unlock(&lock);
 }
 
@@ -752,9 +705,7 @@ record_begin(const CiQueue *queue, void **stream)
     if (!recording)
         return status ? status : CI_ERR_MEMORY;
     *recording = (Recording){.card = queue->index, .holders = 1};
-    pthread_mutex_lock(&lock);
-    recordings++;
-    pthread_mutex_unlock(&lock);
+    testing_lives(LIVE_recordings, 1);
     is_taking = true;
     *stream = recording;
     return CI_OK;
@@ -883,64 +834,8 @@ static const CiDevice device = {
     .last_error = last_error,
 };
 
-/* ---- for Python ---- */
-
-static PyObject *
-get_counts(PyObject *module, PyObject *unused)
-{
-    PyObject *dict = Py_BuildValue("{s:l,s:l,s:l}", "live", live, "handles", handles, "recordings",
-                                   recordings);
-    (void)module, (void)unused;
-    for (int k = 0; dict && k < CALL_COUNT; k++) {
-        PyObject *value = PyLong_FromLong(counts[k]);
-        if (!value || PyDict_SetItemString(dict, call_names[k], value) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(value);
-    }
-    return dict;
-}
-
-static PyObject *
-set_delay(PyObject *module, PyObject *us)
-{
-    (void)module;
-    delay_us = (int)PyLong_AsLong(us);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *
-set_failing(PyObject *module, PyObject *name)
-{
-    const char *text = name == Py_None ? "" : PyUnicode_AsUTF8(name);
-    (void)module;
-    failing = -1;
-    for (int k = 0; text && k < CALL_COUNT; k++)
-        if (!strcmp(call_names[k], text))
-            failing = k;
-    return text ? Py_NewRef(Py_None) : NULL;
-}
-
-static PyObject *
-set_failing_after(PyObject *module, PyObject *calls)
-{
-    (void)module;
-    pthread_mutex_lock(&lock);
-    until_failure = PyLong_AsLong(calls);
-    pthread_mutex_unlock(&lock);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-static PyMethodDef methods[] = {
-    {"counts", get_counts, METH_NOARGS, "Calls of each function; blocks, streams and events, and recordings, that live."},
-    {"set_delay", set_delay, METH_O, "Microseconds before each thing that a stream does."},
-    {"set_failing", set_failing, METH_O, "The function that fails from now on, or None."},
-    {"set_failing_after", set_failing_after, METH_O,
-     "So many calls work, whatever they are, and the next one fails; -1: all work."},
-    {NULL, NULL, 0, NULL},
-};
-
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_dummy", "The dummy device.", -1, methods, NULL, NULL, NULL, NULL};
+    PyModuleDef_HEAD_INIT, "_dummy", "The dummy device.", -1, testing_methods, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC
 PyInit__dummy(void)
