@@ -293,7 +293,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
-        stage.materialise_keys(value)
+        stage.effects.materialise_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value

@@ -471,7 +471,7 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
     writes = given[len(f.reads) :]
     for k, value in enumerate(writes):
         refuse(value is not None and type(value) is not Traced, "what it writes is no array of this call")
-        refuse(value is not None and stage.arrays.before_write(value), "arrays overlap, and one is written to")
+        refuse(value is not None and stage.effects.before_write(value), "arrays overlap, and one is written to")
         others = [w for w in writes[:k] if w is not None]
         refuse(value is not None and any(value.shares_storage(w) for w in others), "it writes twice to one array")
     sizes = f.sizes_of([*reads, *writes])

@@ -126,7 +126,7 @@ class Appended:
     def may_open(self) -> bool:
         """Whether only calls will see the list, which began empty, or the user."""
         loop = self.loop
-        names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
+        names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
         is_gathered = any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
@@ -137,7 +137,7 @@ class Appended:
             for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
-        can_look = loop.stage.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
+        can_look = self.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
         return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:

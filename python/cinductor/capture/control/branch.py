@@ -115,7 +115,7 @@ class Branch(Region):
         self.now = self.entry
         self.base: Snapshot | None = Snapshot(self.state)  # None: what runs is in the open
         self.state.active.append(self)
-        self.pending: Any = truth(self.stage, self.condition)
+        self.pending: Any = truth(self.tracer, self.condition)
         self.next_step = self.first + 1
 
     @property
@@ -161,7 +161,7 @@ class Branch(Region):
         if self.is_plain or type(value) is not Traced:
             self.pending = bool(value)
         else:
-            self.pending = truth(self.stage, value)
+            self.pending = truth(self.tracer, value)
 
     @between_runs
     def leave(self, names: dict[str, Any]) -> None:
@@ -332,14 +332,14 @@ class Condition(Region):
         super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
         self.entry, self.frame = {}, users_frame()
         self.others = {} if self.frame is None else dict(self.frame.f_locals)
-        self.condition = truth(self.stage, value)
+        self.condition = truth(self.tracer, value)
         self.level = Level(self, self.condition, 0, {})
 
     def fail(self, reason: str) -> Any:
         """Gives this attempt up: in no construct that could do without a region, all of the call."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
-        if self.state.active or is_known or not self.stage.tracer.may_check():
+        if self.state.active or is_known or not self.tracer.may_check():
             super().fail(reason)
         raise Replan("decided", reason, place)
 
@@ -446,14 +446,13 @@ class Choice(Condition):
         return self.merge(first, second)
 
 
-def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
+def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
-    tracer = stage.tracer
-    joined = join(tracer, a, b, False, stage.tracer.may_check())
+    joined = join(tracer, a, b, False, tracer.may_check())
     if type(joined) is str or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
-    condition = truth(stage, condition)
+    condition = truth(tracer, condition)
     value = tracer.select(condition, *parts, joined.kind)
     if not joined.tagged:
         return value

@@ -193,11 +193,11 @@ class Carried:
         def end() -> Any:
             value = self.ends_of_names[self.loop.site.flag]
             is_traced = type(value) is Traced
-            return truth(self.loop.stage, value) if is_traced else self.tracer.lift(value)
+            return truth(self.tracer, value) if is_traced else self.tracer.lift(value)
 
         def entry() -> Any:
             ended = self.loop.ended
-            return truth(self.loop.stage, ended) if type(ended) is Traced else self.tracer.lift(False)
+            return truth(self.tracer, ended) if type(ended) is Traced else self.tracer.lift(False)
 
         return Number(param, entry, end)
 
@@ -230,7 +230,7 @@ class Carried:
         condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
         if type(test) is Traced:
-            condition = truth(self.loop.stage, test)
+            condition = truth(self.tracer, test)
         elif test is not None and not test:
             self.loop.fail("the loop makes no trip")
         if not self.loop.is_while:

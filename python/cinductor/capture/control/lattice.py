@@ -385,7 +385,7 @@ class Types:
 
     def join(self, name: str, before: Any, after: Any) -> Type:
         """The type of a leaf that was one thing at the entry and is another behind a trip."""
-        joined = join(self.tracer, before, after, True, self.loop.stage.tracer.may_check())
+        joined = join(self.tracer, before, after, True, self.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
         if type(joined) is str:
@@ -435,7 +435,7 @@ class Types:
         elif kind_of(after) != (kind.kind, kind.dtype):
             if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
                 raise Peel(f"{name} changes its type")
-            if not are_unsigned((entry, after), self.loop.stage.tracer.may_check()):
+            if not are_unsigned((entry, after), self.tracer.may_check()):
                 raise Peel(f"{name} changes its type")
             return None if kind.dtype == UINT64 else Type("python", UINT64)
         elif not self.is_exact(kind, after):

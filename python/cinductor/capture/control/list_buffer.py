@@ -111,7 +111,7 @@ class ListBuffer:
         self, scope: Any, container: list[Any], like: Any = None, columns: Any = (),
         count: Any = None, room: Any = None, trips: Appended | None = None,
     ) -> None:  # fmt: skip
-        self.scope, self.stage, self.tracer = scope, scope.stage, scope.stage.tracer
+        self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
         self.cells, self.room, self.trips = [count], count if room is None else room, trips
         self.loop: Loop | Branch | None = None
@@ -119,7 +119,7 @@ class ListBuffer:
         self.is_sized = False  # it is as long as a loop had trips: `leave_sized`
         self.name = ""  # of what its items are
         self.last: tuple[Any, Any] | None = None  # what else has the last row, with its version then
-        self.stage.state.grow(self)
+        self.state.grow(self)
 
     @property
     def length(self) -> Any:
@@ -181,12 +181,12 @@ class ListBuffer:
         """Whether it becomes a list like any other for an item that columns cannot have: in the open, where
         the call cannot be captured in another way.
         """
-        if self.tracer.in_region or self.stage.tracer.may_check():
+        if self.tracer.in_region or self.tracer.may_check():
             return False
         if self.spare and is_alike(item, self.like):
             return False
         self.materialise()
-        self.stage.state.before_change(self.container)
+        self.state.before_change(self.container)
         return True
 
     def set_item(self, key: Any, item: Any) -> None:
@@ -201,13 +201,13 @@ class ListBuffer:
     def append(self, item: Any) -> None:
         """list.append(item)"""
         if self.trips is not None:
-            self.stage.state.before_change(self.container)
+            self.state.before_change(self.container)
             self.container.append(item)
             return
         if self.is_list_for(item):
             self.container.append(item)
             return
-        active = self.stage.state.active
+        active = self.state.active
         if self.loop not in active:
             if self.spare == 0 or any(region.is_loop for region in active):
                 self.fail("several loops append to a list")
@@ -224,7 +224,7 @@ class ListBuffer:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.stage.state.refill(self.cells, [length])
+        self.state.refill(self.cells, [length])
 
     # --- all of it ---
 
@@ -270,15 +270,14 @@ class ListBuffer:
             self.fail("a list that a loop appends to is looked at")
         make, *given = self.parts()
         if not self.is_sized:
-            self.stage.effects.stop("a list whose length data decide is looked at")
-        items = make(*map(self.stage.materialise, given))
-        self.stage.state.refill(self.container, list(map(self.stage.lift_array, items)))
+            self.scope.stage.effects.stop("a list whose length data decide is looked at")
+        items = make(*map(self.scope.stage.materialise, given))
+        self.state.refill(self.container, list(map(self.scope.stage.lift_array, items)))
         self.drop()
 
     def drop(self) -> None:
         """It is a list like any other."""
-        state = self.stage.state
-        state.put(lists={k: g for k, g in state.lists.items() if g is not self})
+        self.state.put(lists={k: g for k, g in self.state.lists.items() if g is not self})
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""
@@ -323,7 +322,7 @@ class ListBuffer:
         """np.stack(list)"""
         self.check_last()
         (column,) = self.columns
-        may_check = self.stage.tracer.may_check()
+        may_check = self.tracer.may_check()
         if column.sizes:
             self.replan("arrays of many sizes are joined")
         if not self.tracer.is_positive(self.length):
@@ -424,12 +423,12 @@ def backing_of(state: State, value: Any) -> Any:
     return found[2]
 
 
-def array_of(stage: Any, value: list[Any]) -> Any:
+def array_of(state: State, value: list[Any]) -> Any:
     """np.array(list), where the list is columns; else None."""
-    if (found := stage.state.lists.get(id(value))) is not None:
+    if (found := state.lists.get(id(value))) is not None:
         return found.array
-    rows = backing_of(stage.state, value)
-    return None if rows is None else stage.tracer.copy(rows, "K")
+    rows = backing_of(state, value)
+    return None if rows is None else state.tracer.copy(rows, "K")
 
 
 # --- which lists have columns before a loop ---

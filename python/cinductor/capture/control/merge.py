@@ -131,7 +131,7 @@ def flag(value: Any) -> Side:
     def here(region: Region) -> Any:
         if type(value) is not ArmValue:
             return region.tracer.lift(bool(value))
-        return region.tracer.as_python(truth(region.stage, value.here(region)))
+        return region.tracer.as_python(truth(region.tracer, value.here(region)))
 
     return Side(here, sample=plain_value(value), node=value.node if type(value) is ArmValue else None)
 
@@ -342,7 +342,7 @@ class Merge:
 
     def is_one_value(self, a: Any, b: Any) -> bool:
         """Whether two results can be one value; so they must be where a caller goes on with it."""
-        if self.region.stage.depth > 0:
+        if self.region.scope.stage.depth > 0:
             return True
         pairs = list(zip(leaves(a), leaves(b), strict=False))
         return have_same_structure(a, b) and all(
@@ -360,7 +360,7 @@ class Merge:
 
     def meet(self, a: Any, b: Any) -> Joined | str:
         """What two leaves become."""
-        return join(self.tracer, a, b, False, self.region.stage.tracer.may_check())
+        return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made again by whoever returns it."""
