@@ -716,6 +716,25 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert want[1] or isinstance(want[0], str) or fn is counts_inside
 
 
+def changed_most(x, w):
+    return np.abs(0.5 * (x + w / (x * x + 1)) - x).max()
+
+
+@pytest.mark.parametrize("left", [np.nan, np.inf])
+def test_what_memory_held_before_raises_no_flag(left):
+    """In lanes of a strip that hold no element steps compute with something: with nothing that warns."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        compiled = cinductor.compile(changed_most, backend="interp")
+        for n in (5, 12):
+            x, w = rng.random((n, n)).astype(dtype), rng.random((n, n)).astype(dtype)
+            for _ in range(3):
+                for size in (2, 8, 20, 60, 200, 600, 2000, 5000, 20000):
+                    [np.full(size, left) for _ in range(20)]  # freed memory holds it
+                alike(compiled(x, w), changed_most(x, w))
+        assert compiled._cinductor_job.flags == 0
+
+
 # --- how long a capture may take ------------------------------------------------------------------
 
 
