@@ -212,7 +212,7 @@ class Effects:
         self.tracer, self.sources, self.state, self.aliases = tracer, sources, state, aliases
         self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), Escapes()
         self.plain_hooks = plain_hooks
-        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags -> what makes the real one
+        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags; with what they are of
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # of floating point, that have been looked at
         self.has_ended = False  # the function's own code, with a result
@@ -319,24 +319,31 @@ class Effects:
 
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known, its items when they are asked for."""
-        hollow = np.broadcast(*(surface.dummy(a) for a in args))
-        fill = functools.cache(lambda: np.broadcast(*(self.materialise(a) for a in args)))
-        self.hollow[id(hollow)] = (hollow, fill)
-        return hollow
-
-    def hollow_flags(self, value: Any) -> Any:
-        """The flags of a traced array: those of its own come when others get to see them."""
-        hollow = value.flags
-        self.hollow[id(hollow)] = (hollow, lambda: self.materialise(value).flags)
+        hollow = np.broadcast(*map(surface.dummy, args))
+        self.hollow[id(hollow)] = (hollow, args)
         return hollow
 
     def filled(self, value: np.broadcast) -> np.broadcast:
         """The np.broadcast with its items."""
-        found = self.hollow.get(id(value))
-        if found is None:
+        if id(value) not in self.hollow:
             return value
         self.stop("reads the items of np.broadcast")
-        return found[1]()
+        hollow, args = self.hollow[id(value)]
+        if type(args) is tuple:
+            args = np.broadcast(*map(self.materialise, args))
+            self.hollow[id(value)] = (hollow, args)  # one object, which may be iterated
+        return args
+
+    def hollow_flags(self, array: Any) -> Any:
+        """The flags of a traced array: those of its own come when others get to see them."""
+        hollow = array.flags
+        self.hollow[id(hollow)] = (hollow, array)
+        return hollow
+
+    def real_flags(self, value: Any) -> Any:
+        """Those."""
+        found = self.hollow.get(id(value))
+        return value if found is None else self.materialise(found[1]).flags
 
 
 OPENED = (types.FunctionType, slice)  # among what an operator may be given unseen
@@ -375,7 +382,7 @@ class Materialiser:
         if cls is np.broadcast:
             return self.effects.filled(value)
         if cls is FLAGS:
-            return self.effects.hollow.get(id(value), (value, lambda: value))[1]()
+            return self.effects.real_flags(value)
         if cls is types.FunctionType:
             return self.plain_function(value)
         if cls is types.MethodType:

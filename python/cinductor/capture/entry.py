@@ -310,14 +310,15 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result, and what has waited for it in objects that outlive the call."""
-    pairs = stage.stores.waiting()
+    if not (pairs := stage.stores.waiting()):
+        return result
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
             stage.effects.note(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
             return result
     stage.stores.take()
-    return DeferredCall((stored, result, *pairs)) if pairs else result
+    return DeferredCall((stored, result, *pairs))
 
 
 def are_distinct(stage: Stage, value: Any) -> bool:

@@ -326,7 +326,8 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     options = job.options()
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
-    options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
+    if heuristics.registered:
+        options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
     tracer = _core.Tracer(
         job.name,
         options=options,
@@ -348,7 +349,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
     stage.most_nodes = job.option("node_limit")
-    stage.effects.flags = 0 if float_warnings.are_all_given() else job.flags
+    stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
 
 

@@ -25,7 +25,7 @@ from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel
-from ...numpy.surface import DTYPES, NotCaptured, array, careful, refuse
+from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ...user import PACKAGE
 from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
 from ..stage import Stage
@@ -143,7 +143,7 @@ class Operands:
     def part(self, value: Any) -> Any:
         """The number of an operand, or in a tuple the class of a constant and what it is."""
         if type(value) is Traced:
-            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
+            refuse(not has_dtype(value.dtype), f"dtype {value.dtype}")
             self.operands.append(value)
             return len(self.operands) - 1
         if type(value) is tuple and self.takes_tuples:
@@ -209,11 +209,11 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
 def kind_of(value: Any) -> Kind | None:
     """What is remembered of a result; None for one that cannot be made in the graph."""
     cls = type(value)
-    if cls is np.ndarray and value.dtype in DTYPES and value.size:
+    if cls is np.ndarray and has_dtype(value.dtype) and value.size:
         order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
         if value.transpose(order).flags.c_contiguous:
             return cls, value.dtype, value.shape, tuple(order)
-    elif is_a(value, np.generic) and value.dtype in DTYPES:
+    elif is_a(value, np.generic) and has_dtype(value.dtype):
         return cls, value.dtype, (), ()
     elif cls is float:
         return cls, np.dtype(float), (), ()
@@ -547,7 +547,7 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
     t = scope.stage.tracer
     shapes, dtypes = f.results_of(args, kwargs)
     refuse(len(set(dtypes)) > 1, "results of several dtypes")
-    refuse(dtypes[0] not in DTYPES, f"dtype {dtypes[0]}")
+    refuse(not has_dtype(dtypes[0]), f"dtype {dtypes[0]}")
     call = OperationCall(f, args, kwargs)
     operands = call.freeze()
     key = f"{f.key} {call.plan} {call.named} {call.kinds}"

@@ -261,10 +261,6 @@ class Carried:
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
 
-    def close(self) -> None:
-        """The run is over; its blocks are dropped."""
-        self.snapshot.unwind()
-
     def next_turn(self) -> bool:
         """Whether the body is to run again in this trip."""
         self.turn += 1
@@ -322,19 +318,25 @@ class Carried:
         places = Objects(loop, self.snapshot)
         if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
-        is_alike = trace == self.first_trace and self.trips.are_known()
-        if self.types.joined and not self.ends_alike(names):
-            raise Peel("values are of another type at the end of the loop's first trip")
-        if self.types.joined and trace != self.first_trace and not self.was_weak:
-            # What the first trip computes of constants is seen where they could be any.
-            self.is_weak = self.was_weak = True
+        if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
-        if self.types.joined and not is_alike:
-            raise Peel("values are of another type at the loop's entry")
         self.flow = Flow(self, names)
         self.last = Last(self)
         name = self.last.sort_names(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
+        """Whether the next run is to begin as the loop's first trip does, with other types than the others:
+        what that computes of constants is seen where they could be any. is_alike: this one left the same trace.
+        """
+        if not self.ends_alike(names):
+            raise Peel("values are of another type at the end of the loop's first trip")
+        if not is_alike and not self.was_weak:
+            self.is_weak = self.was_weak = True
+            return True
+        if not (is_alike and self.trips.are_known()):
+            raise Peel("values are of another type at the loop's entry")
+        return False
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
         """Whether a trip leaves behind what the loop's first trip does, Python's numbers or NumPy's."""
@@ -503,11 +505,12 @@ class Carried:
         self.last.finish(body, first)
         for grown in self.appends.values():
             grown.finish(body)
-        self.close()
-        loop.snapshot.rewind()
+        self.snapshot.unwind()
+        self.snapshot.rewind()
         for promise in self.promises:
             promise()
-        self.trips.ask()
+        if self.types.joined:
+            self.trips.ask()
         exits = self.make_region()
         self.snapshot.refill(exits)
         return exits

@@ -389,7 +389,6 @@ class Loop(Region):
         if carried.next_turn():
             return
         if not carried.learn(names):
-            carried.close()
             self.snapshot.drop()
             return
         self.now = carried.finish()

@@ -514,8 +514,6 @@ class Trips:
     def ask(self) -> None:
         """Asks it, where the first trip begins with numbers of another type."""
         loop = self.carried.loop
-        if not self.carried.types.joined:
-            return
         for key, extent in self.dropped():
             if not loop.makes_trip(extent):
                 loop.fail("a loop inside makes no trip")

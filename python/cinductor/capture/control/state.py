@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
 STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
 def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
@@ -236,13 +238,14 @@ class Snapshot:
     def __init__(self, state: State, is_kept: bool = False) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
         self.graph = state.tracer.mark()
-        self.tables = {name: getattr(state, name) for name in TABLES}
+        self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
         self.born: dict[int, Any] = {}
         self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
-        self.begin()
+        for cell in state.cells:  # of a change of these nobody will tell
+            self.note(cell)
         state.snapshots.append(self)
-        self.depths = {name: len(getattr(state, name)) for name in STACKS}
+        self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
         self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
 
     @property
