@@ -379,17 +379,13 @@ HOLDS_OWNER = {
     # What a loop's trips hand on is one search; each of these has a part of what it knows.
     "Carried": "Loop",
     "Types": "Carried",
-    "Trips": "Carried",
     "Flow": "Carried",
     "Last": "Carried",
     "Appended": "Carried",
     "ListBuffer": "Appended",  # while the loop is captured
-    # What a branch's arms end with is asked of the branch.
-    "Objects": "Region",
-    "Level": "Region",
-    "Merge": "Region",
-    # Made for one way through values, or through one function.
+    # Made for one way through values, through what two arms end with, or through one function.
     "Materialiser": "Effects",
+    "Merge": "Region",
     "Uses": "Names",
 }
 

@@ -14,7 +14,7 @@ import math
 import os
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -229,6 +229,13 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
     return (tuple if is_tuple else None), kinds  # type: ignore[return-value]
 
 
+def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
+    """Of an array that has several, one behind the other from some place on, each."""
+    for count in counts:
+        yield whole[at : at + count]
+        at = at + count
+
+
 def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
     """Remembers what a call has returned: the next capture is another one."""
     kinds = kinds_of(result)
@@ -262,28 +269,23 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
             out[0] = 0
             return
         out[0] = kinds_of(result) == known
-        at = 1
         if out[0]:
-            for r, count, kind in zip(
-                result if container else (result,), counts, kinds, strict=True
-            ):
-                out[at : at + count] = np.asarray(r).transpose(kind[3]).reshape(-1)
-                at += count
+            results = result if container else (result,)
+            for r, part, kind in zip(results, parts_of(out[1:], counts), kinds, strict=True):
+                part[:] = np.asarray(r).transpose(kind[3]).reshape(-1)
 
     name = f"{call.f.__module__}.{call.f.__name__}"
     key = f"{call.plan} {call.named} {call.kinds} {known}"
     whole = t.extern(name, key, fill, operands, (1 + sum(counts),), dtype)
     t.check(whole[0] != 0, f"{name} returns arrays as it did")
-    results, at = [], 1
-    for (cls, _, shape, order), count in zip(kinds, counts, strict=True):
-        part = t.reshape(whole[at : at + count], tuple(shape[k] for k in order))
-        made = t.copy(part, "C")
+    results = []
+    for (cls, _, shape, order), part in zip(kinds, parts_of(whole, counts, 1), strict=True):
+        made = t.copy(t.reshape(part, tuple(shape[k] for k in order)), "C")
         if cls is np.ndarray:
             made = t.permute(made, np.argsort(order).tolist()) if shape else made
         else:
             made = t.as_python(t.as_scalar(made)) if cls is float else t.as_scalar(made)
         results.append(made)
-        at += count
     return tuple(results) if container else results[0]
 
 
@@ -361,9 +363,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return None
     if module.partition(".")[0] in CALLED_WHOLE:
         return "is called as it is"
-    if file.startswith(STDLIB) and "site-packages" not in file:
-        return "is in the standard library"
-    if file.startswith("<frozen"):
+    if file.startswith("<frozen") or (file.startswith(STDLIB) and "site-packages" not in file):
         return "is in the standard library"
     return None
 
@@ -493,11 +493,11 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
             call = DeviceKernelCall(f, wanted, is_flat, stage.runs_on)
         shape = (sum(math.prod(shapes[k]) for k in wanted),) if is_flat else shapes[wanted[0]]
         whole = t.extern(call.name, call.key, call, xs, shape, KERNEL_DTYPES[dtype])
-        at = 0
-        for k in wanted:
-            size = math.prod(shapes[k])
-            made[k] = t.reshape(whole[at : at + size], shapes[k]) if is_flat else whole
-            at = at + size
+        if is_flat:
+            for k, part in zip(wanted, parts_of(whole, [math.prod(shapes[k]) for k in wanted]), strict=True):
+                made[k] = t.reshape(part, shapes[k])
+        else:
+            made[wanted[0]] = whole
     for k, value in enumerate(writes):
         if value is not None:
             t.assign(value, made[k])
@@ -536,10 +536,8 @@ class OperationCall(Operands):
         if len(results) == 1:
             out[...] = results[0]
             return
-        at = 0
-        for result in results:
-            out[at : at + result.size] = result.reshape(-1)
-            at += result.size
+        for result, part in zip(results, parts_of(out, [r.size for r in results]), strict=True):
+            part[:] = result.reshape(-1)
 
 
 def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -555,8 +553,5 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
         return careful(t, f"op_{f.__name__}", key, call, operands, shapes[0], dtypes[0])
     counts = [math.prod(shape) for shape in shapes]
     whole = careful(t, f"op_{f.__name__}", key, call, operands, (sum(counts),), dtypes[0])
-    results, at = [], 0
-    for shape, count in zip(shapes, counts, strict=True):
-        results.append(t.copy(t.reshape(whole[at : at + count], shape), "C"))
-        at = at + count
-    return tuple(results)
+    pairs = zip(parts_of(whole, counts), shapes, strict=True)
+    return tuple(t.copy(t.reshape(part, shape), "C") for part, shape in pairs)

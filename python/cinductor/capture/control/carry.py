@@ -68,7 +68,7 @@ class Carried:
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
         self.appends: dict[int, Appended] = {}
-        self.trips = Trips(self)
+        self.trips = Trips()
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
@@ -315,8 +315,8 @@ class Carried:
             self.first_trace, self.first_ends = trace, names
         if is_wider:
             return False
-        places = Objects(loop, self.snapshot)
-        if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
+        places = Objects(self.snapshot)
+        if (name := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
         if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
@@ -510,7 +510,7 @@ class Carried:
         for promise in self.promises:
             promise()
         if self.types.joined:
-            self.trips.ask()
+            self.ask_trips()
         exits = self.make_region()
         self.snapshot.refill(exits)
         return exits
@@ -547,7 +547,7 @@ class Carried:
         needs_trips = max(needs_trips, self.flow.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        self.trips.make_sure(needs_trips, counter)
+        self.make_trips(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
         for phi in phis:  # what is alive at a break is returned
             phi.made.clear()
@@ -566,3 +566,35 @@ class Carried:
         """Whether the region makes a trip; guarded where that depends on the arguments."""
         extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
+
+    # --- trips that have to be made ---
+
+    def make_trips(self, count: int, counter: Any) -> None:
+        """Behind the region: it made that many trips; where it makes types what they are, one."""
+        loop = self.loop
+        makes_types = any(map(self.is_live_behind, self.types.joined))
+        count = max(count, makes_types)
+        if count <= int(self.is_endless):
+            return
+        if counter is not None:
+            enough = self.tracer.apply("greater_equal", counter, count)
+            loop.check(enough, "the loop makes a trip")
+        elif self.is_while or not loop.makes_trip(self.extent - (count - 1)):
+            loop.check(False, "the loop makes a trip")
+        if makes_types and (self.is_while or type(self.extent) is not int):
+            self.notify_trip(loop.key, None if self.is_while else self.extent)
+
+    def notify_trip(self, key: Any, extent: Any) -> None:
+        """The loop around this one hears of it."""
+        for region in reversed(self.state.active):
+            outer = region.carried
+            if outer is not None and outer is not self:
+                outer.trips.note(key, extent, outer.snapshot.graph)
+                return
+
+    def ask_trips(self) -> None:
+        """Asks what the last run did not ask any more, where the first trip begins with numbers of another type."""
+        for key, extent in self.trips.dropped():
+            if not self.loop.makes_trip(extent):
+                self.loop.fail("a loop inside makes no trip")
+            self.notify_trip(key, extent)

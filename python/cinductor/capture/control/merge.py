@@ -273,14 +273,14 @@ class Merge:
 
     def check_objects(self, names: tuple[str, ...]) -> None:
         """Raises where a name has one object in the one arm and another in the other, of one memory."""
-        places = Objects(self.region, self.level.snapshot)
+        places = Objects(self.level.snapshot)
         for name in names:
             a, b = (end.names.get(name, UNBOUND) for end in self.ends)
             if self.is_dead(name):
                 continue
             a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (name := places.distinguishable()) is not None:
+        if (name := places.distinguishable(self.region)) is not None:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:

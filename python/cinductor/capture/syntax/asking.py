@@ -253,7 +253,9 @@ class Expressions(Asking):
         if node.id == "__class__":
             return node
         if where == LOCAL and isinstance(node.ctx, ast.Load):
-            return self._local(node)
+            if node.id in self.bound or not self._may_be_unbound(node.id):
+                return node
+            return self.ask(node, "bound", node, self.text(node, node.id))
         if isinstance(node.ctx, ast.Load):
             if where == GLOBAL:
                 return self.ask(node, "name", self.text(node, node.id))
@@ -264,12 +266,6 @@ class Expressions(Asking):
             method = "global_slot" if where == GLOBAL else "free_slot"
             return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
         return node
-
-    def _local(self, node: ast.Name) -> ast.expr:
-        """A local name; one that may have no value is asked for."""
-        if node.id in self.bound or not self._may_be_unbound(node.id):
-            return node
-        return self.ask(node, "bound", node, self.text(node, node.id))
 
     # functions
 

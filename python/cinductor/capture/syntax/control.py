@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import Expressions, Site
+from .asking import LOCAL, Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
 
@@ -145,7 +145,9 @@ class Statements(Expressions):
         value = self._use(node.value)
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
-            load = self._local(placed(ast.Name(target.id, ast.Load()), target))
+            load = placed(ast.Name(target.id, ast.Load()), target)
+            if self.where(target.id) == LOCAL:
+                load = self.visit_Name(load)
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`
