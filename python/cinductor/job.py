@@ -362,9 +362,8 @@ class Job:
             racing.enter(self, specialization)
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
-        self.trim(compiled, bound)
-        kept = {id(s) for s in compiled.specializations}
-        self.made = {k: text for k, text in self.made.items() if k in kept}
+        if not first:
+            self.trim(compiled, bound)
 
     def is_interpreted_instead(self, specialization: Any) -> bool:
         """Whether it runs by the interpreter though nobody has asked for that."""
@@ -376,6 +375,8 @@ class Job:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
         for specialization in self.alike(compiled, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
+        kept = {id(s) for s in compiled.specializations}
+        self.made = {k: text for k, text in self.made.items() if k in kept}
 
     def profile_path(self) -> str | None:
         """Where what is known of sizes is kept between processes."""

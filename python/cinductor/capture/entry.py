@@ -239,7 +239,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             if id(value) not in seen:
                 seen[id(value)] = either_class(stage, value)
             return seen[id(value)]
-        if id(value) not in seen and is_loose(stage, value):
+        if id(value) not in seen and is_loose(value):
             seen[id(value)] = view_call(stage, value, reached, seen)
         return seen.get(id(value)) or value.as_data()
     if cls is np.ndarray:
@@ -378,7 +378,7 @@ def is_instance(value: Any) -> bool:
     )
 
 
-def is_loose(stage: Stage, value: Any) -> bool:
+def is_loose(value: Any) -> bool:
     """A view whose layout data decide."""
     if value.kind != "array" or value.whole is value:
         return False

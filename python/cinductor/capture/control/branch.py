@@ -328,7 +328,7 @@ class Condition(Region):
     """A place in an expression where a traced condition chooses."""
 
     def __init__(self, scope: Any, line: int, value: Any) -> None:
-        super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
+        super().__init__(scope, Site(-1, "if", line, (), (), ()))
         self.entry, self.frame = {}, users_frame()
         self.others = {} if self.frame is None else dict(self.frame.f_locals)
         self.condition = truth(self.tracer, value)

@@ -348,7 +348,7 @@ class Carried:
         computed, which classes it asked for, what it appended.
         """
         seen = self.snapshot.since("classes")  # type: ignore[union-attr]
-        return self.body.trace, seen, [grown.kinds_now() for grown in self.appends.values()]
+        return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""

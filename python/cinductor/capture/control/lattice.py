@@ -273,7 +273,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     raise Rerun(loop)
 
 
-def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
     """The number of elements of a row that has room for an array in every trip, where no trip makes
     more of them than there were; None where there is no such number, or no need of a row: arrays
     that vary along their first axis lie densely as it is.
@@ -467,7 +467,7 @@ class Types:
         if axes is None:
             return False
         axes = sorted({*axes, *kind.lengths})
-        room = row_capacity(self, kind, axes, entry, before, after)
+        room = row_capacity(self, axes, entry, before, after)
         self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
         kind.room = room
         ends: dict[int, tuple[Any, Any]] = {}

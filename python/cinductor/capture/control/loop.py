@@ -238,7 +238,7 @@ class Loop(Region):
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
         if kind is Peel or (is_weak and is_ours):
-            return self.peel_one(error) or self.fall_back(str(error), error)
+            return self.peel_one() or self.fall_back(str(error), error)
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)
         if is_ours:
@@ -318,7 +318,7 @@ class Loop(Region):
         self.check(is_left, "the loop makes a trip")
         return True
 
-    def peel_one(self, why: Peel) -> bool:
+    def peel_one(self) -> bool:
         """Runs one more trip before the region."""
         if not self.may_peel or not self.rerun_as(PEEL):
             return False

@@ -9,6 +9,7 @@ goes back to its mark: nodes, memory, names and containers are as they were, and
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -272,7 +273,7 @@ class Region:
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""
-        return tuple([names.get(name, UNBOUND) for name in self.site.state])
+        return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
     def check(self, condition: Any, why: str) -> None:
         """A check node: where it fails the original function answers."""

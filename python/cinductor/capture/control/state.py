@@ -355,7 +355,7 @@ class Snapshot:
 
     def names(self) -> dict[str, Any]:
         """What the containers hold now."""
-        return {name: value_of(container) for name, container in self.containers.items()}
+        return dict(zip(self.containers, map(value_of, self.containers.values()), strict=True))
 
     def refill(self, names: dict[str, Any]) -> None:
         """Makes them hold what their names have."""

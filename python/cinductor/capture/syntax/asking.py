@@ -32,7 +32,6 @@ class Site:
     number: int
     kind: str  # for, while, if
     line: int
-    col: int
     state: tuple[str, ...]  # names assigned in it, sorted
     carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
     live_out: tuple[str, ...]  # those live behind it
@@ -41,7 +40,6 @@ class Site:
     flag: str | None = None  # loops: True where the loop shall end after this trip
     depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
-    has_else: bool = False
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls

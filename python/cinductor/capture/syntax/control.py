@@ -250,7 +250,6 @@ class Control(Statements):
             number=len(self.sites),
             kind=kind,
             line=node.lineno,
-            col=node.col_offset,
             state=state,
             carried=tuple([n for n in state if n in flow.head and n != flag]),
             live_out=tuple([n for n in state if n in flow.behind]),
@@ -409,7 +408,7 @@ class Control(Statements):
             last = 2 * len(arms) - 1
             raising = tuple((min(2 * k, last), raised(b[-1])) for k, b in blocks if b)
             raising = tuple((step, name) for step, name in raising if name)
-            site = self._site(node, "if", arms=len(arms), has_else=bool(orelse), raising=raising)
+            site = self._site(node, "if", arms=len(arms), raising=raising)
         if site is None:
             node.test = self._test(node.test)
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
