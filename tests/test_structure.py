@@ -382,7 +382,6 @@ HOLDS_OWNER = {
     "Flow": "Carried",
     "Last": "Carried",
     "Appended": "Carried",
-    "ListBuffer": "Appended",  # while the loop is captured
     # Made for one way through values, through what two arms end with, or through one function.
     "Materialiser": "Effects",
     "Merge": "Region",

@@ -71,9 +71,9 @@ class Stage:
         self.effects = Effects(tracer, self.sources, self.state, self.regions.aliases, plain_hooks)
         self.arrays, self.stores, self.escapes = self.effects.arrays, self.effects.stores, self.effects.escapes
         self.materialise = self.effects.materialise
-        self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
-        self.lift, self.lift_array, self.lift_guarded = self.lifting.lift, self.lifting.lift_array, self.lifting.lift_guarded
-        self.items_of, self.lift_items, self.lift_nested = self.lifting.items_of, self.lifting.lift_items, self.lifting.lift_nested
+        lifting = self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
+        self.lift, self.lift_array, self.lift_guarded = lifting.lift, lifting.lift_array, lifting.lift_guarded
+        self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
         self.runs_on = "cpu"  # the device that the program is made for
         self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}

@@ -30,7 +30,6 @@ from . import lattice
 from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:
-    from .appended import Appended
     from .branch import Branch
     from .loop import Loop
     from .region import Region
@@ -42,6 +41,7 @@ MANY = 1 << 22
 MOST_HELD = 4096  # items that a list has before: each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
+LOOKED_AT = "a list that a loop appends to is looked at"
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
 
@@ -102,18 +102,18 @@ class Column:
 
 
 class ListBuffer:
-    """One such list; like: an item of it; count: how many there are; room: for how many. trips: while a
-    loop is captured, what its trips append. To one without a loop, or branch, for which it was made
-    nobody may append.
+    """One such list; like: an item of it; count: how many there are; room: for how many. To one without a
+    loop, or branch, for which it was made nobody may append.
     """
 
+    is_buffer = True
+
     def __init__(
-        self, scope: Any, container: list[Any], like: Any = None, columns: Any = (),
-        count: Any = None, room: Any = None, trips: Appended | None = None,
-    ) -> None:  # fmt: skip
+        self, scope: Any, container: list[Any], like: Any, columns: Any, count: Any, room: Any = None
+    ) -> None:
         self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
-        self.cells, self.room, self.trips = [count], count if room is None else room, trips
+        self.cells, self.room = [count], count if room is None else room
         self.loop: Loop | Branch | None = None
         self.spare = 0
         self.is_sized = False  # it is as long as a loop had trips: `leave_sized`
@@ -124,7 +124,7 @@ class ListBuffer:
     @property
     def length(self) -> Any:
         """How many items there are."""
-        return self.cells[0] if self.trips is None else self.trips.want_buffer()
+        return self.cells[0]
 
     @property
     def truth(self) -> Any:
@@ -166,8 +166,6 @@ class ListBuffer:
 
     def item(self, key: Any) -> Any:
         """list[key]; a slice is another such list, to which nobody may append."""
-        if self.trips is not None:
-            return self.trips.item(key)
         if type(key) is not slice:
             return self.read(self.at(key))
         parts = [rows[key] for rows in self.copied()]
@@ -191,8 +189,6 @@ class ListBuffer:
 
     def set_item(self, key: Any, item: Any) -> None:
         """list[key] = item"""
-        if self.trips is not None:
-            self.trips.want_buffer()
         if self.is_list_for(item):
             self.scope.item_slot(self.container, key).value = item
             return
@@ -200,10 +196,6 @@ class ListBuffer:
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
-        if self.trips is not None:
-            self.state.before_change(self.container)
-            self.container.append(item)
-            return
         if self.is_list_for(item):
             self.container.append(item)
             return
@@ -266,8 +258,8 @@ class ListBuffer:
         """
         if self.is_sized and not self.may_look:
             self.replan(why or "a list as long as a loop had trips is looked at")
-        if self.trips is not None or self.tracer.in_region:
-            self.fail("a list that a loop appends to is looked at")
+        if self.tracer.in_region:
+            self.fail(LOOKED_AT)
         make, *given = self.parts()
         if not self.is_sized:
             self.scope.stage.effects.stop("a list whose length data decide is looked at")
@@ -372,7 +364,8 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
     known = [part for part in parts if type(part) is ListBuffer]
-    if any(part.is_sized or part.trips is not None or is_a(part.like, tuple) for part in known):
+    is_plain = all(type(part) in (ListBuffer, list) for part in parts)
+    if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
     kind, columns, length = known[0].columns[0].kind, [], 0
     for part in parts:
@@ -380,7 +373,7 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]
-        elif type(part) is not list or not all(kind_of(item) == kind for item in part):
+        elif not all(kind_of(item) == kind for item in part):
             return None
         elif part:
             length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]

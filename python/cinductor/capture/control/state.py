@@ -197,7 +197,7 @@ class State:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: grown for key, grown in self.lists.items() if grown.trips is None}
+        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
 
     # --- blocks, and what is known in them ---
 

@@ -372,7 +372,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists
         if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
-            if not self.stage.tracer.flushes or self.stage.tracer.in_region:
+            if not grown.may_look:
                 return grown.call(args[0])
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
