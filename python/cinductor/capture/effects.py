@@ -313,10 +313,6 @@ class Effects:
         """The value with everything traced materialised."""
         return Materialiser(self).of(value)
 
-    def materialise_keys(self, value: dict[Any, Any]) -> None:
-        """The keys of a dict materialised."""
-        Materialiser(self).fill_keys(value)
-
     def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
         """np.broadcast of traced values: its shape is known, its items when they are asked for."""
         hollow = np.broadcast(*map(surface.dummy, args))

@@ -22,6 +22,7 @@ from ..signals import Abandon
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
+from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
     BOUND,
@@ -293,7 +294,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
-        stage.effects.materialise_keys(value)
+        Materialiser(stage.effects).fill_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value

@@ -396,10 +396,6 @@ class Flow:
             for storage, value in array.before.items()
         ]
 
-    def of_entry(self, value: Any) -> list[Source]:
-        """What a value of before the loop is behind it if no trip runs."""
-        return [self.of_before(source.array) for source in self.aliases.sources(value)]
-
     def of_before(self, value: Any) -> Source:
         return Source(value, self.is_alone(value), True)
 

@@ -440,13 +440,11 @@ class Carried:
             return False
         for name, value in changed.items():
             pairs = zip(leaves(self.head[name]), leaves(value), strict=False)
-            if any(is_array(a) and is_array(b) and self.is_turned(a, b) for a, b in pairs):
+            arrays = [(a, b) for a, b in pairs if is_array(a) and is_array(b)]
+            if any(a.ndim == b.ndim > 1 and a.is_c_order != b.is_c_order for a, b in arrays):
                 self.repeat(2)
                 return True
         return False
-
-    def is_turned(self, a: Any, b: Any) -> bool:
-        return a.ndim == b.ndim > 1 and a.is_c_order != b.is_c_order
 
     def repeat(self, period: int) -> None:
         """From here on the body runs that often in one trip of the region."""

@@ -202,11 +202,6 @@ class Result:
         self.strong: int | None = None
 
 
-def side_of(value: Any) -> Side:
-    """A leaf of an arm's end as one side of a pair."""
-    return value if is_a(value, Side) else constant(value)
-
-
 # --- values of which a branch chooses one of two ---
 
 
@@ -216,7 +211,8 @@ class Pair(Phi):
     __slots__ = ("values", "parts")
 
     def __init__(self, *values: Any) -> None:
-        self.values, self.parts = values, tuple(map(side_of, values))
+        self.values = values
+        self.parts = tuple([value if is_a(value, Side) else constant(value) for value in values])
 
     def kinds(self, operands: list[Any]) -> list[str]:
         kinds = [part.kind for part in self.parts if part.kind is not None]

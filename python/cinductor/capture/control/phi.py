@@ -438,7 +438,7 @@ class Last:
             value = values[last] = last.behind(self.tracer)
             sources = last.sources
             if last.entry is not None and last.value.kind == "array":
-                sources = sources + flow.of_entry(last.entry)
+                sources = sources + [flow.of_before(s.array) for s in flow.aliases.sources(last.entry)]
             flow.aliases.add(value, sources)
             if last.is_loose:
                 flow.aliases.loosen(value)
