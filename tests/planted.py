@@ -207,9 +207,9 @@ def looked_at() -> None:
 @bug
 def stores() -> None:
     """What waits to be stored is stored too late."""
-    from cinductor.capture.boundary import Stores
+    from cinductor.capture.effects import Effects
 
-    Stores.flush = lambda self: None
+    Effects.flush = lambda self: None
 
 
 def find(name: str, programs: int) -> int | None:

@@ -12,7 +12,7 @@ import pytest
 
 import cinductor
 from cinductor import _core
-from cinductor.capture import boundary, session, stage
+from cinductor.capture import boundary, effects, session
 from cinductor.capture import boundary as whole
 from cinductor.capture.calls import functions as follow
 from cinductor.capture.control import branch, loop
@@ -101,9 +101,9 @@ PLACES = {
     "functions": (follow, "bind"),
     "attributes": (attributes.Attributes, "_object_attr"),
     "operands": (whole, "hook_of"),
-    "entering": (stage.Stage, "lift_guarded"),
-    "arrays": (boundary.Arrays, "lift_guarded"),
-    "writes": (boundary.Arrays, "before_write"),
+    "entering": (boundary.Lifting, "lift_guarded"),
+    "arrays": (boundary.Lifting, "array"),
+    "writes": (effects.Effects, "before_write"),
     "indices": (subscripts.Subscripts, "_key"),
     "loops": (loop.Loop, "close_run"),
     "trips": (loop.Loop, "open_run"),

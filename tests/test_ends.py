@@ -18,6 +18,7 @@ import cinductor
 from cinductor import _core
 from cinductor.capture import session
 from cinductor.capture.control.region import Regions
+from cinductor.capture.effects import Effects
 from cinductor.capture.stage import Stage
 from cinductor.signals import Replan
 
@@ -498,7 +499,12 @@ def data_decide(x, y):
     return k, x[x > 0], np.flatnonzero(y)
 
 
-LEFT = [raises, raises_at_once, raises_in_a_handler, handles, recursion, closures, lazily, keeps_on]
+def hollow(x, y):
+    z = x * 2
+    return z.flags.owndata, np.broadcast(z, y[:, None]).shape, z + y
+
+
+LEFT = [hollow, raises, raises_at_once, raises_in_a_handler, handles, recursion, closures, lazily, keeps_on]
 LEFT += [objects, data_decide, *FNS]
 
 
@@ -545,7 +551,7 @@ def test_what_capture_makes_dies_with_it(no_collector):
                 compiled(np.arange(10.0) - 3, np.arange(10.0))
             except (ValueError, IndexError, KeyError):
                 pass
-    left = [type(o).__name__ for o in gc.get_objects() if type(o) in (Stage, Regions, Tracer)]
+    left = [type(o).__name__ for o in gc.get_objects() if type(o) in (Stage, Regions, Effects, Tracer)]
     assert left == []
 
 
@@ -714,6 +720,25 @@ def test_numpys_warnings_come_in_every_call(fn, size):
             assert got[1] == want[1]
             alike(got[0], want[0])
             assert want[1] or isinstance(want[0], str) or fn is counts_inside
+
+
+def changed_most(x, w):
+    return np.abs(0.5 * (x + w / (x * x + 1)) - x).max()
+
+
+@pytest.mark.parametrize("left", [np.nan, np.inf])
+def test_what_memory_held_before_raises_no_flag(left):
+    """In lanes of a strip that hold no element steps compute with something: with nothing that warns."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float32, np.float64):
+        compiled = cinductor.compile(changed_most, backend="interp")
+        for n in (5, 12):
+            x, w = rng.random((n, n)).astype(dtype), rng.random((n, n)).astype(dtype)
+            for _ in range(3):
+                for size in (2, 8, 20, 60, 200, 600, 2000, 5000, 20000):
+                    [np.full(size, left) for _ in range(20)]  # freed memory holds it
+                alike(compiled(x, w), changed_most(x, w))
+        assert compiled._cinductor_job.flags == 0
 
 
 # --- how long a capture may take ------------------------------------------------------------------

@@ -9,8 +9,8 @@ import pytest
 
 import cinductor
 from cinductor import budget
-from cinductor.capture import effects as fallback
 from cinductor.capture import session
+from cinductor.capture import stage as fallback
 
 
 def needleman(a, b, gap=-2):

@@ -8,7 +8,7 @@ import pytest
 from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
-from cinductor import turn
+from cinductor import job
 from cinductor.user import PACKAGE
 
 X = np.arange(100.0)
@@ -36,7 +36,7 @@ def captures(compiled):
 
 
 def test_threads_that_make_the_same_first_call_compile_once(monkeypatch):
-    monkeypatch.setattr(turn, "MOST_WAIT", 60)
+    monkeypatch.setattr(job, "MOST_WAIT", 60)
     f = cinductor.compile(lambda x: (x * 2 + 1).sum(), backend="c")
     for result in all_at_once([lambda: f(X)] * 8):
         assert result == (X * 2 + 1).sum()
@@ -53,7 +53,7 @@ def test_threads_whose_calls_differ_compile_each_kind_once():
 
 def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
     """Both calls wait for the other one: threads that waited for the capture would never meet."""
-    monkeypatch.setattr(turn, "MOST_WAIT", 60)
+    monkeypatch.setattr(job, "MOST_WAIT", 60)
     gate = threading.Barrier(2)
 
     def fn(x):
@@ -67,7 +67,7 @@ def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
 
 
 def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(turn, "MOST_WAIT", 0.05)
+    monkeypatch.setattr(job, "MOST_WAIT", 0.05)
     f = cinductor.compile(lambda x: x * 2 + 1, backend="interp")
     own = f._cinductor_job.turn
     assert own.take()
@@ -80,7 +80,7 @@ def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
 
 
 def test_a_turn_is_free_in_a_new_process(monkeypatch):
-    own = turn.Turn()
+    own = job.Turn()
     assert own.take()
     own.process = -1  # as if this were the child of the process that has it
     assert all_at_once([own.take]) == [True]

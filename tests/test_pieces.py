@@ -25,7 +25,7 @@ from cinductor.testing import assert_same
 def split(fn, lines, monkeypatch):
     """The function split at these lines, its pieces left to Python; None where it stays whole."""
     monkeypatch.setattr(driver, "make_piece", lambda plain, *_: plain)
-    plan = driver.SplitPlan(Job(fn, {"fullgraph": False}), fn)
+    plan = driver.SplitPlan(Job(fn, {"fullgraph": False, "mode": None, "options": None}), fn)
     for line in lines:
         plan.marks.add(line, False)
     plan.split()

@@ -503,7 +503,7 @@ def test_sites_say_what_is_carried():
     assert loop.state == ("__ci_break1", "i", "step", "total")
     assert loop.carried == ("i", "total")  # i is what it was where no trip runs
     assert loop.live_out == ("__ci_break1", "i", "total")
-    assert (branch.kind, branch.arms, branch.has_else) == ("if", 1, True)
+    assert (branch.kind, branch.arms) == ("if", 1)
     assert branch.state == branch.live_out == ("__ci_break1", "total")
     assert (orelse.state, orelse.line) == (("i",), first + 8)
     assert (rest.kind, rest.state, rest.carried, rest.flag) == (

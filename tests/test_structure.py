@@ -350,6 +350,69 @@ def test_capture_imports_go_down():
         assert not above, f"{name_of(path)} imports {above}"
 
 
+def kept_by(cls):
+    """The parameters of a class's __init__ that its objects keep, with their annotations."""
+    init = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
+    if init is None:
+        return
+    for node in ast.walk(init):
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            names = {v.id for v in values if isinstance(v, ast.Name)}
+            if any(isinstance(t, ast.Attribute) for target in targets for t in ast.walk(target)):
+                for arg in init.args.args[1:]:
+                    if arg.arg in names:
+                        yield arg.arg, "" if arg.annotation is None else ast.unparse(arg.annotation)
+
+
+def classes_of_capture():
+    files = [ast.parse(path.read_text()) for path in sorted((ROOT / "python/cinductor/capture").rglob("*.py"))]
+    return {cls.name: cls for tree in files for cls in ast.walk(tree) if isinstance(cls, ast.ClassDef)}
+
+
+# Who holds the stage, for it drives all of it: by its methods rewritten code asks; a trip that Python runs asks
+# whether the whole call has become too long.
+HOLDS_STAGE = {"Scope", "Watched"}
+# Who holds what has made it.
+HOLDS_OWNER = {
+    # What a loop's trips hand on is one search; each of these has a part of what it knows.
+    "Carried": "Loop",
+    "Types": "Carried",
+    "Flow": "Carried",
+    "Last": "Carried",
+    "Appended": "Carried",
+    # Made for one way through values, through what two arms end with, or through one function.
+    "Materialiser": "Effects",
+    "Merge": "Region",
+    "Uses": "Names",
+}
+
+
+def test_parts_know_no_owner():
+    """A part takes what it needs of those before it: nothing holds the stage, or what has made it."""
+    classes = classes_of_capture()
+    bases = {name: {b.id for b in cls.bases if isinstance(b, ast.Name)} for name, cls in classes.items()}
+    makes = {
+        name: {c.func.id for c in ast.walk(cls) if isinstance(c, ast.Call) and isinstance(c.func, ast.Name)}
+        for name, cls in classes.items()
+    }
+    owners = {name: {other for other in classes if name in makes[other]} - {name} for name in classes}
+    for _ in classes:  # and their owners, and what these are kinds of
+        for found in owners.values():
+            found |= {b for other in found for b in bases[other] & set(classes)}
+            found |= {o for other in found for o in owners[other]}
+    stages, known = set(), {}
+    for name, cls in classes.items():
+        for parameter, annotation in kept_by(cls):
+            if "stage" in (parameter, annotation.lower()):
+                stages.add(name)
+            for owner in owners[name] & set(re.findall(r"(?<!\[)\b[A-Z]\w+", annotation)) - {name}:
+                known[name] = owner
+    assert stages == HOLDS_STAGE
+    assert known == HOLDS_OWNER
+
+
 def test_docs_name_what_there_is():
     """Every file that the documents name exists; so does every name of the core and the binding."""
     folders = ["", "csrc", "pyext", "python/cinductor", "python/cinductor/capture"]

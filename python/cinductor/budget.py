@@ -57,7 +57,7 @@ class Budget:
 
     def race_for(self, bound: tuple[Any, ...]) -> Race | None:
         """The race in which the next call like this one is NumPy's."""
-        race = self.races.get(likeness(bound)) if self.races else None
+        race = self.races.get(likeness(bound))
         return race if race is not None and race.is_numpys_turn else None
 
     @property
@@ -152,14 +152,14 @@ def likeness(bound: tuple[Any, ...]) -> Any:
     those may change from call to call.
     """
 
-    return tuple(kind_of(v, 0) for v in bound)
+    return tuple([kind_of(v, 0) for v in bound])
 
 
 def kind_of(value: Any, depth: int) -> Any:
     """The same of one value."""
     cls = type(value)
     if cls is np.ndarray:
-        return (cls, value.dtype, *(n.bit_length() for n in value.shape))
+        return (cls, value.dtype, *map(int.bit_length, value.shape))
     if cls is int:
         return (cls, value.bit_length())
     if cls in (bool, type(None)):

@@ -16,7 +16,6 @@ from . import _core
 from .capture import session as session  # fills the tables
 from .capture.calls.calls import PURE_CLASSES, TABLE
 from .capture.calls.functions import FOLLOWED
-from .dtypes import DTYPES
 from .numpy import surface
 from .numpy.random import DRAWS, LEGACY
 
@@ -115,7 +114,7 @@ def of_callable(f: Any, name: str) -> tuple[How, str]:
         return "answered", ""
     if isinstance(f, type):
         if issubclass(f, np.generic):
-            is_known = f in np.sctypeDict.values() and np.dtype(f) in DTYPES
+            is_known = f in np.sctypeDict.values() and _core.has_dtype(np.dtype(f))
             return ("compiled", "") if is_known else ("break", "its dtype is not compiled")
         known = f in PURE_CLASSES or issubclass(f, BaseException) or f.__module__ == "builtins"
         return ("answered", "") if known else ("break", f"makes an object of class {name}")

@@ -61,8 +61,9 @@ def begin(job: Any) -> int:
         from .progress import start
 
         start(job)
-    for listener in () if is_ours(job) else listeners:
-        listener.begin(job)
+    if listeners and not is_ours(job):
+        for listener in listeners:
+            listener.begin(job)
     return time.perf_counter_ns()
 
 

@@ -4,12 +4,18 @@ none of them fits.
 The function returned by `compile` is a C object that tries its specialisations by their guards; it
 asks `Job.miss` when none fits. A failure of the compiler never reaches the caller: the function
 itself runs instead.
+
+Threads that make the same first call compile once (`Turn`): the others wait for the program, and look for it again.
+They wait no longer where Python has begun to run in the capture (what it does may take long, or wait for them), nor
+for a capture that takes longer than `MOST_WAIT`: then the function itself answers them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from _thread import _local  # threading itself takes a millisecond to import
+import time
+from _thread import RLock, _local  # threading itself takes a millisecond to import
 from typing import Any
 
 import numpy as np
@@ -18,12 +24,14 @@ from . import _core, events, notices, saved
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
-from .config import MODES, OPTIONS, OWN, RACED, config, resolve
+from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
 from .instance import is_a
 from .signature import signature_of
-from .turn import Turn
 from .user import PACKAGE
+
+MOST_WAIT = 2.0  # seconds, in each capture
+POLL = 0.004  # seconds
 
 _capturing = _local()
 
@@ -31,6 +39,47 @@ _capturing = _local()
 def is_compiling() -> bool:
     """Whether a function is being captured by this thread; True in the function itself then."""
     return getattr(_capturing, "count", 0) > 0
+
+
+class Turn:
+    """Of one function. A thread that captures may begin another capture of it, which the function asks
+    for.
+    """
+
+    __slots__ = ("lock", "process", "tracer", "is_overdue")
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.process = os.getpid()
+        self.tracer: Any = None  # of the capture at work
+        self.is_overdue = False  # nobody waits for it any more
+
+    def take(self) -> bool:
+        """Whether this thread captures now; then `give` ends that."""
+        if self.process != os.getpid():  # whoever had it has not come along
+            self.__init__()  # type: ignore[misc]
+        return self.lock.acquire(blocking=False)
+
+    def give(self) -> None:
+        """The capture has ended."""
+        self.tracer, self.is_overdue = None, False
+        self.lock.release()
+
+    @property
+    def is_worth_waiting(self) -> bool:
+        """Whether what the capture does next is the compiler's work alone."""
+        tracer = self.tracer
+        return not self.is_overdue and (tracer is None or not tracer.needs_python)
+
+    def wait(self) -> bool:
+        """Whether the capture at work has ended; False: it takes too long."""
+        last = time.monotonic() + MOST_WAIT
+        while self.is_worth_waiting:
+            if self.lock.acquire(timeout=POLL):
+                self.lock.release()
+                return True
+            self.is_overdue |= time.monotonic() > last
+        return False
 
 
 class Job:
@@ -41,6 +90,7 @@ class Job:
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
         self.settings = settings
+        self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
         self.names, self.kinds, _ = signature_of(fn)
         self.profile = Profile()
         self.captures = self.misses = self.eager = 0
@@ -124,8 +174,10 @@ class Job:
 
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's."""
-        asked = {**config.as_dict(), **resolve(self.settings["mode"], self.settings["options"])}
-        return {name: value for name, value in asked.items() if OPTIONS[name] not in OWN}
+        asked = {**vars(config), **self.asked}
+        for option in OWN:
+            del asked[option.name]
+        return asked
 
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""
@@ -137,7 +189,7 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
-        if self.device != "cpu":
+        if self.settings["device"] not in (None, "cpu"):
             from .machine import open_beside
 
             open_beside(self.device)
@@ -179,7 +231,7 @@ class Job:
         if plain and (key := key_of(bound)) in plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        race = None if self.is_inexact else self.budget.race_for(bound)
+        race = self.budget.race_for(bound) if self.budget.races and not self.is_inexact else None
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
@@ -304,15 +356,14 @@ class Job:
         self.has_given_inexact |= specialization.is_inexact
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
-        if any(self.option(name) or MODES[self.settings["mode"] or "default"].get(name) for name in RACED):
+        if any(map(self.options().get, RACED)):
             from . import racing
 
             racing.enter(self, specialization)
         self.made[id(specialization)] = "the first call" if first else "".join(why)
         compiled.add(specialization)
-        self.trim(compiled, bound)
-        kept = {id(s) for s in compiled.specializations}
-        self.made = {k: text for k, text in self.made.items() if k in kept}
+        if not first:
+            self.trim(compiled, bound)
 
     def is_interpreted_instead(self, specialization: Any) -> bool:
         """Whether it runs by the interpreter though nobody has asked for that."""
@@ -324,6 +375,8 @@ class Job:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
         for specialization in self.alike(compiled, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
+        kept = {id(s) for s in compiled.specializations}
+        self.made = {k: text for k, text in self.made.items() if k in kept}
 
     def profile_path(self) -> str | None:
         """Where what is known of sizes is kept between processes."""
@@ -368,7 +421,7 @@ class Job:
 
 def device_calls() -> Any:
     """The module that answers calls with arrays of a device; None where there can be no such array."""
-    if "cinductor.arrays.array" not in sys.modules and not packages.may_be_there():
+    if "cinductor.arrays.array" not in sys.modules and packages.BACK.keys().isdisjoint(sys.modules):
         return None
     from .arrays import calls
 

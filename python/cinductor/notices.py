@@ -101,7 +101,8 @@ def end() -> None:
 
 def state() -> Any:
     """What becomes of a warning: the filters, and who is shown it."""
-    return (id(filters()), list(filters()), warnings.showwarning)
+    now = filters()
+    return (id(now), list(now), warnings.showwarning)
 
 
 def filters() -> list[Any]:

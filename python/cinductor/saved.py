@@ -100,7 +100,7 @@ def is_built_in(backend: str) -> bool:
 
 def is_customised() -> bool:
     """Whether thresholds, passes or templates of the user's are in force, of which a key knows nothing."""
-    heuristics, passes = (sys.modules.get(f"cinductor.{name}") for name in ("heuristics", "registering"))
+    heuristics, passes = sys.modules.get("cinductor.heuristics"), sys.modules.get("cinductor.registering")
     return bool(getattr(heuristics, "registered", None) or getattr(passes, "TABLE", None))
 
 

@@ -271,6 +271,17 @@ count_up(CiInterpRun *r, const CiInterpStmt *stmt, int step, void *out, int64_t 
     }
 }
 
+/* Behind the lanes that are live the first one's value, as a C compiler's code has it: steps that compute
+ * with all lanes raise no flag for what this memory held before. */
+static void
+fill_rest(int lanes, int size, char *out, int64_t count)
+{
+    if (count == 0)
+        memset(out, 0, (size_t)size * (size_t)lanes);
+    for (int64_t k = count; k < lanes && count > 0; k++)
+        memcpy(out + size * k, out, (size_t)size);
+}
+
 void
 ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -315,5 +326,7 @@ ci_interp_let(CiInterpRun *r, const CiInterpStmt *stmt)
     default:
         if (count > 0)
             compute(r, stmt, count);
+        if (count < stmt->lanes)
+            fill_rest(stmt->lanes, size, out, count);
     }
 }

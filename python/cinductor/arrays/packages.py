@@ -24,11 +24,6 @@ BACK: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def may_be_there() -> bool:
-    """Whether one of the packages has been imported."""
-    return not BACK.keys().isdisjoint(sys.modules)
-
-
 def back_of(value: Any) -> Callable[[Any], Any] | None:
     """For an array that one of the packages has in a device's memory; None for all else."""
     cls = type(value)

@@ -1,26 +1,16 @@
-"""Values that cross to code that is not captured, and the arrays that came from there.
+"""How values enter a call, and those that Python looks into by itself.
 
-What was made in the call (containers, objects, functions) stays the object it is, with real things
-in it; what cannot be changed (a tuple, a partial) is made again where something in it was traced.
-What outlives the call holds nothing traced and is left alone.
-
-Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from
-the first write on: while none of them overlap, a traced write is seen by all that it concerns; later
-calls are guarded to be so too.
+Arrays reach the user's frame only as Traced values, so no array work happens unseen. What comes from
+outside is lifted: guarded, where a source says where it came from (`sources`).
 
 An operator, a hash, a format or a pure function is given a value as it is, and reads it all (`use`).
 What of it came from outside the call is guarded to the last item, also inside of containers that the
 call has made.
-
-An attribute of an object that outlives the call, or what is in a list or under a key of a dict, is set
-there only when the call returns, and when a later call does that replays it; until then captured code
-reads what is to be stored (`Stores`). Whatever is not captured may look at the object: before it runs
-all is set. Invariant: an object has the attributes and a container the places that it had before.
 """
 
 from __future__ import annotations
 
-import collections
+import enum
 import functools
 import operator
 import types
@@ -30,310 +20,250 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..dynamic import Symbols
 from ..instance import is_a
-from .iterators import Flat, Octets, is_iterator
+from .control.state import State
+from .effects import Effects
 from .objects import (
-    BOUND,
-    FLAGS,
+    CONTAINER_TYPES,
+    DTYPE_TYPES,
     FREE_TYPES,
     HOLDERS,
+    IDENTITY_TYPES,
     NUMBER_TYPES,
     OPAQUE,
-    Traced,
+    VALUE_TYPES,
     attributes_of,
-    bounds_of,
-    find_in_class,
     has_hooks,
     holds_items,
     hooked_in,
     is_record,
     is_standard,
+    is_tuple,
     is_unguarded,
-    put,
-    reads_plainly,
+    key_with_hooks,
     remade,
     why_not_array,
 )
-from .syntax.asking import OURS, STAGE
+from .sources import Sources
 
 if TYPE_CHECKING:
     from .stage import Stage
 
 
-OPENED = (types.FunctionType, slice)  # among what an operator may be given unseen
+def is_made_anew(fn: types.FunctionType) -> bool:
+    """Whether a function is a lambda or one inside of another: each run of its line makes one."""
+    return "<" in fn.__qualname__ and not fn.__dict__
 
 
-class Materialiser:
-    """Makes values real; those that hold one object hold one object behind it."""
+class Lifting:
+    """How the values of one call enter it."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.made: dict[int, tuple[Any, Any]] = {}  # by id: the value, and what it was made
+    def __init__(
+        self, tracer: _core.Tracer, symbols: Symbols | None, sources: Sources, state: State, effects: Effects
+    ) -> None:
+        self.tracer, self.symbols, self.sources = tracer, symbols, sources
+        self.state, self.effects = state, effects
 
-    def of(self, value: Any) -> Any:
-        """The value with everything traced materialised: containers made in the call in place."""
-        cls = type(value)
-        if cls is Flat:
-            return value.real(self.stage)
-        if cls is Octets:
-            return value.value
-        if cls is Traced:
-            return self.stage.arrays.real(value)
-        if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
+    def lift_guarded(self, value: Any, source: int) -> Any:
+        """What the user's frame gets for a value read from a source; guards what replay relies
+        on. In a call that goes on in NumPy, the value itself.
+        """
+        if self.tracer.has_fallen_back:
             return value
-        if id(value) not in self.made:
-            self.made[id(value)] = (value, value)  # what holds itself finds itself
-            self.made[id(value)] = (value, self.make(value))
-        return self.made[id(value)][1]
-
-    def make(self, value: Any) -> Any:
-        """What stands for an object, or the object with other things in it."""
-        cls = type(value)
-        if is_record(cls):
-            return self.record(value)
-        if cls is slice:
-            return slice(*map(self.of, bounds_of(value)))
-        if cls is np.broadcast:
-            return self.stage.filled(value)
-        if cls is FLAGS:
-            return self.stage.hollow.get(id(value), (value, lambda: value))[1]()
-        if cls is types.FunctionType:
-            return self.plain_function(value)
-        if cls is types.MethodType:
-            self.of(value.__self__)
-        elif self.stage.sources.source_of(value) is not None:
-            return value
-        elif cls is functools.partial:
-            return self.partial(value)
-        elif cls in BOUND and (
-            type(value.__self__) is Traced or is_iterator(type(value.__self__))
-        ):
-            return getattr(self.of(value.__self__), value.__name__)
-        elif cls is frozenset:
-            _core.exchange_items(value, [self.of(v) for v in value])
-        elif is_iterator(cls) or cls is types.GeneratorType:
-            return self.stage.escapes.escape(self, value)
-        else:
-            self.fill(value)
-        return value
-
-    def record(self, value: Any) -> Any:
-        """A tuple: its items cannot be set, its attributes can."""
-        items = [self.of(v) for v in value]
-        if own := attributes_of(value):
-            self.fill(own)
-        same = all(a is b for a, b in zip(items, value, strict=True))
-        return value if same else remade(value, items)
-
-    def partial(self, value: Any) -> Any:
-        """A partial made in this call: its parts cannot be set."""
-        parts = [value.func, *value.args, *value.keywords.values()]
-        real = [self.of(part) for part in parts]
-        if all(a is b for a, b in zip(real, parts, strict=True)):
-            return value
-        count = 1 + len(value.args)
-        named = dict(zip(value.keywords, real[count:], strict=True))
-        return functools.partial(*real[:count], **named)
-
-    def fill(self, value: Any) -> None:
-        """Makes real, in place, what an object made in this call holds."""
-        if is_a(value, list) or type(value) is collections.deque:
-            put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
-            for i, item in enumerate([*value]):
-                if (new := self.of(item)) is not item:
-                    put(value, i, new)
-        elif is_a(value, dict):
-            self.fill_keys(value)
-            for key, item in list(value.items()):
-                if (new := self.of(item)) is not item:
-                    dict.__setitem__(value, key, new)
-        elif is_a(value, set):
-            _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
-        elif type(value) is functools.partial:
-            return
-        else:
-            attributes = attributes_of(value)
-            if type(attributes) is dict:
-                self.fill(attributes)
-            for cls in type(value).__mro__:
-                for slot in list(cls.__dict__.values()):
-                    if type(slot) is types.MemberDescriptorType:
-                        self.fill_slot(value, slot)
-
-    def fill_keys(self, value: dict[Any, Any]) -> None:
-        """Makes real what a dict is searched by."""
-        keys = [self.of(key) for key in value]
-        if not all(a is b for a, b in zip(keys, value, strict=True)):
-            items = list(value.values())
-            dict.clear(value)
-            dict.update(value, zip(keys, items, strict=True))
-
-    def fill_slot(self, value: Any, slot: Any) -> None:
-        try:
-            item = slot.__get__(value)
-            new = self.of(item)
-            if new is not item:
-                slot.__set__(value, new)
-        except (AttributeError, TypeError):
-            return
-
-    def plain_function(self, fn: types.FunctionType) -> Any:
-        """A function made in this call, for use outside of it: its scope does the plain thing."""
-        around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
-        if not any(name.startswith(OURS) for name in around):
-            return fn
-        scope = around[STAGE].cell_contents if STAGE in around else None
-        if scope is not None and scope.stage is not self.stage:
-            return fn  # of an earlier call
-        cells = []
-        for name, cell in around.items():
-            if name == STAGE:
-                cell = types.CellType(self.stage.plain_hooks.like(cell.cell_contents))
-            else:
-                self.fill_cell(cell)
-            cells.append(cell)
-        defaults = fn.__defaults__ and self.of(fn.__defaults__)
-        new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
-        if fn.__kwdefaults__:
-            new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
-        new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
-        new.__dict__.update(fn.__dict__)
-        self.annotate(new, fn)
+        found = self.sources.entered.get(source)
+        if found is not None and found[0] is value:
+            return found[1]
+        new = self._lift_guarded(value, source)
+        self.sources.entered[source] = (value, new)
         return new
 
-    def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
-        """Gives new the annotations of fn and its type parameters, where this Python has those.
-        Annotations that wait to be asked for (3.14) go on waiting: they may name what comes later.
-        """
-        waiting = getattr(fn, "__annotate__", None)
-        if waiting is None:
-            new.__annotations__ = fn.__annotations__
-            self.fill(new.__annotations__)
+    def _lift_guarded(self, value: Any, source: int) -> Any:
+        cls, sources = type(value), self.sources
+        if cls is np.ndarray:
+            return self.array(value, source)
+        if cls in NUMBER_TYPES:
+            sources.check(source, cls.__name__)
+            return self.tracer.scalar(value, source)
+        if cls is int and self.symbols is not None:
+            size = self.symbols.of_int(value, source, sources.place(source))
+            if size is not None:
+                sources.check(source, "size", size)
+                return self.tracer.scalar(value, source, size)
+            if sources.is_given(source) and self.symbols.is_uint64(value, sources.place(source)):
+                sources.check(source, "word")
+                return self.tracer.scalar(value, source)
+        if cls in VALUE_TYPES or cls in DTYPE_TYPES:
+            sources.check(source, "equals", value)
+            return value
+        before = sources.known.get(id(value))
+        if before is not None:
+            if before[1] >= 0 and before[1] != source:
+                sources.check(source, "same", before[1])
+            return value
+        if (hooked := key_with_hooks(value)) is not None:
+            self.effects.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
+            return self.lift(value)
+        if cls is types.FunctionType and is_made_anew(value) and sources.is_given(source):
+            has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
+            sources.check(source, "function", value.__code__, value.__globals__, has)
+            sources.renewed.add(source)
+        elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
+            sources.check(source, "is", value)
+        elif is_a(value, np.generic):
+            return self._lift_numpy_scalar(value, source)
+        elif cls is functools.partial and sources.is_given(source):
+            sources.check(source, "type", cls)
+            sources.renewed.add(source)
+        elif cls is functools.partial or cls is functools._lru_cache_wrapper:
+            sources.check(source, "is", value)
+        elif cls is frozenset:
+            sources.check(source, "equals", value)
+        elif cls is types.MethodType:
+            sources.check(source, "type", cls)
+            self.lift_guarded(value.__func__, sources.source("attr", source, "__func__"))
+            self.lift_guarded(value.__self__, sources.source("attr", source, "__self__"))
+        elif is_a(value, np.ndarray):
+            self.effects.note(f"an array of class {cls.__name__} is read")
         else:
-            new.__annotate__ = self.of(waiting)  # type: ignore[attr-defined]
-            for cell in getattr(waiting, "__closure__", None) or ():
-                self.fill_cell(cell)
-        if hasattr(fn, "__type_params__"):
-            new.__type_params__ = fn.__type_params__  # type: ignore[attr-defined]
+            sources.check_once(source, "type", cls)
+            sources.objects.append(source)
+        sources.known[id(value)] = (value, source)
+        return value
 
-    def fill_cell(self, cell: types.CellType) -> None:
-        try:
-            item = cell.cell_contents
-        except ValueError:  # it is empty
-            return
-        cell.cell_contents = self.of(item)
+    def _lift_numpy_scalar(self, value: np.generic, source: int) -> Any:
+        if np.dtype(type(value)).kind in "biufc" and value.dtype.itemsize <= 16:
+            try:
+                traced = self.tracer.scalar(value, source)
+            except TypeError:
+                pass
+            else:
+                self.sources.check(source, "type", type(value))
+                return traced
+        self.sources.check(source, "equals", value)
+        return value
 
+    def lift(self, value: Any) -> Any:
+        """What the user's frame gets for a value of unknown origin."""
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.lift_array(value)
+        if cls in FREE_TYPES or is_a(value, type):
+            return value
+        if is_record(cls):
+            if any(type(v) is np.ndarray for v in value):
+                items = [self.lift(v) for v in value]
+                return remade(value, items)
+            return value
+        self.sources.note_opaque(value)
+        return value
 
-# --- the arrays of a call ---
+    def lift_array(self, value: Any) -> Any:
+        """A value found in a container made in this call: real arrays become traced again."""
+        is_real = type(value) is np.ndarray and not self.tracer.has_fallen_back
+        return self.array(value, OPAQUE) if is_real else value
 
-
-byte_bounds = np.lib.array_utils.byte_bounds
-
-
-class Arrays:
-    """Those of one call."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.known: dict[int, tuple[np.ndarray, int, Traced]] = {}  # by id; with their sources
-        self.bounds: list[tuple[int, int]] | None = None
-        self.written: dict[int, Traced] = {}  # by id
-        self.overlap = False
-
-    def lift_guarded(self, value: np.ndarray, source: int) -> Any:
+    def array(self, value: np.ndarray, source: int) -> Any:
         """The Traced of an array that a source reaches."""
-        stage, tracer = self.stage, self.stage.tracer
-        found = self.known.get(id(value))
+        arrays, sources = self.effects.arrays, self.sources
+        found = arrays.known.get(id(value))
         if found is not None:
             if source >= 0 and found[1] >= 0 and source != found[1]:
-                stage.sources.check(source, "same", found[1])
+                sources.check(source, "same", found[1])
             return found[2]
         if (why := why_not_array(value)) is not None:
-            stage.sources.known[id(value)] = (value, source)
-            stage.effects.note(f"{why} is read")
+            sources.known[id(value)] = (value, source)
+            self.effects.note(f"{why} is read")
             return value
         sizes = paddings = None
-        if source >= 0 and stage.symbols is not None:
-            words = stage.sources.place(source)
-            sizes = stage.symbols.of_array(value, source, words)
-            paddings = stage.symbols.of_paddings(value, source, words, sizes)
-        traced = tracer.array(value, source, sizes, paddings)
+        if source >= 0 and self.symbols is not None:
+            words = sources.place(source)
+            sizes = self.symbols.of_array(value, source, words)
+            paddings = self.symbols.of_paddings(value, source, words, sizes)
+        traced = self.tracer.array(value, source, sizes, paddings)
         if source >= 0:
             is_symbolic = sizes is not None or paddings is not None
             shown = traced if is_symbolic else value
             flags = value.flags
-            stage.sources.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
-        self.add(value, source, traced)
-        if self.overlap and self.written:
-            tracer.note_break("an array that overlaps one written to is read")
+            sources.check(source, "array", value.dtype, shown.shape, shown.strides, flags.writeable, flags.aligned)
+        arrays.add(value, source, traced)
+        if arrays.overlap and arrays.written:
+            self.tracer.note_break("an array that overlaps one written to is read")
         return traced
 
-    def add(self, value: np.ndarray, source: int, traced: Traced) -> None:
-        """An object and what stands for it."""
-        self.known[id(value)] = (value, source, traced)
-        if self.bounds is not None:
-            self.add_bounds(value)
+    # --- containers ---
 
-    def real(self, traced: Traced) -> Any:
-        """The object that a traced value stands for, made now if there is none yet."""
-        real = traced.materialise()
-        if type(real) is np.ndarray and id(real) not in self.known:
-            self.add(real, OPAQUE, traced)
-        return real
+    def items_of(self, value: Any, source: int) -> list[Any]:
+        """The items of a list or tuple that a source reaches, entered; of a dict its values."""
+        self.sources.guard_length(value, source)
+        pairs = list(value.items() if is_a(value, dict) else enumerate(value))
+        waiting = self.effects.stores.of(value)
+        return [
+            waiting[k] if k in waiting else self.lift_guarded(v, self.sources.source("item", source, k))
+            for k, v in pairs
+        ]
 
-    def is_callers(self, traced: Any) -> bool:
-        """Whether a traced array stands for an object that code outside of the call may hold."""
-        return any(t is traced for _, _, t in self.known.values())
+    def lift_items(self, value: Any) -> Any:
+        """A container with traced items: a copy of one that outlives the call, else itself."""
+        source = self.sources.source_of(value)
+        if source is None:
+            return value
+        if source == OPAQUE:
+            if is_a(value, dict):
+                return self.lifted_items(value)
+            return remade(value, [self.lift(v) for v in value])
+        items = self.items_of(value, source)
+        if is_a(value, dict):
+            return dict(zip(value, items, strict=True))
+        return remade(value, items)
 
-    def note_distinct(self, a: Any, b: Any) -> None:
-        """Arrays that are not one object are not in later calls."""
-        sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]
-        key = (*sources, "other")
-        if len(sources) == 2 and key not in self.stage.sources.checked:
-            self.stage.sources.checked.add(key)
-            self.stage.sources.check(sources[0], "other", sources[1])
+    def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        """A copy of a dict of unknown origin; no key is hashed without need."""
+        made = dict.copy(value)
+        for key, item in value.items():
+            if (new := self.lift(item)) is not item:
+                made[key] = new
+        return made
 
-    # --- writes ---
-
-    def add_bounds(self, array: np.ndarray) -> None:
-        """Compares where it lies with where the others do."""
-        if array.size == 0:
-            return
-        low, high = byte_bounds(array)
-        if any(low < other[1] and other[0] < high for other in self.bounds):  # type: ignore[union-attr]
-            self.overlap = True
-        self.bounds.append((low, high))  # type: ignore[union-attr]
-
-    def before_write(self, target: Any) -> bool:
-        """Called before a traced array is written to. True: the write must be made in memory at
-        once, for arrays that the call knows by several names overlap.
+    def lift_nested(self, value: Any) -> Any:
+        """Nested tuples, lists and dicts with their arrays traced, for a function that reads
+        all.
         """
-        if self.bounds is None:
-            self.bounds = []
-            for array, _, _ in list(self.known.values()):
-                self.add_bounds(array)
-        if type(target) is Traced:
-            self.stage.regions.aliases.before_write(target)
-            self.written[id(target)] = target
-        if self.overlap:
-            self.stage.effects.stop("arrays overlap, and one is written to")
-        return self.overlap
+        cls = type(value)
+        if cls is np.ndarray:
+            return self.array(value, OPAQUE)
+        if cls in CONTAINER_TYPES or is_tuple(cls):
+            if id(value) in self.state.lists:
+                return self.state.lists[id(value)].array
+            inside = self.lift_items(value)
+            if is_a(inside, dict):
+                return {k: self.lift_nested(v) for k, v in inside.items()}
+            items = [self.lift_nested(v) for v in inside]
+            if all(a is b for a, b in zip(items, inside, strict=True)):
+                return inside
+            return remade(inside, items)
+        return value
 
-    def writes_outside(self) -> bool:
-        """Whether an array that outlives the call was written to."""
-        return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
+    # --- values that are stored late ---
 
-    def is_written(self, traced: Traced) -> bool:
-        return any(map(traced.shares_storage, self.written.values()))
-
-    def check_disjoint(self) -> None:
-        """Guards that written arguments overlap no other, as they did not in this call."""
-        sources = {s: t for _, s, t in self.known.values() if s >= 0}
-        rows = self.stage.sources.rows
-        written = tuple([s for s, t in sources.items() if self.is_written(t)])
-        others = tuple([s for s in sources if rows[s][0] != "const"])
-        if written and len(others) > 1:
-            self.stage.sources.check("disjoint", written, others)
+    def store(self, value: Any, place: Any, item: Any) -> None:
+        """Sets an attribute or item at the end of the call, and of later ones. A loop carries what
+        it was before, so that is read when nothing has been stored yet.
+        """
+        sources, stores = self.sources, self.effects.stores
+        sources.sees_objects = True  # what is read of another would have changed, too
+        if type(value) is list:
+            sources.guard_length(value, sources.source_of(value))  # type: ignore[arg-type]
+            place = place % len(value)
+        waiting = stores.objects.setdefault(id(value), (value, {}))[1]
+        now = value if holds_items(value) else attributes_of(value)
+        if self.state.snapshots and place not in waiting and (type(now) is list or place in now):
+            kind = "item" if holds_items(value) else "attr"
+            source = sources.source(kind, sources.source_of(value), place)
+            waiting[place] = self.lift_guarded(now[place], source)
+            self.state.amend(waiting, place)
+        self.state.before_change(waiting)
+        waiting[place] = item
 
 
 # --- values that Python looks into by itself ---
@@ -342,7 +272,7 @@ class Arrays:
 def use(stage: Stage, value: Any) -> Any:
     """What Python is going to look into by itself."""
     if type(value) is np.ndarray:
-        return stage.arrays.lift_guarded(value, OPAQUE)
+        return stage.lifting.array(value, OPAQUE)
     hooked = hook_of(stage, value)
     if hooked is not None:
         stage.effects.stop(f"an operator of class {hooked.__name__}", value)
@@ -355,9 +285,9 @@ def operand(stage: Stage, value: Any) -> Any:
     whatever the other is.
     """
     if type(value) is np.ndarray:
-        return stage.arrays.lift_guarded(value, OPAQUE)
+        return stage.lifting.array(value, OPAQUE)
     hooked = hook_of(stage, value)
-    return value if hooked is None else Hooked(stage, value, hooked)
+    return value if hooked is None else Hooked(stage.lifting, value, hooked)
 
 
 def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
@@ -373,17 +303,18 @@ def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) ->
 class Hooked:
     """An operand whose class has operators of the user's: they see nothing that is traced."""
 
-    __slots__ = ("stage", "value", "cls")
+    __slots__ = ("lifting", "value", "cls")
     __array_ufunc__ = None  # arrays leave the operator to it
 
-    def __init__(self, stage: Stage, value: Any, cls: type) -> None:
-        self.stage, self.value, self.cls = stage, value, cls
+    def __init__(self, lifting: Lifting, value: Any, cls: type) -> None:
+        self.lifting, self.value, self.cls = lifting, value, cls
 
     def apply(self, op: Callable[[Any, Any], Any], *values: Any) -> Any:
         """op(*values), real ones."""
-        self.stage.effects.stop(f"an operator of class {self.cls.__name__}")
-        real = [self.stage.materialise(v.value if type(v) is Hooked else v) for v in values]
-        return self.stage.lift(op(*real))
+        effects = self.lifting.effects
+        effects.stop(f"an operator of class {self.cls.__name__}")
+        real = [effects.materialise(v.value if type(v) is Hooked else v) for v in values]
+        return self.lifting.lift(op(*real))
 
 
 def add_operator(name: str, op: Callable[[Any, Any], Any]) -> None:
@@ -471,96 +402,3 @@ def guard_all(stage: Stage, value: Any, source: int) -> None:
                 guard_all(stage, item, inner)
             else:
                 stage.effects.stop(f"an operator of class {type(item).__name__}")
-
-
-# --- attributes and items that wait for the end of the call ---
-
-
-KEYS = (str, int, bool, bytes, type(None))  # what is hashed and compared without the user's code
-NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, too
-
-
-class Stores:
-    """Those of one call: by the id of an object, the object and its attributes or items."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.has_given = False  # something was set, or will be with the result
-        self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
-
-    def may_wait(self, value: Any, name: str) -> bool:
-        """Whether an attribute of an object that outlives the call can wait for the end of it: only
-        captured code could see the difference, and that is told.
-        """
-        cls, source = type(value), self.stage.sources.source_of(value)
-        if source is None or source < 0 or not self.stage.tracer.may_check():
-            return False
-        if type(attributes_of(value)) is not dict or not reads_plainly(cls):
-            return False
-        is_plain = cls.__setattr__ is object.__setattr__
-        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
-
-    def may_wait_at(self, value: Any, key: Any) -> bool:
-        """The same of an item; a place that a dict has not is an effect."""
-        source = self.stage.sources.source_of(value)
-        if source is None or source < 0 or not self.stage.tracer.may_check():
-            return False
-        if type(value) is list:
-            return type(key) is int and -len(value) <= key < len(value)
-        kind, *parts = self.stage.sources.rows[source]
-        if type(value) is not dict or (kind == "attr" and parts[1] in NAMESPACES):
-            return False
-        parts = list(key) if type(key) is tuple else [key]
-        return all(type(part) in KEYS for part in parts) and key in value
-
-    def of(self, value: Any) -> dict[Any, Any]:
-        """What waits of an object; of a list by places from its start."""
-        found = self.objects.get(id(value))
-        return {} if found is None else found[1]
-
-    def add(self, value: Any, place: Any, item: Any) -> None:
-        """Sets an attribute or item at the end of the call, and of later ones. A loop carries what
-        it was before, so that is read when nothing has been stored yet.
-        """
-        stage = self.stage
-        stage.sources.sees_objects = True  # what is read of another would have changed, too
-        if type(value) is list:
-            stage.sources.guard_length(value, stage.sources.source_of(value))  # type: ignore[arg-type]
-            place = place % len(value)
-        waiting = self.objects.setdefault(id(value), (value, {}))[1]
-        now = value if holds_items(value) else attributes_of(value)
-        if stage.state.snapshots and place not in waiting and (type(now) is list or place in now):
-            kind = "item" if holds_items(value) else "attr"
-            source = stage.sources.source(kind, stage.sources.source_of(value), place)
-            waiting[place] = stage.lift_guarded(now[place], source)
-            stage.state.amend(waiting, place)
-        stage.state.before_change(waiting)
-        waiting[place] = item
-
-    def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:
-        """The objects of which something waits for the end of the call, with what changes."""
-        pairs = []
-        for value, places in self.objects.values():
-            kind = "item" if holds_items(value) else "attr"
-            changed = {}
-            for place, item in places.items():
-                key = (place,) if kind == "attr" else (type(place), place)
-                entered = self.stage.sources.entered_by(kind, self.stage.sources.source_of(value), *key)
-                if entered is None or entered[1] is not item:
-                    changed[place] = item
-            if changed:
-                pairs.append((value, changed))
-        return pairs
-
-    def flush(self) -> None:
-        """Sets what waits: code that is not captured may look at it."""
-        for value, places in self.take():
-            for place, item in places.items():
-                put(value, place, self.stage.materialise(item))
-
-    def take(self) -> list[tuple[Any, dict[Any, Any]]]:
-        """The objects with what waits, which is the caller's now."""
-        pairs = self.waiting()
-        self.objects = {}
-        self.has_given |= bool(pairs)
-        return pairs

@@ -1,54 +1,218 @@
-"""What the caller could see of a captured call, and cannot be taken back; and calls that go on in NumPy.
+"""What the caller could see of a captured call, and cannot be taken back; and values that leave for those who
+see it.
 
 An effect is noted before it happens. While there is none, and no graph has run, the function itself can
 answer the call: so a check may fail (`Tracer.may_check`), and a capture may begin again. What random
 generators have drawn is put back then, and floating-point flags that were raised are NumPy's to warn
 of.
 
-Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
-saves. What has been compiled until then is kept: values become real, also in the frames of functions
-that are running, and from there on the rewritten code does what the user's own does. When nothing
-worth while has been compiled, the call is begun again in NumPy.
+Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from
+the first write on: while none of them overlap, a traced write is seen by all that it concerns; later
+calls are guarded to be so too.
 
-So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before
-anything has happened the function itself answers a call that capture fails in. Behind an effect
-nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
-of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
-ours: one warning tells of it, and NumPy goes on with the call from that very step.
+An attribute of an object that outlives the call, or what is in a list or under a key of a dict, is set
+there only when the call returns, and when a later call does that replays it; until then captured code
+reads what is to be stored (`Stores`). Whatever is not captured may look at the object: before it runs
+all is set. Invariant: an object has the attributes and a container the places that it had before.
 
-Invariant: no step is taken twice. Where something may have happened within it, the exception leaves.
+What was made in the call (containers, objects, functions) stays the object it is behind an effect, with
+real things in it; what cannot be changed (a tuple, a partial) is made again where something in it was
+traced. What outlives the call holds nothing traced and is left alone.
 """
 
 from __future__ import annotations
 
-import sys
+import collections
+import functools
+import types
 from collections.abc import Callable
-from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from .. import _core, float_warnings
-from ..budget import MANY_NODES, why_spent
-from ..errors import ConstraintViolation
 from ..instance import is_a
-from ..interrupt import is_interrupt
+from ..numpy import surface
 from ..numpy.random import set_state
-from ..signals import Abandon, OverBudget, Suspect
-from ..user import PACKAGE
-from .boundary import Arrays, Materialiser, Stores
+from ..signals import Abandon, Suspect
+from .control.alias import Aliases
 from .control.state import State
-from .iterators import Items
-from .objects import Traced
-from .syntax.asking import STAGE
+from .iterators import Escapes, Flat, Items, Octets, is_iterator
+from .objects import (
+    BOUND,
+    FLAGS,
+    FREE_TYPES,
+    OPAQUE,
+    Traced,
+    attributes_of,
+    bounds_of,
+    find_in_class,
+    holds_items,
+    is_record,
+    put,
+    reads_plainly,
+    remade,
+)
+from .sources import Sources
+from .syntax.asking import OURS, STAGE
 
-if TYPE_CHECKING:
-    from .stage import Stage
+# --- the arrays of a call ---
+
+
+byte_bounds = np.lib.array_utils.byte_bounds
+
+
+class Arrays:
+    """Those of one call."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.known: dict[int, tuple[np.ndarray, int, Traced]] = {}  # by id; with their sources
+        self.bounds: list[tuple[int, int]] | None = None
+        self.written: dict[int, Traced] = {}  # by id
+        self.overlap = False
+
+    def add(self, value: np.ndarray, source: int, traced: Traced) -> None:
+        """An object and what stands for it."""
+        self.known[id(value)] = (value, source, traced)
+        if self.bounds is not None:
+            self.add_bounds(value)
+
+    def real(self, traced: Traced) -> Any:
+        """The object that a traced value stands for, made now if there is none yet."""
+        real = traced.materialise()
+        if type(real) is np.ndarray and id(real) not in self.known:
+            self.add(real, OPAQUE, traced)
+        return real
+
+    def is_callers(self, traced: Any) -> bool:
+        """Whether a traced array stands for an object that code outside of the call may hold."""
+        return any(t is traced for _, _, t in self.known.values())
+
+    def note_distinct(self, a: Any, b: Any) -> None:
+        """Arrays that are not one object are not in later calls."""
+        sources = [s for _, s, t in self.known.values() if s >= 0 and (t is a or t is b)]
+        key = (*sources, "other")
+        if len(sources) == 2 and key not in self.sources.checked:
+            self.sources.checked.add(key)
+            self.sources.check(sources[0], "other", sources[1])
+
+    # --- writes ---
+
+    def add_bounds(self, array: np.ndarray) -> None:
+        """Compares where it lies with where the others do."""
+        if array.size == 0:
+            return
+        low, high = byte_bounds(array)
+        if any(low < other[1] and other[0] < high for other in self.bounds):  # type: ignore[union-attr]
+            self.overlap = True
+        self.bounds.append((low, high))  # type: ignore[union-attr]
+
+    def look_at_memory(self) -> None:
+        """Where all of them lie is compared, from the first write on."""
+        if self.bounds is None:
+            self.bounds = []
+            for array, _, _ in list(self.known.values()):
+                self.add_bounds(array)
+
+    def writes_outside(self) -> bool:
+        """Whether an array that outlives the call was written to."""
+        return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
+
+    def is_written(self, traced: Traced) -> bool:
+        return any(map(traced.shares_storage, self.written.values()))
+
+    def check_disjoint(self) -> None:
+        """Guards that written arguments overlap no other, as they did not in this call."""
+        sources = {s: t for _, s, t in self.known.values() if s >= 0}
+        rows = self.sources.rows
+        written = tuple([s for s, t in sources.items() if self.is_written(t)])
+        others = tuple([s for s in sources if rows[s][0] != "const"])
+        if written and len(others) > 1:
+            self.sources.check("disjoint", written, others)
+
+
+# --- attributes and items that wait for the end of the call ---
+
+
+KEYS = (str, int, bool, bytes, type(None))  # what is hashed and compared without the user's code
+NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, too
+
+
+class Stores:
+    """Those of one call: by the id of an object, the object and its attributes or items."""
+
+    def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
+        self.tracer, self.sources = tracer, sources
+        self.has_given = False  # something was set, or will be with the result
+        self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
+
+    def may_wait(self, value: Any, name: str) -> bool:
+        """Whether an attribute of an object that outlives the call can wait for the end of it: only
+        captured code could see the difference, and that is told.
+        """
+        cls, source = type(value), self.sources.source_of(value)
+        if source is None or source < 0 or not self.tracer.may_check():
+            return False
+        if type(attributes_of(value)) is not dict or not reads_plainly(cls):
+            return False
+        is_plain = cls.__setattr__ is object.__setattr__
+        return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
+
+    def may_wait_at(self, value: Any, key: Any) -> bool:
+        """The same of an item; a place that a dict has not is an effect."""
+        source = self.sources.source_of(value)
+        if source is None or source < 0 or not self.tracer.may_check():
+            return False
+        if type(value) is list:
+            return type(key) is int and -len(value) <= key < len(value)
+        kind, *parts = self.sources.rows[source]
+        if type(value) is not dict or (kind == "attr" and parts[1] in NAMESPACES):
+            return False
+        parts = list(key) if type(key) is tuple else [key]
+        return all(type(part) in KEYS for part in parts) and key in value
+
+    def of(self, value: Any) -> dict[Any, Any]:
+        """What waits of an object; of a list by places from its start."""
+        found = self.objects.get(id(value))
+        return {} if found is None else found[1]
+
+    def waiting(self) -> list[tuple[Any, dict[Any, Any]]]:
+        """The objects of which something waits for the end of the call, with what changes."""
+        pairs = []
+        for value, places in self.objects.values():
+            kind = "item" if holds_items(value) else "attr"
+            changed = {}
+            for place, item in places.items():
+                key = (place,) if kind == "attr" else (type(place), place)
+                entered = self.sources.entered_by(kind, self.sources.source_of(value), *key)
+                if entered is None or entered[1] is not item:
+                    changed[place] = item
+            if changed:
+                pairs.append((value, changed))
+        return pairs
+
+    def take(self) -> list[tuple[Any, dict[Any, Any]]]:
+        """The objects with what waits, which is the caller's now."""
+        pairs = self.waiting()
+        self.objects = {}
+        self.has_given |= bool(pairs)
+        return pairs
+
+
+# --- what happens ---
 
 
 class Effects:
-    """Those of one call."""
+    """Those of one call. plain_hooks: the class of scopes that do the plain thing."""
 
-    def __init__(self, tracer: _core.Tracer, state: State, arrays: Arrays, stores: Stores) -> None:
-        self.tracer, self.state, self.arrays, self.stores = tracer, state, arrays, stores
+    def __init__(
+        self, tracer: _core.Tracer, sources: Sources, state: State, aliases: Aliases, plain_hooks: Any
+    ) -> None:
+        self.tracer, self.sources, self.state, self.aliases = tracer, sources, state, aliases
+        self.arrays, self.stores, self.escapes = Arrays(sources), Stores(tracer, sources), Escapes()
+        self.plain_hooks = plain_hooks
+        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags; with what they are of
         self.draws: dict[int, Any] = {}  # id -> a generator and its state before the call
         self.flags = 0  # of floating point, that have been looked at
         self.has_ended = False  # the function's own code, with a result
@@ -76,7 +240,26 @@ class Effects:
         note(reason)
         self.look_at_flags()
         self.tracer.effects += 1
-        self.stores.flush()
+        self.flush()
+
+    def flush(self) -> None:
+        """Sets what waits: code that is not captured may look at it."""
+        for value, places in self.stores.take():
+            for place, item in places.items():
+                put(value, place, self.materialise(item))
+
+    def before_write(self, target: Any) -> bool:
+        """Called before a traced array is written to. True: the write must be made in memory at
+        once, for arrays that the call knows by several names overlap.
+        """
+        arrays = self.arrays
+        arrays.look_at_memory()
+        if type(target) is Traced:
+            self.aliases.before_write(target)
+            arrays.written[id(target)] = target
+        if arrays.overlap:
+            self.stop("arrays overlap, and one is written to")
+        return arrays.overlap
 
     def look_at_flags(self) -> None:
         """What runs have raised floating-point flags until now: NumPy answers the call where it can,
@@ -124,187 +307,200 @@ class Effects:
             set_state(generator, state)
         return True
 
+    # --- values that leave ---
 
-# --- calls that go on in NumPy ---
+    def materialise(self, value: Any) -> Any:
+        """The value with everything traced materialised."""
+        return Materialiser(self).of(value)
 
+    def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
+        """np.broadcast of traced values: its shape is known, its items when they are asked for."""
+        hollow = np.broadcast(*map(surface.dummy, args))
+        self.hollow[id(hollow)] = (hollow, args)
+        return hollow
 
-LITTLE = "many breaks for little work one after another"
+    def filled(self, value: np.broadcast) -> np.broadcast:
+        """The np.broadcast with its items."""
+        if id(value) not in self.hollow:
+            return value
+        self.stop("reads the items of np.broadcast")
+        hollow, args = self.hollow[id(value)]
+        if type(args) is tuple:
+            args = np.broadcast(*map(self.materialise, args))
+            self.hollow[id(value)] = (hollow, args)  # one object, which may be iterated
+        return args
 
+    def hollow_flags(self, array: Any) -> Any:
+        """The flags of a traced array: those of its own come when others get to see them."""
+        hollow = array.flags
+        self.hollow[id(hollow)] = (hollow, array)
+        return hollow
 
-def check_budget(stage: Stage) -> None:
-    """Before a trip of a loop that Python runs: whether it is captured, too."""
-    limit(stage)
-    tracer = stage.tracer
-    if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
-        return None
-    why = why_spent(tracer, stage.break_budget)
-    if why is None:
-        return None
-    is_unrolled = tracer.nodes > MANY_NODES
-    if (is_unrolled or not tracer.useful) and stage.effects.undo_call():
-        raise OverBudget(why)
-    return fall_back(stage)
-
-
-def limit(stage: Stage) -> None:
-    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
-    where an effect has happened and the graph is half full: once it is full nothing could begin again.
-    """
-    is_half_full = stage.tracer.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
-    if stage.own_work <= stage.limit and not is_half_full:
-        return None
-    if stage.tracer.has_fallen_back or stage.tracer.fullgraph:
-        return None
-    why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
-    if is_half_full:
-        why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
-    stage.why_over = why
-    if stage.tracer.in_region or stage.tracer.forbids_breaks:
-        raise _core.RegionBreak(why, "", 0)
-    if stage.effects.undo_call():
-        raise OverBudget(why)
-    return fall_back(stage, why)
+    def real_flags(self, value: Any) -> Any:
+        """Those."""
+        found = self.hollow.get(id(value))
+        return value if found is None else self.materialise(found[1]).flags
 
 
-def fall_back(stage: Stage, why: str = LITTLE) -> None:
-    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
-    for grown in [*stage.state.lists.values()]:
-        grown.materialise()
-    stage.effects.stop(f"{why}: the rest of the call runs in NumPy")
-    stage.tracer.has_fallen_back = True
-    concrete = Materialiser(stage)
-    for frame in frames_of(stage):
-        changed = {}
-        for name, value in frame.f_locals.items():
-            if not name.startswith("__ci_") or type(value) is Traced:
-                try:
-                    real = concrete.of(value)
-                except (_core.InternalError, _core.RegionBreak):
-                    # Of a block that is closed, and there maybe of its trip: nobody reads that name.
-                    continue
-                if real is not value:
-                    changed[name] = real
-        if changed:
-            _core.set_locals(frame, changed)
-    for scope in stage.scopes:
-        scope.__class__ = stage.plain_hooks
+OPENED = (types.FunctionType, slice)  # among what an operator may be given unseen
 
 
-def fall_back_for_flags(stage: Stage, value: Any) -> Any:
-    """The flags of an array that are about to be set, or an array with them: what nothing traced
-    knows of.
-    """
-    stage.effects.abandon("sets flags of an array")
-    value = stage.materialise(value)
-    fall_back(stage, "flags of an array are set")
-    return value
+class Materialiser:
+    """Makes values real; those that hold one object hold one object behind it."""
 
+    def __init__(self, effects: Effects) -> None:
+        self.effects = effects
+        self.made: dict[int, tuple[Any, Any]] = {}  # by id: the value, and what it was made
 
-def frames_of(stage: Stage) -> list[FrameType]:
-    """The frames of rewritten functions that are running, the innermost first."""
-    found, frame = [], sys._getframe(1)
-    while frame is not None:
-        if STAGE in frame.f_code.co_freevars:
-            if getattr(frame.f_locals.get(STAGE), "stage", None) is stage:
-                found.append(frame)
-        frame = frame.f_back  # type: ignore[assignment]
-    return found
+    def of(self, value: Any) -> Any:
+        """The value with everything traced materialised: containers made in the call in place."""
+        cls = type(value)
+        if cls is Flat:
+            return value.real(self.effects)
+        if cls is Octets:
+            return value.value
+        if cls is Traced:
+            return self.effects.arrays.real(value)
+        if (cls in FREE_TYPES and cls not in OPENED) or is_a(value, type):
+            return value
+        if id(value) not in self.made:
+            self.made[id(value)] = (value, value)  # what holds itself finds itself
+            self.made[id(value)] = (value, self.make(value))
+        return self.made[id(value)][1]
 
-
-# --- behind a mistake of ours ---
-
-
-LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
-STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
-
-
-def in_users_stead(cls: type) -> type:
-    """Notes that the methods of a class do."""
-    for method in vars(cls).values():
-        parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
-        STEADS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
-    return cls
-
-
-def is_of_ours(error: BaseException) -> bool:
-    """Whether an exception may be a mistake: those that say what capture cannot do are none, nor is
-    what a signal's handler raises.
-    """
-    if is_interrupt(error):
-        return False
-    if is_a(error, _core.CinductorError):
-        return is_a(error, _core.InternalError)
-    return not is_a(error, MemoryError | RecursionError | ConstraintViolation)
-
-
-def is_asked_by_users() -> bool:
-    """Whether the code that asked the stage is rewritten code, not another step of ours."""
-    frame = sys._getframe(2)
-    while id(frame.f_code) in STEADS and frame.f_back is not None:
-        frame = frame.f_back
-    return not frame.f_code.co_filename.startswith(PACKAGE)
-
-
-def with_bailout(method: Callable[..., Any]) -> Any:
-    """The method of a scope, with NumPy's answer where it fails behind an effect; until there is one, C
-    calls it as it is.
-    """
-    name = method.__name__
-
-    def late(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        stage = self.stage
-        if stage.tracer.has_fallen_back:  # since the frame has read this method
-            return on_real_values(self, name, args, kwargs)
-        state = stage.state
-        before = stage.tracer.effects, stage.followed, state.changes
-        try:
-            return method(self, *args, **kwargs)
-        except Exception as error:
-            if (stage.tracer.effects, stage.followed, state.changes) != before:
-                raise
-            if stage.tracer.in_region or not is_of_ours(error):
-                raise
-            if not is_asked_by_users():
-                raise
-            reason = error
-        return ask_python(self, name, args, kwargs, reason)
-
-    return _core.Hook(method, late)
-
-
-def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What Python and NumPy do for rewritten code that asks for that."""
-    real = scope.stage.materialise(args)
-    named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
-    return getattr(scope.stage.plain_hooks.like(scope), name)(*real, **named)
-
-
-def ask_python(
-    scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
-) -> Any:
-    """What Python and NumPy say to a step that has failed."""
-    if name in LAZY:
-        kind = type(scope.stage.materialise(args[0]))
-        if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
-            raise error
-    result = on_real_values(scope, name, args, kwargs)
-    go_on(scope.stage, error)
-    return result
-
-
-def lifted_once(stage: Stage, value: Any) -> Any:
-    """A value of unknown origin, got by a step that is not taken twice."""
-    try:
-        return stage.lift(value)
-    except Exception as error:
-        if not stage.tracer.effects or stage.tracer.in_region or not is_of_ours(error):
-            raise
-        go_on(stage, error)
+    def make(self, value: Any) -> Any:
+        """What stands for an object, or the object with other things in it."""
+        cls = type(value)
+        if is_record(cls):
+            return self.record(value)
+        if cls is slice:
+            return slice(*map(self.of, bounds_of(value)))
+        if cls is np.broadcast:
+            return self.effects.filled(value)
+        if cls is FLAGS:
+            return self.effects.real_flags(value)
+        if cls is types.FunctionType:
+            return self.plain_function(value)
+        if cls is types.MethodType:
+            self.of(value.__self__)
+        elif self.effects.sources.source_of(value) is not None:
+            return value
+        elif cls is functools.partial:
+            return self.partial(value)
+        elif cls in BOUND and (
+            type(value.__self__) is Traced or is_iterator(type(value.__self__))
+        ):
+            return getattr(self.of(value.__self__), value.__name__)
+        elif cls is frozenset:
+            _core.exchange_items(value, [self.of(v) for v in value])
+        elif is_iterator(cls) or cls is types.GeneratorType:
+            return self.effects.escapes.escape(self, value)
+        else:
+            self.fill(value)
         return value
 
+    def record(self, value: Any) -> Any:
+        """A tuple: its items cannot be set, its attributes can."""
+        items = [self.of(v) for v in value]
+        if own := attributes_of(value):
+            self.fill(own)
+        same = all(a is b for a, b in zip(items, value, strict=True))
+        return value if same else remade(value, items)
 
-def go_on(stage: Stage, error: Exception) -> None:
-    """The rest of the call is NumPy's, for a mistake of ours."""
-    stage.tell(error)
-    if not stage.tracer.has_fallen_back:
-        fall_back(stage, "a mistake of cinductor's")
+    def partial(self, value: Any) -> Any:
+        """A partial made in this call: its parts cannot be set."""
+        parts = [value.func, *value.args, *value.keywords.values()]
+        real = [self.of(part) for part in parts]
+        if all(a is b for a, b in zip(real, parts, strict=True)):
+            return value
+        count = 1 + len(value.args)
+        named = dict(zip(value.keywords, real[count:], strict=True))
+        return functools.partial(*real[:count], **named)
+
+    def fill(self, value: Any) -> None:
+        """Makes real, in place, what an object made in this call holds."""
+        if is_a(value, list) or type(value) is collections.deque:
+            put = list.__setitem__ if is_a(value, list) else collections.deque.__setitem__
+            for i, item in enumerate([*value]):
+                if (new := self.of(item)) is not item:
+                    put(value, i, new)
+        elif is_a(value, dict):
+            self.fill_keys(value)
+            for key, item in list(value.items()):
+                if (new := self.of(item)) is not item:
+                    dict.__setitem__(value, key, new)
+        elif is_a(value, set):
+            _core.exchange_items(value, [self.of(v) for v in set.__iter__(value)])
+        elif type(value) is functools.partial:
+            return
+        else:
+            attributes = attributes_of(value)
+            if type(attributes) is dict:
+                self.fill(attributes)
+            for cls in type(value).__mro__:
+                for slot in list(cls.__dict__.values()):
+                    if type(slot) is types.MemberDescriptorType:
+                        self.fill_slot(value, slot)
+
+    def fill_keys(self, value: dict[Any, Any]) -> None:
+        """Makes real what a dict is searched by."""
+        keys = [self.of(key) for key in value]
+        if not all(a is b for a, b in zip(keys, value, strict=True)):
+            items = list(value.values())
+            dict.clear(value)
+            dict.update(value, zip(keys, items, strict=True))
+
+    def fill_slot(self, value: Any, slot: Any) -> None:
+        try:
+            item = slot.__get__(value)
+            new = self.of(item)
+            if new is not item:
+                slot.__set__(value, new)
+        except (AttributeError, TypeError):
+            return
+
+    def plain_function(self, fn: types.FunctionType) -> Any:
+        """A function made in this call, for use outside of it: its scope does the plain thing."""
+        around = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+        if not any(name.startswith(OURS) for name in around):
+            return fn
+        scope = around[STAGE].cell_contents if STAGE in around else None
+        if scope is not None and getattr(scope.stage, "tracer", None) is not self.effects.tracer:
+            return fn  # of an earlier call
+        cells = []
+        for name, cell in around.items():
+            if name == STAGE:
+                cell = types.CellType(self.effects.plain_hooks.like(cell.cell_contents))
+            else:
+                self.fill_cell(cell)
+            cells.append(cell)
+        defaults = fn.__defaults__ and self.of(fn.__defaults__)
+        new = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, defaults, tuple(cells))
+        if fn.__kwdefaults__:
+            new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
+        new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
+        new.__dict__.update(fn.__dict__)
+        self.annotate(new, fn)
+        return new
+
+    def annotate(self, new: types.FunctionType, fn: types.FunctionType) -> None:
+        """Gives new the annotations of fn and its type parameters, where this Python has those.
+        Annotations that wait to be asked for (3.14) go on waiting: they may name what comes later.
+        """
+        waiting = getattr(fn, "__annotate__", None)
+        if waiting is None:
+            new.__annotations__ = fn.__annotations__
+            self.fill(new.__annotations__)
+        else:
+            new.__annotate__ = self.of(waiting)  # type: ignore[attr-defined]
+            for cell in getattr(waiting, "__closure__", None) or ():
+                self.fill_cell(cell)
+        if hasattr(fn, "__type_params__"):
+            new.__type_params__ = fn.__type_params__  # type: ignore[attr-defined]
+
+    def fill_cell(self, cell: types.CellType) -> None:
+        try:
+            item = cell.cell_contents
+        except ValueError:  # it is empty
+            return
+        cell.cell_contents = self.of(item)

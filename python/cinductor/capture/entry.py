@@ -22,6 +22,7 @@ from ..signals import Abandon
 from ..signature import KEYWORD_ONLY, VAR_KEYWORD, VAR_POSITIONAL, method_of
 from .calls.calls import dispatch
 from .calls.functions import bind
+from .effects import Materialiser
 from .iterators import Octets, is_iterator, octets_in
 from .objects import (
     BOUND,
@@ -239,7 +240,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
             if id(value) not in seen:
                 seen[id(value)] = either_class(stage, value)
             return seen[id(value)]
-        if id(value) not in seen and is_loose(stage, value):
+        if id(value) not in seen and is_loose(value):
             seen[id(value)] = view_call(stage, value, reached, seen)
         return seen.get(id(value)) or value.as_data()
     if cls is np.ndarray:
@@ -293,7 +294,7 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
         stage.effects.note(f"returns a dict with keys of class {hooked.__name__}")
         return stage.materialise(value)
     if cls is dict:
-        stage.materialise_keys(value)
+        Materialiser(stage.effects).fill_keys(value)
         for key, item in value.items():
             value[key] = returnable(stage, item, reached, seen)
         return value
@@ -310,14 +311,15 @@ def returnable(stage: Stage, value: Any, reached: dict[int, int], seen: dict[int
 
 def with_stores(stage: Stage, result: Any) -> Any:
     """The result, and what has waited for it in objects that outlive the call."""
-    pairs = stage.stores.waiting()
+    if not (pairs := stage.stores.waiting()):
+        return result
     for value, places in pairs:
         if not are_distinct(stage, value):
             kind = "items" if holds_items(value) else "attributes"
             stage.effects.note(f"sets {kind} ({next(iter(places))!r}) of one of many objects")
             return result
     stage.stores.take()
-    return DeferredCall((stored, result, *pairs)) if pairs else result
+    return DeferredCall((stored, result, *pairs))
 
 
 def are_distinct(stage: Stage, value: Any) -> bool:
@@ -377,7 +379,7 @@ def is_instance(value: Any) -> bool:
     )
 
 
-def is_loose(stage: Stage, value: Any) -> bool:
+def is_loose(value: Any) -> bool:
     """A view whose layout data decide."""
     if value.kind != "array" or value.whole is value:
         return False

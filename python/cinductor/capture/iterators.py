@@ -249,10 +249,10 @@ class Flat:
         """The elements, for a loop."""
         return numbered(self.array.shape, lambda places: self.array[places])
 
-    def real(self, stage: Any) -> Any:
+    def real(self, effects: Any) -> Any:
         """NumPy's own."""
-        stage.effects.stop("hands on array.flat itself, not its items")
-        return stage.materialise(self.array).flat
+        effects.stop("hands on array.flat itself, not its items")
+        return effects.materialise(self.array).flat
 
 
 class Octets:
@@ -405,10 +405,10 @@ class Walk:
 class Escaped:
     """An iterator made in the call, as code that is not captured sees it: of real values."""
 
-    __slots__ = ("stage", "items", "__weakref__")
+    __slots__ = ("materialise", "items", "__weakref__")
 
-    def __init__(self, stage: Any, items: Any) -> None:
-        self.stage = stage
+    def __init__(self, materialise: Callable[[Any], Any] | None, items: Any) -> None:
+        self.materialise = materialise  # until the call ends
         self.items = items
 
     def __iter__(self) -> Escaped:
@@ -416,30 +416,30 @@ class Escaped:
 
     def __next__(self) -> Any:
         item = next(self.items)
-        return item if self.stage is None else self.stage.materialise(item)
+        return item if self.materialise is None else self.materialise(item)
 
     def end(self) -> None:
         """The call ends."""
-        if self.stage is not None:
+        if self.materialise is not None:
             items, self.items = self.items, iter(())
-            self.items = iter([self.stage.materialise(item) for item in itertools.islice(items, MOST_LEFT)])
-            self.stage = None
+            self.items = iter([self.materialise(item) for item in itertools.islice(items, MOST_LEFT)])
+            self.materialise = None
 
 
 class Asked:
     """The items of what nobody can look into: Python runs between them."""
 
-    __slots__ = ("stage", "iterator")
+    __slots__ = ("lifting", "iterator")
 
-    def __init__(self, stage: Any, iterator: Iterator[Any]) -> None:
-        self.stage, self.iterator = stage, iterator
+    def __init__(self, lifting: Any, iterator: Iterator[Any]) -> None:
+        self.lifting, self.iterator = lifting, iterator
 
     def __iter__(self) -> Asked:
         return self
 
     def __next__(self) -> Any:
-        self.stage.tracer.flush()
-        return self.stage.lift(next(self.iterator))
+        self.lifting.tracer.flush()
+        return self.lifting.lift(next(self.iterator))
 
     def real(self, concrete: Any) -> Iterator[Any]:
         """The one that is asked."""
@@ -454,8 +454,7 @@ def is_iterator(cls: type) -> bool:
 class Escapes:
     """The iterators of one call that others have, too, and what each has become."""
 
-    def __init__(self, stage: Any) -> None:
-        self.stage = stage
+    def __init__(self) -> None:
         self.of: dict[int, tuple[Any, Any]] = {}
         self.left: list[weakref.ref[Escaped]] = []  # still to be taken in, while it can be
 
@@ -474,11 +473,11 @@ class Escapes:
         if made is None:
             if type(value) is Items:
                 value.check()  # while the call can still begin again
-            self.stage.effects.abandon(f"hands on a {type(value).__name__} made in the call")
-            made = self.follow(value)
+            concrete.effects.abandon(f"hands on a {type(value).__name__} made in the call")
+            made = self.follow(concrete, value)
         if made is not value:
             self.of[id(value)] = (value, made)
-            self.stage.sources.known.setdefault(id(made), (made, -1))
+            concrete.effects.sources.known.setdefault(id(made), (made, -1))
         return made
 
     def make(self, concrete: Any, value: Any) -> Any:
@@ -491,12 +490,12 @@ class Escapes:
         if cls in OTHERS:
             return over_others(concrete, value)
         if cls is types.GeneratorType:
-            return self.follow(value)
+            return self.follow(concrete, value)
         return value.real(concrete) if cls in OURS else None
 
-    def follow(self, value: Any) -> Any:
+    def follow(self, concrete: Any, value: Any) -> Any:
         """A generator of what the iterator gives, materialised."""
-        made = Escaped(self.stage, value)
+        made = Escaped(concrete.effects.materialise, value)
         self.left.append(weakref.ref(made))
         return (item for item in made)
 

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..dtypes import DTYPES
 from ..instance import is_a
 
 Traced = _core.Traced
@@ -127,7 +126,7 @@ def why_not_array(value: np.ndarray) -> str | None:
     elements apart.
     """
     dtype = value.dtype
-    if dtype not in DTYPES or not dtype.isnative:
+    if not _core.has_dtype(dtype) or not dtype.isnative:
         return f"an array of dtype {dtype}"
     if not value.flags.aligned:
         return "an array that is not aligned"

@@ -22,12 +22,11 @@ from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
-from .effects import is_of_ours
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope
 from .objects import why_not_argument
 from .pieces.driver import plan_of
-from .stage import Stage
+from .stage import Stage, is_of_ours
 
 MAX_FAILED_CHECKS = 3
 MOST_WORDS = 600  # characters of what a compiler says
@@ -327,7 +326,8 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     options = job.options()
     if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
         options["numerics"] = "exact"
-    options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
+    if heuristics.registered:
+        options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
     tracer = _core.Tracer(
         job.name,
         options=options,
@@ -341,16 +341,15 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     job.turn.tracer = tracer
     tracer.interprets_light = not job.is_for_show
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
-    stage = Stage(tracer, symbols, job.names)
+    stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
-    stage.hooks, stage.plain_hooks = Scope, PlainScope
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.limit = job.option("capture_limit")
     stage.most_nodes = job.option("node_limit")
-    stage.effects.flags = 0 if float_warnings.are_all_given() else job.flags
+    stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
 
 
@@ -420,7 +419,7 @@ def finished(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         reason = error
     stage.stores.objects = waiting
     try:
-        stage.stores.flush()
+        stage.effects.flush()
         made = stage.materialise(result)
     except Exception:
         raise reason from None  # of a library call in what was still to run
@@ -555,7 +554,7 @@ def leave(job: Job, stage: Stage, bound: Any, error: BaseException) -> BaseExcep
     try:
         stage.state.unwind(0)
         stage.tracer.flush()
-        stage.stores.flush()
+        stage.effects.flush()
     except (_core.CinductorError, _core.RegionBreak):
         pass
     job.last = Outcome(job, stage)

@@ -1,77 +1,84 @@
-"""The stage of one call: what its parts are, and how values enter.
+"""The stage of one call: what its parts are, and calls that go on in NumPy.
 
-Arrays reach the user's frame only as Traced values, so no array work happens unseen. What comes from
-outside is lifted: guarded, where a source says where it came from (`sources`). What a call that is not
-understood is given has been made real first (`boundary`), and what that call may do is an effect
-(`effects`).
+A part takes what it needs of those before it; none knows the stage. Values enter by `boundary` and leave by
+`effects`.
+
+Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
+saves. What has been compiled until then is kept: values become real, also in the frames of functions
+that are running, and from there on the rewritten code does what the user's own does. When nothing
+worth while has been compiled, the call is begun again in NumPy.
+
+So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before
+anything has happened the function itself answers a call that capture fails in. Behind an effect
+nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
+of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
+ours: one warning tells of it, and NumPy goes on with the call from that very step.
+
+Invariant: no step is taken twice. Where something may have happened within it, the exception leaves.
 """
 
 from __future__ import annotations
 
-import enum
-import functools
 import math
 import sys
 import time
-import types
 from collections.abc import Callable
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from ..budget import MANY_NODES, why_spent
 from ..dynamic import Symbols
+from ..errors import ConstraintViolation
 from ..instance import is_a
-from ..numpy import surface
-from .boundary import Arrays, Materialiser, Stores
+from ..interrupt import is_interrupt
+from ..signals import OverBudget
+from ..user import PACKAGE
+from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
-from .effects import Effects
-from .iterators import Escapes
-from .objects import (
-    CONTAINER_TYPES,
-    DTYPE_TYPES,
-    FREE_TYPES,
-    IDENTITY_TYPES,
-    NUMBER_TYPES,
-    OPAQUE,
-    VALUE_TYPES,
-    Traced,
-    is_record,
-    is_tuple,
-    key_with_hooks,
-    remade,
-    why_not_array,
-)
+from .effects import Effects, Materialiser
+from .iterators import Items, items_of
+from .objects import OPAQUE, Traced, why_not_array
 from .sources import Sources
-
-
-def is_made_anew(fn: types.FunctionType) -> bool:
-    """Whether a function is a lambda or one inside of another: each run of its line makes one."""
-    return "<" in fn.__qualname__ and not fn.__dict__
+from .syntax.asking import STAGE
 
 
 class Stage:
-    """State of one captured call."""
+    """State of one captured call. hooks, plain_hooks: the class of scopes that trace; that of those which no
+    longer do.
+    """
 
     clock = staticmethod(time.thread_time)
 
     def __init__(
         self,
         tracer: _core.Tracer,
-        symbols: Symbols | None = None,
-        names: tuple[str, ...] = (),
+        symbols: Symbols | None,
+        names: tuple[str, ...],
+        hooks: Any,
+        plain_hooks: Any,
     ) -> None:
         self.tracer = tracer
         self.symbols = symbols
+        self.hooks = hooks
+        self.plain_hooks = plain_hooks
         self.sources = Sources(names)
+        self.state = State(tracer, self.sources)
+        self.regions = Regions(self.state)
+        self.effects = Effects(tracer, self.sources, self.state, self.regions.aliases, plain_hooks)
+        self.arrays, self.stores, self.escapes = self.effects.arrays, self.effects.stores, self.effects.escapes
+        self.materialise = self.effects.materialise
+        lifting = self.lifting = Lifting(tracer, symbols, self.sources, self.state, self.effects)
+        self.lift, self.lift_array, self.lift_guarded = lifting.lift, lifting.lift_array, lifting.lift_guarded
+        self.items_of, self.lift_items, self.lift_nested = lifting.items_of, lifting.lift_items, lifting.lift_nested
         self.runs_on = "cpu"  # the device that the program is made for
         self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
         self.scopes: list[Any] = []
-        self.arrays = Arrays(self)
-        self.hollow: dict[int, tuple[Any, Any]] = {}  # a broadcast, flags -> what makes the real one
         self.followed = 0  # functions of the user's that were begun
         self.depth = 0
         self.captures = True  # loops and branches
@@ -84,130 +91,10 @@ class Stage:
         self.runs = False  # the function's own code
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
         self.break_budget: int | None = None  # as many runs were worth while in a call like this one
-        self.stores = Stores(self)
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
-        self.state = State(tracer, self.sources)
-        self.effects = Effects(tracer, self.state, self.arrays, self.stores)
-        self.regions = Regions(self)
         self.lowering: set[int] = set()  # functions that others are called for just now
-        self.escapes = Escapes(self)
-        self.hooks: Any = None  # the class of scopes that trace; that of those which no longer do
-        self.plain_hooks: Any = None
         self.tell: Callable[[Exception], None] = str  # the user of a mistake
-
-    # --- values that enter ---
-
-    def lift_guarded(self, value: Any, source: int) -> Any:
-        """What the user's frame gets for a value read from a source; guards what replay relies
-        on. In a call that goes on in NumPy, the value itself.
-        """
-        if self.tracer.has_fallen_back:
-            return value
-        found = self.sources.entered.get(source)
-        if found is not None and found[0] is value:
-            return found[1]
-        new = self._lift_guarded(value, source)
-        self.sources.entered[source] = (value, new)
-        return new
-
-    def _lift_guarded(self, value: Any, source: int) -> Any:
-        cls, sources = type(value), self.sources
-        if cls is np.ndarray:
-            return self.arrays.lift_guarded(value, source)
-        if cls in NUMBER_TYPES:
-            sources.check(source, cls.__name__)
-            return self.tracer.scalar(value, source)
-        if cls is int and self.symbols is not None:
-            size = self.symbols.of_int(value, source, sources.place(source))
-            if size is not None:
-                sources.check(source, "size", size)
-                return self.tracer.scalar(value, source, size)
-            if sources.is_given(source) and self.symbols.is_uint64(value, sources.place(source)):
-                sources.check(source, "word")
-                return self.tracer.scalar(value, source)
-        if cls in VALUE_TYPES or cls in DTYPE_TYPES:
-            sources.check(source, "equals", value)
-            return value
-        before = sources.known.get(id(value))
-        if before is not None:
-            if before[1] >= 0 and before[1] != source:
-                sources.check(source, "same", before[1])
-            return value
-        if (hooked := key_with_hooks(value)) is not None:
-            self.effects.stop(f"a {cls.__name__} with keys of class {hooked.__name__}")
-            return self.lift(value)
-        if cls is types.FunctionType and is_made_anew(value) and sources.is_given(source):
-            has = (value.__defaults__ is not None) + 2 * (value.__kwdefaults__ is not None)
-            sources.check(source, "function", value.__code__, value.__globals__, has)
-            sources.renewed.add(source)
-        elif cls in IDENTITY_TYPES or is_a(value, type | enum.Enum):
-            sources.check(source, "is", value)
-        elif is_a(value, np.generic):
-            return self._lift_numpy_scalar(value, source)
-        elif cls is functools.partial and sources.is_given(source):
-            sources.check(source, "type", cls)
-            sources.renewed.add(source)
-        elif cls is functools.partial or cls is functools._lru_cache_wrapper:
-            sources.check(source, "is", value)
-        elif cls is frozenset:
-            sources.check(source, "equals", value)
-        elif cls is types.MethodType:
-            sources.check(source, "type", cls)
-            self.lift_guarded(value.__func__, sources.source("attr", source, "__func__"))
-            self.lift_guarded(value.__self__, sources.source("attr", source, "__self__"))
-        elif is_a(value, np.ndarray):
-            self.effects.note(f"an array of class {cls.__name__} is read")
-        else:
-            sources.check_once(source, "type", cls)
-            sources.objects.append(source)
-        sources.known[id(value)] = (value, source)
-        return value
-
-    def _lift_numpy_scalar(self, value: np.generic, source: int) -> Any:
-        if np.dtype(type(value)).kind in "biufc" and value.dtype.itemsize <= 16:
-            try:
-                traced = self.tracer.scalar(value, source)
-            except TypeError:
-                pass
-            else:
-                self.sources.check(source, "type", type(value))
-                return traced
-        self.sources.check(source, "equals", value)
-        return value
-
-    def lift(self, value: Any) -> Any:
-        """What the user's frame gets for a value of unknown origin."""
-        cls = type(value)
-        if cls is np.ndarray:
-            return self.lift_array(value)
-        if cls in FREE_TYPES or is_a(value, type):
-            return value
-        if is_record(cls):
-            if any(type(v) is np.ndarray for v in value):
-                items = [self.lift(v) for v in value]
-                return remade(value, items)
-            return value
-        self.sources.note_opaque(value)
-        return value
-
-    def lift_array(self, value: Any) -> Any:
-        """A value found in a container made in this call: real arrays become traced again."""
-        is_real = type(value) is np.ndarray and not self.tracer.has_fallen_back
-        return self.arrays.lift_guarded(value, OPAQUE) if is_real else value
-
-    def constant(self, value: np.ndarray) -> Any:
-        """A new traced array with the contents of an array computed from constants alone."""
-        if (why := why_not_array(value)) is not None:
-            self.effects.note(f"makes {why}")
-            self.sources.known[id(value)] = (value, OPAQUE)
-            return value
-        kept = value.copy(order="K") if self.device is None else _core.device_array(value, self.device)
-        kept.flags.writeable = False
-        source = self.sources.source("const", kept)
-        traced = self.tracer.array(kept, source)
-        self.sources.entered[source] = (kept, traced)
-        return self.tracer.copy(traced, "K")
 
     # --- its time, and its end ---
 
@@ -234,15 +121,26 @@ class Stage:
         self.tracer.close()
         self.__dict__.clear()
 
-    # --- values that leave ---
+    # --- values that enter and leave ---
 
-    def materialise(self, value: Any) -> Any:
-        """The value with everything traced materialised."""
-        return Materialiser(self).of(value)
+    def constant(self, value: np.ndarray) -> Any:
+        """A new traced array with the contents of an array computed from constants alone."""
+        if (why := why_not_array(value)) is not None:
+            self.effects.note(f"makes {why}")
+            self.sources.known[id(value)] = (value, OPAQUE)
+            return value
+        kept = value.copy(order="K") if self.device is None else _core.device_array(value, self.device)
+        kept.flags.writeable = False
+        source = self.sources.source("const", kept)
+        traced = self.tracer.array(kept, source)
+        self.sources.entered[source] = (kept, traced)
+        return self.tracer.copy(traced, "K")
 
-    def materialise_keys(self, value: dict[Any, Any]) -> None:
-        """The keys of a dict materialised."""
-        Materialiser(self).fill_keys(value)
+    def numbered(self, value: Any) -> Items | None:
+        """What is iterated, by number; None where Python has to iterate it."""
+        value = self.escapes.now(value)
+        grown = self.state.lists.get(id(value))
+        return items_of(self.lift_array(value)) if grown is None else grown.items_now
 
     def forced(self, value: Any) -> Any:
         """The value materialised; calls in which it is another are not alike, or need Python."""
@@ -253,76 +151,187 @@ class Stage:
                 hash(value)
         return self.materialise(value)
 
-    def hollow_broadcast(self, args: tuple[Any, ...]) -> np.broadcast:
-        """np.broadcast of traced values: its shape is known, its items when they are asked for."""
-        hollow = np.broadcast(*(surface.dummy(a) for a in args))
-        fill = functools.cache(lambda: np.broadcast(*(self.materialise(a) for a in args)))
-        self.hollow[id(hollow)] = (hollow, fill)
-        return hollow
 
-    def hollow_flags(self, value: Any) -> Any:
-        """The flags of a traced array: those of its own come when others get to see them."""
-        hollow = value.flags
-        self.hollow[id(hollow)] = (hollow, lambda: self.materialise(value).flags)
-        return hollow
+# --- calls that go on in NumPy ---
 
-    def filled(self, value: np.broadcast) -> np.broadcast:
-        """The np.broadcast with its items."""
-        found = self.hollow.get(id(value))
-        if found is None:
-            return value
-        self.effects.stop("reads the items of np.broadcast")
-        return found[1]()
 
-    # --- containers ---
+LITTLE = "many breaks for little work one after another"
 
-    def items_of(self, value: Any, source: int) -> list[Any]:
-        """The items of a list or tuple that a source reaches, entered; of a dict its values."""
-        self.sources.guard_length(value, source)
-        pairs = list(value.items() if is_a(value, dict) else enumerate(value))
-        waiting = self.stores.of(value)
-        return [
-            waiting[k] if k in waiting else self.lift_guarded(v, self.sources.source("item", source, k))
-            for k, v in pairs
-        ]
 
-    def lift_items(self, value: Any) -> Any:
-        """A container with traced items: a copy of one that outlives the call, else itself."""
-        source = self.sources.source_of(value)
-        if source is None:
-            return value
-        if source == OPAQUE:
-            if is_a(value, dict):
-                return self.lifted_items(value)
-            return remade(value, [self.lift(v) for v in value])
-        items = self.items_of(value, source)
-        if is_a(value, dict):
-            return dict(zip(value, items, strict=True))
-        return remade(value, items)
+def check_budget(stage: Stage) -> None:
+    """Before a trip of a loop that Python runs: whether it is captured, too."""
+    limit(stage)
+    tracer = stage.tracer
+    if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
+        return None
+    why = why_spent(tracer, stage.break_budget)
+    if why is None:
+        return None
+    is_unrolled = tracer.nodes > MANY_NODES
+    if (is_unrolled or not tracer.useful) and stage.effects.undo_call():
+        raise OverBudget(why)
+    return fall_back(stage)
 
-    def lifted_items(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        """A copy of a dict of unknown origin; no key is hashed without need."""
-        made = dict.copy(value)
-        for key, item in value.items():
-            if (new := self.lift(item)) is not item:
-                made[key] = new
-        return made
 
-    def lift_nested(self, value: Any) -> Any:
-        """Nested tuples, lists and dicts with their arrays traced, for a function that reads
-        all.
-        """
-        cls = type(value)
-        if cls is np.ndarray:
-            return self.arrays.lift_guarded(value, OPAQUE)
-        if cls in CONTAINER_TYPES or is_tuple(cls):
-            if id(value) in self.state.lists:
-                return self.state.lists[id(value)].array
-            inside = self.lift_items(value)
-            if is_a(inside, dict):
-                return {k: self.lift_nested(v) for k, v in inside.items()}
-            items = [self.lift_nested(v) for v in inside]
-            if all(a is b for a, b in zip(items, inside, strict=True)):
-                return inside
-            return remade(inside, items)
+def limit(stage: Stage) -> None:
+    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
+    where an effect has happened and the graph is half full: once it is full nothing could begin again.
+    """
+    is_half_full = stage.tracer.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
+    if stage.own_work <= stage.limit and not is_half_full:
+        return None
+    if stage.tracer.has_fallen_back or stage.tracer.fullgraph:
+        return None
+    why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
+    if is_half_full:
+        why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
+    stage.why_over = why
+    if stage.tracer.in_region or stage.tracer.forbids_breaks:
+        raise _core.RegionBreak(why, "", 0)
+    if stage.effects.undo_call():
+        raise OverBudget(why)
+    return fall_back(stage, why)
+
+
+def fall_back(stage: Stage, why: str = LITTLE) -> None:
+    """The rest of the call is Python's and NumPy's: nothing is traced any more."""
+    for grown in [*stage.state.lists.values()]:
+        grown.materialise()
+    stage.effects.stop(f"{why}: the rest of the call runs in NumPy")
+    stage.tracer.has_fallen_back = True
+    concrete = Materialiser(stage.effects)
+    for frame in frames_of(stage):
+        changed = {}
+        for name, value in frame.f_locals.items():
+            if not name.startswith("__ci_") or type(value) is Traced:
+                try:
+                    real = concrete.of(value)
+                except (_core.InternalError, _core.RegionBreak):
+                    # Of a block that is closed, and there maybe of its trip: nobody reads that name.
+                    continue
+                if real is not value:
+                    changed[name] = real
+        if changed:
+            _core.set_locals(frame, changed)
+    for scope in stage.scopes:
+        scope.__class__ = stage.plain_hooks
+
+
+def fall_back_for_flags(stage: Stage, value: Any) -> Any:
+    """The flags of an array that are about to be set, or an array with them: what nothing traced
+    knows of.
+    """
+    stage.effects.abandon("sets flags of an array")
+    value = stage.materialise(value)
+    fall_back(stage, "flags of an array are set")
+    return value
+
+
+def frames_of(stage: Stage) -> list[FrameType]:
+    """The frames of rewritten functions that are running, the innermost first."""
+    found, frame = [], sys._getframe(1)
+    while frame is not None:
+        if STAGE in frame.f_code.co_freevars:
+            if getattr(frame.f_locals.get(STAGE), "stage", None) is stage:
+                found.append(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return found
+
+
+# --- behind a mistake of ours ---
+
+
+LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
+STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
+
+
+def in_users_stead(cls: type) -> type:
+    """Notes that the methods of a class do."""
+    for method in vars(cls).values():
+        parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
+        STEADS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
+    return cls
+
+
+def is_of_ours(error: BaseException) -> bool:
+    """Whether an exception may be a mistake: those that say what capture cannot do are none, nor is
+    what a signal's handler raises.
+    """
+    if is_interrupt(error):
+        return False
+    if is_a(error, _core.CinductorError):
+        return is_a(error, _core.InternalError)
+    return not is_a(error, MemoryError | RecursionError | ConstraintViolation)
+
+
+def is_asked_by_users() -> bool:
+    """Whether the code that asked the stage is rewritten code, not another step of ours."""
+    frame = sys._getframe(2)
+    while id(frame.f_code) in STEADS and frame.f_back is not None:
+        frame = frame.f_back
+    return not frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def with_bailout(method: Callable[..., Any]) -> Any:
+    """The method of a scope, with NumPy's answer where it fails behind an effect; until there is one, C
+    calls it as it is.
+    """
+    name = method.__name__
+
+    def late(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        stage = self.stage
+        if stage.tracer.has_fallen_back:  # since the frame has read this method
+            return on_real_values(self, name, args, kwargs)
+        state = stage.state
+        before = stage.tracer.effects, stage.followed, state.changes
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            if (stage.tracer.effects, stage.followed, state.changes) != before:
+                raise
+            if stage.tracer.in_region or not is_of_ours(error):
+                raise
+            if not is_asked_by_users():
+                raise
+            reason = error
+        return ask_python(self, name, args, kwargs, reason)
+
+    return _core.Hook(method, late)
+
+
+def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What Python and NumPy do for rewritten code that asks for that."""
+    real = scope.stage.materialise(args)
+    named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
+    return getattr(scope.stage.plain_hooks.like(scope), name)(*real, **named)
+
+
+def ask_python(
+    scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+) -> Any:
+    """What Python and NumPy say to a step that has failed."""
+    if name in LAZY:
+        kind = type(scope.stage.materialise(args[0]))
+        if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
+            raise error
+    result = on_real_values(scope, name, args, kwargs)
+    go_on(scope.stage, error)
+    return result
+
+
+def lifted_once(stage: Stage, value: Any) -> Any:
+    """A value of unknown origin, got by a step that is not taken twice."""
+    try:
+        return stage.lift(value)
+    except Exception as error:
+        if not stage.tracer.effects or stage.tracer.in_region or not is_of_ours(error):
+            raise
+        go_on(stage, error)
         return value
+
+
+def go_on(stage: Stage, error: Exception) -> None:
+    """The rest of the call is NumPy's, for a mistake of ours."""
+    stage.tell(error)
+    if not stage.tracer.has_fallen_back:
+        fall_back(stage, "a mistake of cinductor's")

@@ -10,13 +10,13 @@ from ..instance import is_a
 from .linalg import dot
 from .shape import layout, ravel
 from .surface import (
-    DTYPES,
     Traced,
     array,
     converted,
     dtype_of,
     dummy,
     function,
+    has_dtype,
     laid_out,
     left_to_numpy,
     method,
@@ -52,7 +52,7 @@ def astype(
 ) -> Any:
     """ndarray.astype"""
     wanted = dtype_of(dtype)
-    refuse(wanted not in DTYPES, f"dtype {wanted}")
+    refuse(not has_dtype(wanted), f"dtype {wanted}")
     refuse(order not in ("K",), f"order={order!r}")
     if not np.can_cast(self.dtype, wanted, casting):
         raise TypeError("casting")

@@ -11,13 +11,13 @@ import numpy as np
 from ..instance import is_a
 from .shape import sizes
 from .surface import (
-    DTYPES,
     Traced,
     as_result,
     boxed,
     converted,
     dtype_of,
     function,
+    has_dtype,
     memory_order,
     method,
     operand,
@@ -31,7 +31,7 @@ UNSET = np._NoValue
 def wanted_dtype(dtype: Any) -> np.dtype:
     """A dtype argument; NotCaptured for one that cannot be compiled."""
     made = dtype_of(dtype)
-    refuse(made not in DTYPES, f"dtype {made}")
+    refuse(not has_dtype(made), f"dtype {made}")
     return made
 
 
@@ -223,7 +223,7 @@ def identity(t: Any, n: int, dtype: Any = None, *, like: Any = None) -> Any:
 
 def constant(t: Any, value: np.ndarray) -> Any:
     """An array of constants that the graph may hold as one value or by its elements."""
-    refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
+    refuse(not has_dtype(value.dtype), f"dtype {value.dtype}")
     if value.size == 0:
         return t.empty(value.shape, value.dtype)
     first = value.flat[0]
@@ -297,7 +297,7 @@ def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
         dtype = np.result_type(
             *(v.dtype if hasattr(v, "dtype") else np.asarray(v).dtype for v in leaves(x))
         )
-    refuse(dtype not in DTYPES, f"dtype {dtype}")
+    refuse(not has_dtype(dtype), f"dtype {dtype}")
 
     def build(item: Any) -> Any:
         if not is_sequence(item):

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..instance import is_a
 from .surface import (
-    DTYPES,
     PARTS,
     NotCaptured,
     Traced,
@@ -24,6 +23,7 @@ from .surface import (
     as_result,
     careful,
     function,
+    has_dtype,
     in_place,
     into,
     normal_axes,
@@ -83,7 +83,7 @@ def loop_dtypes(ufunc: Any, args: Sequence[Any], signature: Any) -> tuple[np.dty
     more = {} if signature is None else {"signature": signature}
     found = ufunc.resolve_dtypes(tuple(given), **more)
     for dtype in found:
-        refuse(dtype not in DTYPES, f"dtype {dtype}")
+        refuse(not has_dtype(dtype), f"dtype {dtype}")
     for value, dtype in zip(args, found, strict=False):  # bools are made of a C long
         is_int = type(value) is Traced and value.kind == "python" and value.dtype.kind in "iu"
         refuse(dtype.kind == "b" and (is_int or type(value) is int), "an int that is to be a bool")
@@ -180,7 +180,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     like = getattr(ufunc, method)(
         *([np.ones(1, x.dtype)] + [[0]] * (indices is not None)), 0, dtype
     )
-    refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
+    refuse(not has_dtype(like.dtype), f"dtype {like.dtype}")
     xs, shape = [x], x.shape
     if method == "reduceat":
         xs.append(in_place(t, indices, np.dtype(np.intp)))
@@ -205,7 +205,7 @@ def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any
     refuse(type(more.get("initial")) is Traced, "initial= of data")
     axes = tuple(normal_axes(axis, x.ndim))
     like = ufunc.reduce(np.ones(1, x.dtype), 0, dtype, **more)
-    refuse(like.dtype not in DTYPES, f"dtype {like.dtype}")
+    refuse(not has_dtype(like.dtype), f"dtype {like.dtype}")
     kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     xs = [x] if mask is True else [x, in_place(t, mask, np.dtype(bool))]
 

@@ -10,11 +10,11 @@ import numpy as np
 from ..instance import is_a
 from .index import BOOL, INT64, coordinates, flat
 from .surface import (
-    DTYPES,
     Traced,
     array,
     as_result,
     function,
+    has_dtype,
     in_place,
     lying,
     memory_order,
@@ -45,7 +45,7 @@ def slid(name: str, default: str) -> None:
         longest, shortest = t.size_max(m, n), t.size_min(m, n)
         size = {"full": m + n - 1, "same": longest, "valid": longest - shortest + 1}[mode]
         dtype = f(np.ones(1, x.dtype), np.ones(1, y.dtype)).dtype
-        refuse(dtype not in DTYPES, f"dtype {dtype}")
+        refuse(not has_dtype(dtype), f"dtype {dtype}")
 
         def call(a: Any, v: Any, out: Any) -> None:
             out[...] = f(a, v, mode)

@@ -13,12 +13,12 @@ from .index import INT64
 from .library import packed
 from .network import median_of_few
 from .surface import (
-    DTYPES,
     NotCaptured,
     Traced,
     array,
     as_result,
     function,
+    has_dtype,
     in_place,
     into,
     normal_axes,
@@ -48,7 +48,7 @@ def left_shape(x: Any, axis: Any, keepdims: bool) -> tuple[Any, ...]:
 def small_result(f: Callable[..., Any], *args: Any, **kwargs: Any) -> np.dtype:
     """The dtype of a result, by NumPy's own answer for a small array."""
     dtype = np.asarray(f(*args, **kwargs)).dtype
-    refuse(dtype not in DTYPES, f"dtype {dtype}")
+    refuse(not has_dtype(dtype), f"dtype {dtype}")
     return dtype
 
 
@@ -248,7 +248,7 @@ def histogram(
         weights=np.ones(1, weight[0].dtype) if weight else None,
     )
     for made in probe:
-        refuse(made.dtype not in DTYPES, f"dtype {made.dtype}")
+        refuse(not has_dtype(made.dtype), f"dtype {made.dtype}")
     has = (bool(weight), bool(edges or count), bool(given))
     number = None if has[1] else n
 

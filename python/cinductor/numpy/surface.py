@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dtypes import DTYPES
 from ..float_warnings import quietly
 from ..instance import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
+has_dtype = _core.has_dtype  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
 
 
 class NotCaptured(Exception):
@@ -376,7 +376,7 @@ def refuse_other(out: Any, dtype: Any) -> None:
 def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:
     """cls(x) for a class of NumPy's scalars and a traced x."""
     dtype = np.dtype(cls)
-    refuse(dtype not in DTYPES, f"dtype {dtype} cannot be compiled")
+    refuse(not has_dtype(dtype), f"dtype {dtype} cannot be compiled")
     made = converted(t, x, dtype)
     return t.as_scalar(made) if made.ndim == 0 else made
 

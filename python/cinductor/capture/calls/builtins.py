@@ -343,7 +343,7 @@ def _promotion(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _broadcast(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = tuple(scope.stage.lift_nested(a) for a in args)
     if holds_traced(args) and not kwargs:
-        return scope.stage.hollow_broadcast(args)
+        return scope.stage.effects.hollow_broadcast(args)
     return f(*args, **kwargs)
 
 
@@ -445,12 +445,12 @@ def among(scope: Hooks, value: Any, items: Any) -> Any:
             if is_equal:
                 return True
             continue
-        is_equal = truth(stage, is_equal)
+        is_equal = truth(stage.tracer, is_equal)
         found = is_equal if found is False else either(stage, found, is_equal)
     for item in unordered:
         if not stage.tracer.may_check():
             return None
-        is_same = either(stage, truth(stage, value == value), truth(stage, item == item))  # noqa: PLR0124
+        is_same = either(stage, truth(stage.tracer, value == value), truth(stage.tracer, item == item))  # noqa: PLR0124
         if type(is_same) is Traced:
             stage.tracer.check(is_same, "membership of NaN")
         elif not is_same:
@@ -499,7 +499,7 @@ def in_range(scope: Hooks, value: Any, members: range) -> Any:
             if not test:
                 return False
             continue
-        test = truth(stage, test)
+        test = truth(stage.tracer, test)
         found = test if found is True else stage.tracer.apply("logical_and", found, test)
     return found if found is True else stage.tracer.as_python(found)
 

@@ -14,7 +14,7 @@ import math
 import os
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel
-from ...numpy.surface import DTYPES, NotCaptured, array, careful, refuse
+from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
 from ...user import PACKAGE
 from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
 from ..stage import Stage
@@ -143,7 +143,7 @@ class Operands:
     def part(self, value: Any) -> Any:
         """The number of an operand, or in a tuple the class of a constant and what it is."""
         if type(value) is Traced:
-            refuse(value.dtype not in DTYPES, f"dtype {value.dtype}")
+            refuse(not has_dtype(value.dtype), f"dtype {value.dtype}")
             self.operands.append(value)
             return len(self.operands) - 1
         if type(value) is tuple and self.takes_tuples:
@@ -209,11 +209,11 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
 def kind_of(value: Any) -> Kind | None:
     """What is remembered of a result; None for one that cannot be made in the graph."""
     cls = type(value)
-    if cls is np.ndarray and value.dtype in DTYPES and value.size:
+    if cls is np.ndarray and has_dtype(value.dtype) and value.size:
         order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
         if value.transpose(order).flags.c_contiguous:
             return cls, value.dtype, value.shape, tuple(order)
-    elif is_a(value, np.generic) and value.dtype in DTYPES:
+    elif is_a(value, np.generic) and has_dtype(value.dtype):
         return cls, value.dtype, (), ()
     elif cls is float:
         return cls, np.dtype(float), (), ()
@@ -227,6 +227,13 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
     if not kinds or None in kinds or len({kind[1] for kind in kinds if kind}) != 1:
         return None  # they come in one array, of their dtype
     return (tuple if is_tuple else None), kinds  # type: ignore[return-value]
+
+
+def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
+    """Of an array that has several, one behind the other from some place on, each."""
+    for count in counts:
+        yield whole[at : at + count]
+        at = at + count
 
 
 def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -> None:
@@ -262,28 +269,23 @@ def make(scope: Hooks, call: OpaqueCall) -> Any:
             out[0] = 0
             return
         out[0] = kinds_of(result) == known
-        at = 1
         if out[0]:
-            for r, count, kind in zip(
-                result if container else (result,), counts, kinds, strict=True
-            ):
-                out[at : at + count] = np.asarray(r).transpose(kind[3]).reshape(-1)
-                at += count
+            results = result if container else (result,)
+            for r, part, kind in zip(results, parts_of(out[1:], counts), kinds, strict=True):
+                part[:] = np.asarray(r).transpose(kind[3]).reshape(-1)
 
     name = f"{call.f.__module__}.{call.f.__name__}"
     key = f"{call.plan} {call.named} {call.kinds} {known}"
     whole = t.extern(name, key, fill, operands, (1 + sum(counts),), dtype)
     t.check(whole[0] != 0, f"{name} returns arrays as it did")
-    results, at = [], 1
-    for (cls, _, shape, order), count in zip(kinds, counts, strict=True):
-        part = t.reshape(whole[at : at + count], tuple(shape[k] for k in order))
-        made = t.copy(part, "C")
+    results = []
+    for (cls, _, shape, order), part in zip(kinds, parts_of(whole, counts, 1), strict=True):
+        made = t.copy(t.reshape(part, tuple(shape[k] for k in order)), "C")
         if cls is np.ndarray:
             made = t.permute(made, np.argsort(order).tolist()) if shape else made
         else:
             made = t.as_python(t.as_scalar(made)) if cls is float else t.as_scalar(made)
         results.append(made)
-        at += count
     return tuple(results) if container else results[0]
 
 
@@ -361,9 +363,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         return None
     if module.partition(".")[0] in CALLED_WHOLE:
         return "is called as it is"
-    if file.startswith(STDLIB) and "site-packages" not in file:
-        return "is in the standard library"
-    if file.startswith("<frozen"):
+    if file.startswith("<frozen") or (file.startswith(STDLIB) and "site-packages" not in file):
         return "is in the standard library"
     return None
 
@@ -471,7 +471,7 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
     writes = given[len(f.reads) :]
     for k, value in enumerate(writes):
         refuse(value is not None and type(value) is not Traced, "what it writes is no array of this call")
-        refuse(value is not None and stage.arrays.before_write(value), "arrays overlap, and one is written to")
+        refuse(value is not None and stage.effects.before_write(value), "arrays overlap, and one is written to")
         others = [w for w in writes[:k] if w is not None]
         refuse(value is not None and any(value.shares_storage(w) for w in others), "it writes twice to one array")
     sizes = f.sizes_of([*reads, *writes])
@@ -493,11 +493,11 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
             call = DeviceKernelCall(f, wanted, is_flat, stage.runs_on)
         shape = (sum(math.prod(shapes[k]) for k in wanted),) if is_flat else shapes[wanted[0]]
         whole = t.extern(call.name, call.key, call, xs, shape, KERNEL_DTYPES[dtype])
-        at = 0
-        for k in wanted:
-            size = math.prod(shapes[k])
-            made[k] = t.reshape(whole[at : at + size], shapes[k]) if is_flat else whole
-            at = at + size
+        if is_flat:
+            for k, part in zip(wanted, parts_of(whole, [math.prod(shapes[k]) for k in wanted]), strict=True):
+                made[k] = t.reshape(part, shapes[k])
+        else:
+            made[wanted[0]] = whole
     for k, value in enumerate(writes):
         if value is not None:
             t.assign(value, made[k])
@@ -536,10 +536,8 @@ class OperationCall(Operands):
         if len(results) == 1:
             out[...] = results[0]
             return
-        at = 0
-        for result in results:
-            out[at : at + result.size] = result.reshape(-1)
-            at += result.size
+        for result, part in zip(results, parts_of(out, [r.size for r in results]), strict=True):
+            part[:] = result.reshape(-1)
 
 
 def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -547,7 +545,7 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
     t = scope.stage.tracer
     shapes, dtypes = f.results_of(args, kwargs)
     refuse(len(set(dtypes)) > 1, "results of several dtypes")
-    refuse(dtypes[0] not in DTYPES, f"dtype {dtypes[0]}")
+    refuse(not has_dtype(dtypes[0]), f"dtype {dtypes[0]}")
     call = OperationCall(f, args, kwargs)
     operands = call.freeze()
     key = f"{f.key} {call.plan} {call.named} {call.kinds}"
@@ -555,8 +553,5 @@ def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dic
         return careful(t, f"op_{f.__name__}", key, call, operands, shapes[0], dtypes[0])
     counts = [math.prod(shape) for shape in shapes]
     whole = careful(t, f"op_{f.__name__}", key, call, operands, (sum(counts),), dtypes[0])
-    results, at = [], 0
-    for shape, count in zip(shapes, counts, strict=True):
-        results.append(t.copy(t.reshape(whole[at : at + count], shape), "C"))
-        at = at + count
-    return tuple(results)
+    pairs = zip(parts_of(whole, counts), shapes, strict=True)
+    return tuple(t.copy(t.reshape(part, shape), "C") for part, shape in pairs)

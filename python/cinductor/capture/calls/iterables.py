@@ -45,9 +45,11 @@ def numbered_of(scope: Hooks, value: Any) -> Items | None:
     stage = scope.stage
     if not stage.captures:
         return None
-    items = stage.regions.items_of(value)
+    items = stage.numbered(value)
     if items is not None:
-        return stage.regions.taken(value, items)
+        if items is value:  # an iterator moves along
+            stage.state.before_change(items)
+        return items
     cls, source = type(value), stage.sources.source_of(value)
     if cls in (list, tuple) and source != OPAQUE:
         if source is not None:
@@ -219,7 +221,7 @@ def _iter(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 @understands(reversed)
 def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    items = scope.stage.regions.items_of(args[0]) if args and scope.stage.captures else None
+    items = scope.stage.numbered(args[0]) if args and scope.stage.captures else None
     if items is not None and items is not args[0] and not kwargs:
         return scope.born(backwards(items))
     if not args or type(args[0]) not in (Traced, np.ndarray, list, tuple, range, str, bytes):
@@ -311,7 +313,7 @@ def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
             extremum = scope.stage.tracer.size_max if f is max else scope.stage.tracer.size_min
             best = extremum(item, best)
             continue
-        new = select(scope.stage, is_better, item, best) if scope.stage.captures else None
+        new = select(scope.stage.tracer, is_better, item, best) if scope.stage.captures else None
         best = new if new is not None else item if is_better else best
     return best
 
@@ -509,7 +511,7 @@ def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
             place = tracer.size_max(tracer.size_min(number - begin, length - 1), 0)
             item = part.get(place)
             if found is not MISSING and type(is_before) is Traced:
-                item = select(stage, is_before, item, found)
+                item = select(stage.tracer, is_before, item, found)
             if item is None:
                 raise RegionBreak("items of itertools.chain are of another type in each part", "", 0)
             found = item

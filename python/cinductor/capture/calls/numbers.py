@@ -183,32 +183,6 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return sum_of(scope, total, carry)
 
 
-class Compensated:
-    """A sum of floats that carries the error along: Neumaier's variant of Kahan's summation (ZAMM
-    54, 1974), as Python 3.12 and later add floats, and 3.14 and later complex numbers.
-    """
-
-    def __init__(self, tracer: Any, start: Any) -> None:
-        self.tracer = tracer
-        self.total = start
-        self.carry = tracer.lift(np.float64(0))
-
-    def add(self, x: Any) -> None:
-        """One more float."""
-        t, total = self.tracer, self.total
-        new = total + x
-        is_less = t.apply("less", abs(total), abs(x))
-        big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
-        self.carry = self.carry + ((big - new) + small)
-        self.total = new
-
-    def result(self) -> Any:
-        """The sum with what was carried, where that is a number."""
-        t, carry = self.tracer, self.carry
-        counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
-        return t.apply("where", counts, self.total + carry, self.total)
-
-
 def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
     """A sum with one more item, and the error that it carries along while it is Python's float, or
     a complex number where those are added with care: the errors of its two parts are one number.
@@ -252,23 +226,27 @@ def sum_of(scope: Hooks, total: Any, carry: Any) -> Any:
     if not is_traced(total, carry):
         return total + carry if math.isfinite(carry) else total
     t = scope.stage.tracer
-    whole = Compensated(t, t.as_scalar(t.lift(total)))
-    whole.carry = t.as_scalar(t.lift(carry))
-    return t.as_python(whole.result())
+    total, carry = t.as_scalar(t.lift(total)), t.as_scalar(t.lift(carry))
+    counts = t.apply("logical_and", carry != 0, t.apply("isfinite", carry))
+    return t.as_python(t.apply("where", counts, total + carry, total))
 
 
 def _more(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
-    """A float with one more number, and what both carry."""
+    """A float with one more number, and what both carry: Neumaier's variant of Kahan's summation (ZAMM 54,
+    1974), as Python 3.12 and later add floats, and 3.14 and later complex numbers.
+    """
     if not is_traced(total, carry, item):
         item = float(item)
         new = total + item
         big, small = (item, total) if abs(total) < abs(item) else (total, item)
         return new, carry + ((big - new) + small)
     t = scope.stage.tracer
-    whole = Compensated(t, t.as_scalar(t.lift(total)))
-    whole.carry = t.as_scalar(t.lift(carry))
-    whole.add(t.cast(t.as_scalar(t.lift(item)), np.float64))
-    return t.as_python(whole.total), t.as_python(whole.carry)
+    total, carry, x = (t.as_scalar(t.lift(v)) for v in (total, carry, item))
+    x = t.cast(x, np.float64)
+    new = total + x
+    is_less = t.apply("less", abs(total), abs(x))
+    big, small = t.apply("where", is_less, x, total), t.apply("where", is_less, total, x)
+    return t.as_python(new), t.as_python(carry + ((big - new) + small))
 
 
 def _is_careful_complex(total: Any) -> bool:

@@ -53,7 +53,7 @@ def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, 
     if len(args) > f.nin:
         outs = (*outs, *args[f.nin :])
     for out in outs:
-        if out is not None and type(out) is Traced and stage.arrays.before_write(out):
+        if out is not None and type(out) is Traced and stage.effects.before_write(out):
             return eager(scope, f, args, kwargs, out)
     if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
         return f(*args, **kwargs)
@@ -89,7 +89,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     """A function of NumPy's that the surface has."""
     stage = scope.stage
     if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
-        if (made := array_of(stage, args[0])) is not None:
+        if (made := array_of(stage.state, args[0])) is not None:
             return made
     if any(type(a) is Flat for a in args):
         if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
@@ -103,12 +103,12 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
     if kwargs:
         kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     row = surface.functions_by_id[id(f)]
-    if type(out := row.out_of(args, kwargs)) is Traced and stage.arrays.before_write(out):
+    if type(out := row.out_of(args, kwargs)) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
     stage.regions.note_class(args)
     if row.handler is None:
         return call_function(scope, row.follow, args, kwargs)
-    if row.writes and args and type(args[0]) is Traced and stage.arrays.before_write(args[0]):
+    if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
         return constants(scope, f(*args, **kwargs))
@@ -149,11 +149,11 @@ def call_array_method(
         kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     row = surface.methods.get(name)
     out = kwargs.get("out") if row is None else row.out_of((owner, *args), kwargs)
-    if type(out) is Traced and stage.arrays.before_write(out):
+    if type(out) is Traced and stage.effects.before_write(out):
         return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, out)
     if name == "setflags":
         return scope.fall_back_for_flags(owner).setflags(*args, **kwargs)
-    if name in surface.WRITING_METHODS and stage.arrays.before_write(owner):
+    if name in surface.WRITING_METHODS and stage.effects.before_write(owner):
         return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, owner)
     if name in NUMBER_METHODS and not args and not kwargs and stage.tracer.may_check():
         if owner.kind != "array" and hasattr(owner.__class__, name):
@@ -181,7 +181,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
         if (
             args
             and type(args[0]) is Traced
-            and not stage.arrays.before_write(args[0])
+            and not stage.effects.before_write(args[0])
             and not kwargs
         ):
             return call_ufunc_at(scope, f, args)
@@ -191,7 +191,7 @@ def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[
     if (out := kwargs.get("out")) is ...:
         del kwargs["out"]
         return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
-    if type(out) is Traced and stage.arrays.before_write(out):
+    if type(out) is Traced and stage.effects.before_write(out):
         return eager(scope, f, args, kwargs, out)
     if holds_traced(args) or holds_traced(kwargs.values()):
         return f(*args, **kwargs)
@@ -212,7 +212,7 @@ def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, An
     kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
     target = args[0] if args else kwargs.get("x")
     writes = f.name in WRITING_DRAWS and type(target) is Traced
-    if writes and stage.arrays.before_write(target):
+    if writes and stage.effects.before_write(target):
         return call_unknown(scope, method, args, kwargs)
     if id(f.generator) not in stage.effects.draws:
         stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))

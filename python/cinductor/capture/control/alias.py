@@ -396,10 +396,6 @@ class Flow:
             for storage, value in array.before.items()
         ]
 
-    def of_entry(self, value: Any) -> list[Source]:
-        """What a value of before the loop is behind it if no trip runs."""
-        return [self.of_before(source.array) for source in self.aliases.sources(value)]
-
     def of_before(self, value: Any) -> Source:
         return Source(value, self.is_alone(value), True)
 
@@ -455,10 +451,9 @@ Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on th
 class Objects:
     """What all places have, on two ways; others: what both have, or one alone."""
 
-    def __init__(self, region: Region, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []
         self.others: list[Any] = []
-        self.region = region
         self.containers = snapshot.containers  # what they hold is added
 
     def add(self, name: str, a: Any, b: Any) -> None:
@@ -474,15 +469,15 @@ class Objects:
                 self.others += (x, y)
 
     def distinguishable_in(
-        self, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
+        self, region: Region, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
     ) -> str | None:
         """A name carried that somebody could tell apart at the head of a trip and at its end."""
         for name in (*carried, *self.containers):
             self.add(name, head[name], end.get(name))
-        self.others += [end.get(n) for n in self.region.site.live_out if n not in carried]
-        return self.distinguishable()
+        self.others += [end.get(n) for n in region.site.live_out if n not in carried]
+        return self.distinguishable(region)
 
-    def distinguishable(self) -> str | None:
+    def distinguishable(self, region: Region) -> str | None:
         """A place that has two objects of one memory which somebody could tell apart."""
         names: dict[int, str] = {}  # of those objects
         for name, a, b in self.pairs:
@@ -491,7 +486,7 @@ class Objects:
                 names.setdefault(identity(b), name)
                 if any(x.is_whole and not x.is_fresh for x in (a, b)):
                     return name  # the caller has one of them
-        elsewhere = self.region.elsewhere() if names else []
+        elsewhere = region.elsewhere() if names else []
         if not names or elsewhere is None:
             return next(iter(names.values()), None)
         twins: tuple[dict[int, int], ...] = ({}, {})

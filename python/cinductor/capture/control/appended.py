@@ -17,9 +17,17 @@ import numpy as np
 
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced
-from .list_buffer import Column, ListBuffer, backing_of, keep_backing, list_of, want_buffer
+from .list_buffer import (
+    LOOKED_AT,
+    Column,
+    ListBuffer,
+    backing_of,
+    keep_backing,
+    list_of,
+    want_buffer,
+)
 from .phi import Phi
-from .region import Peel, Rerun
+from .region import Peel, RegionBreak, Rerun
 from .state import Change
 
 if TYPE_CHECKING:
@@ -105,7 +113,11 @@ class Item(Phi):
 
 
 class Appended:
-    """What the trips of one loop append to a list, which held `before` when the loop began."""
+    """What the trips of one loop append to a list, which held `before` when the loop began. It stands for the
+    list while the loop is captured, as a `ListBuffer` does elsewhere.
+    """
+
+    is_buffer = is_sized = False
 
     def __init__(self, carried: Carried, container: list[Any], before: list[Any]) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -118,7 +130,7 @@ class Appended:
     def open(self) -> None:
         """The list at the head of a trip."""
         self.state.refill(self.container, [*self.before, UNKNOWN])
-        ListBuffer(self.loop.scope, self.container, trips=self)
+        self.state.grow(self)
 
     # --- as long as there are trips ---
 
@@ -126,7 +138,7 @@ class Appended:
     def may_open(self) -> bool:
         """Whether only calls will see the list, which began empty, or the user."""
         loop = self.loop
-        names = loop.site.results if loop.stage.depth == 0 else loop.site.gathers
+        names = loop.site.results if loop.scope.stage.depth == 0 else loop.site.gathers
         is_gathered = any(
             value is self.container and name in names
             for name, value in [*loop.entry.items(), *loop.others.items()]
@@ -137,7 +149,7 @@ class Appended:
             for value in (*outer.entry.values(), *outer.others.values())
         )
         is_real = self.tracer.flushes > 0 and not self.tracer.in_region
-        can_look = loop.stage.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
+        can_look = self.tracer.effects == 0 or is_real  # `ListBuffer.materialise`
         return loop.regions.may_open and is_gathered and not (self.before or is_older) and can_look
 
     def close(self) -> None:
@@ -163,6 +175,22 @@ class Appended:
         if not learnt:
             self.loop.fail("an item of a list that grows is read")
         return want_buffer(self.loop, self.container, learnt[0])
+
+    length = truth = array = items_now = property(want_buffer)
+    pop = want_buffer
+
+    def set_item(self, key: Any, item: Any) -> None:
+        """list[key] = item"""
+        self.want_buffer()
+
+    def append(self, item: Any) -> None:
+        """list.append(item)"""
+        self.state.before_change(self.container)
+        self.container.append(item)
+
+    def materialise(self, why: str = "") -> None:
+        """Nobody can look at the list."""
+        raise RegionBreak(LOOKED_AT, "", 0)
 
     def truths(self, condition: Any, item: Any) -> list[bool]:
         """Whether the condition, under which the item is appended, holds, for each trip."""
@@ -349,7 +377,7 @@ def owner_of(region: Region, change: Change) -> Appended:
     container, state = change.container, region.state
     known = state.lists.get(id(container))
     if known is not None:
-        return known.trips
+        return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
             loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))

@@ -29,6 +29,7 @@ from .region import (
     Raising,
     Region,
     RegionBreak,
+    Regions,
     Rerun,
     between_runs,
     is_condition,
@@ -42,20 +43,19 @@ from .state import Snapshot, value_of
 class Level:
     """One test: the arm it guards, and the rest."""
 
-    def __init__(self, region: Region, condition: Any, arm: int, head: dict[str, Any]) -> None:
-        self.region, self.condition = region, condition
-        self.arm, self.head = arm, head
-        self.number = region.regions.count_test()
-        self.snapshot = Snapshot(region.state)
+    def __init__(self, regions: Regions, condition: Any, arm: int, head: dict[str, Any]) -> None:
+        self.condition, self.arm, self.head = condition, arm, head
+        self.number = regions.count_test()
+        self.snapshot = Snapshot(regions.state)
         self.then_block: Any = None
         self.else_block: Any = None
         self.then_end: End | None = None
 
     def open_arm(self, is_then: bool) -> None:
         """Opens an arm's block, in which the condition is known."""
-        block = self.region.state.open()
-        self.region.state.assume(self.condition, is_then)
-        tracer = self.region.tracer
+        state = self.snapshot.state
+        block, tracer = state.open(), state.tracer
+        state.assume(self.condition, is_then)
         sample = tracer.sample_truth(self.condition)
         is_contrary = sample is not None and sample is not is_then
         tracer.is_infeasible = self.snapshot.is_infeasible or is_contrary
@@ -64,28 +64,27 @@ class Level:
         else:
             self.else_block = block
 
-    def close_arm(self, block: Any, names: dict[str, Any]) -> End:
-        """What the arm ended with; everything is as before it again."""
-        region = self.region
+    def close_arm(self, region: Region, block: Any, names: dict[str, Any]) -> End:
+        """What the arm of the region ended with; everything is as before it again."""
         appended: list[tuple[Any, list[Any]]] = []
-        names = {**names, **self.diff_containers(appended)}
+        names = {**names, **self.diff_containers(region, appended)}
         end = End(region.state, block, names, self.snapshot.graph.written())
         for grown, items in appended:
             end.append(block, grown, items)
         self.snapshot.undo()
         return end
 
-    def diff_containers(self, appended: list[Any]) -> dict[str, Any]:
+    def diff_containers(self, region: Region, appended: list[Any]) -> dict[str, Any]:
         """What the containers that the arm changed hold at its end; notes what was appended."""
         names = {}
-        for change in self.region.diff(self.snapshot):
+        for change in region.diff(self.snapshot):
             if change.is_nothing:
                 continue
             if items := change.appended:
-                appended.append((owner_of(self.region, change), items))
+                appended.append((owner_of(region, change), items))
                 continue
             if not change.keeps_places:
-                self.region.fail("a branch adds to a container or takes from it")
+                region.fail("a branch adds to a container or takes from it")
             names[self.snapshot.name_of(change.container)] = value_of(change.container)
         return names
 
@@ -115,7 +114,7 @@ class Branch(Region):
         self.now = self.entry
         self.base: Snapshot | None = Snapshot(self.state)  # None: what runs is in the open
         self.state.active.append(self)
-        self.pending: Any = truth(self.stage, self.condition)
+        self.pending: Any = truth(self.tracer, self.condition)
         self.next_step = self.first + 1
 
     @property
@@ -142,7 +141,7 @@ class Branch(Region):
             if self.levels and self.levels[-1].else_block is None:
                 self.levels[-1].open_arm(False)
         elif type(self.pending) is Traced:
-            self.levels.append(Level(self, self.pending, self.step, self.now))
+            self.levels.append(Level(self.regions, self.pending, self.step, self.now))
             self.levels[-1].open_arm(True)
         return self.step
 
@@ -161,7 +160,7 @@ class Branch(Region):
         if self.is_plain or type(value) is not Traced:
             self.pending = bool(value)
         else:
-            self.pending = truth(self.stage, value)
+            self.pending = truth(self.tracer, value)
 
     @between_runs
     def leave(self, names: dict[str, Any]) -> None:
@@ -172,7 +171,7 @@ class Branch(Region):
             self.finish(names)
         elif self.step % 2 == 0:
             level = self.levels[-1]
-            level.then_end = level.close_arm(level.then_block, self.live(names))
+            level.then_end = level.close_arm(self, level.then_block, self.live(names))
             self.next_step = self.step + 1
         else:
             self.now = {name: names.get(name, UNBOUND) for name in self.site.state}
@@ -215,7 +214,7 @@ class Branch(Region):
         names = self.live(names)
         while self.levels:
             level = self.levels.pop()
-            end = level.close_arm(level.else_block, names)
+            end = level.close_arm(self, level.else_block, names)
             assert level.then_end is not None
             names = Merge(self, level, level.then_end, end).names(self.wanted)
             level.snapshot.end()
@@ -329,17 +328,17 @@ class Condition(Region):
     """A place in an expression where a traced condition chooses."""
 
     def __init__(self, scope: Any, line: int, value: Any) -> None:
-        super().__init__(scope, Site(-1, "if", line, 0, (), (), ()))
+        super().__init__(scope, Site(-1, "if", line, (), (), ()))
         self.entry, self.frame = {}, users_frame()
         self.others = {} if self.frame is None else dict(self.frame.f_locals)
-        self.condition = truth(self.stage, value)
-        self.level = Level(self, self.condition, 0, {})
+        self.condition = truth(self.tracer, value)
+        self.level = Level(self.regions, self.condition, 0, {})
 
     def fail(self, reason: str) -> Any:
         """Gives this attempt up: in no construct that could do without a region, all of the call."""
         place = (self.scope.file, self.site.line)
         is_known = place in self.regions.decided
-        if self.state.active or is_known or not self.stage.tracer.may_check():
+        if self.state.active or is_known or not self.tracer.may_check():
             super().fail(reason)
         raise Replan("decided", reason, place)
 
@@ -368,7 +367,7 @@ class Condition(Region):
         self.check_names()
         if self.level.snapshot.graph.written():
             self.fail("an operand of a condition writes to an array")
-        return self.level.close_arm(block, {VALUE: value})
+        return self.level.close_arm(self, block, {VALUE: value})
 
     def merge(self, first: End, second: End) -> Any:
         """The value of the expression."""
@@ -446,14 +445,13 @@ class Choice(Condition):
         return self.merge(first, second)
 
 
-def select(stage: Any, condition: Any, a: Any, b: Any) -> Any:
+def select(tracer: Any, condition: Any, a: Any, b: Any) -> Any:
     """a where the traced condition holds, else b; None where they are not of one type."""
-    tracer = stage.tracer
-    joined = join(tracer, a, b, False, stage.tracer.may_check())
+    joined = join(tracer, a, b, False, tracer.may_check())
     if type(joined) is str or joined.kind == "array":
         return None
     parts = [lifted(tracer, v, joined.kind, joined.dtype) for v in (a, b)]
-    condition = truth(stage, condition)
+    condition = truth(tracer, condition)
     value = tracer.select(condition, *parts, joined.kind)
     if not joined.tagged:
         return value

@@ -68,7 +68,7 @@ class Carried:
         self.is_while = loop.is_while or self.flag
         self.is_endless = False  # whether nothing else does
         self.appends: dict[int, Appended] = {}
-        self.trips = Trips(self)
+        self.trips = Trips()
         renewed = {n for n in loop.site.renewed if kind_of(self.entry[n]) is not None}
         if renewed and (loop.is_while or not self.runs_once()):
             renewed = set()
@@ -193,11 +193,11 @@ class Carried:
         def end() -> Any:
             value = self.ends_of_names[self.loop.site.flag]
             is_traced = type(value) is Traced
-            return truth(self.loop.stage, value) if is_traced else self.tracer.lift(value)
+            return truth(self.tracer, value) if is_traced else self.tracer.lift(value)
 
         def entry() -> Any:
             ended = self.loop.ended
-            return truth(self.loop.stage, ended) if type(ended) is Traced else self.tracer.lift(False)
+            return truth(self.tracer, ended) if type(ended) is Traced else self.tracer.lift(False)
 
         return Number(param, entry, end)
 
@@ -230,7 +230,7 @@ class Carried:
         condition, apply = None, self.tracer.apply
         self.is_endless = test is not None and type(test) is not Traced
         if type(test) is Traced:
-            condition = truth(self.loop.stage, test)
+            condition = truth(self.tracer, test)
         elif test is not None and not test:
             self.loop.fail("the loop makes no trip")
         if not self.loop.is_while:
@@ -260,10 +260,6 @@ class Carried:
             return
         if any(v.value.storage in (a.storage, b.storage) for v in self.values):
             self.distinct.append((a, b))
-
-    def close(self) -> None:
-        """The run is over; its blocks are dropped."""
-        self.snapshot.unwind()
 
     def next_turn(self) -> bool:
         """Whether the body is to run again in this trip."""
@@ -319,22 +315,28 @@ class Carried:
             self.first_trace, self.first_ends = trace, names
         if is_wider:
             return False
-        places = Objects(loop, self.snapshot)
-        if (name := places.distinguishable_in(self.names, self.head, names)) is not None:
+        places = Objects(self.snapshot)
+        if (name := places.distinguishable_in(loop, self.names, self.head, names)) is not None:
             raise Peel(f"{name} is another view of its array in each trip")
-        is_alike = trace == self.first_trace and self.trips.are_known()
-        if self.types.joined and not self.ends_alike(names):
-            raise Peel("values are of another type at the end of the loop's first trip")
-        if self.types.joined and trace != self.first_trace and not self.was_weak:
-            # What the first trip computes of constants is seen where they could be any.
-            self.is_weak = self.was_weak = True
+        if self.types.joined and self.assumes_weak(names, trace == self.first_trace):
             return False
-        if self.types.joined and not is_alike:
-            raise Peel("values are of another type at the loop's entry")
         self.flow = Flow(self, names)
         self.last = Last(self)
         name = self.last.sort_names(names)
         return True if name is None else self.leave_last_trip(name)
+
+    def assumes_weak(self, names: dict[str, Any], is_alike: bool) -> bool:
+        """Whether the next run is to begin as the loop's first trip does, with other types than the others:
+        what that computes of constants is seen where they could be any. is_alike: this one left the same trace.
+        """
+        if not self.ends_alike(names):
+            raise Peel("values are of another type at the end of the loop's first trip")
+        if not is_alike and not self.was_weak:
+            self.is_weak = self.was_weak = True
+            return True
+        if not (is_alike and self.trips.are_known()):
+            raise Peel("values are of another type at the loop's entry")
+        return False
 
     def ends_alike(self, names: dict[str, Any]) -> bool:
         """Whether a trip leaves behind what the loop's first trip does, Python's numbers or NumPy's."""
@@ -346,7 +348,7 @@ class Carried:
         computed, which classes it asked for, what it appended.
         """
         seen = self.snapshot.since("classes")  # type: ignore[union-attr]
-        return self.body.trace, seen, [grown.kinds_now() for grown in self.appends.values()]
+        return self.body.trace, seen, list(map(Appended.kinds_now, self.appends.values()))
 
     def diff_containers(self) -> dict[str, Any]:
         """What the containers that a trip changed hold at its end."""
@@ -438,13 +440,11 @@ class Carried:
             return False
         for name, value in changed.items():
             pairs = zip(leaves(self.head[name]), leaves(value), strict=False)
-            if any(is_array(a) and is_array(b) and self.is_turned(a, b) for a, b in pairs):
+            arrays = [(a, b) for a, b in pairs if is_array(a) and is_array(b)]
+            if any(a.ndim == b.ndim > 1 and a.is_c_order != b.is_c_order for a, b in arrays):
                 self.repeat(2)
                 return True
         return False
-
-    def is_turned(self, a: Any, b: Any) -> bool:
-        return a.ndim == b.ndim > 1 and a.is_c_order != b.is_c_order
 
     def repeat(self, period: int) -> None:
         """From here on the body runs that often in one trip of the region."""
@@ -503,11 +503,12 @@ class Carried:
         self.last.finish(body, first)
         for grown in self.appends.values():
             grown.finish(body)
-        self.close()
-        loop.snapshot.rewind()
+        self.snapshot.unwind()
+        self.snapshot.rewind()
         for promise in self.promises:
             promise()
-        self.trips.ask()
+        if self.types.joined:
+            self.ask_trips()
         exits = self.make_region()
         self.snapshot.refill(exits)
         return exits
@@ -544,7 +545,7 @@ class Carried:
         needs_trips = max(needs_trips, self.flow.note(made_arrays))
         for name, step in self.steps.items():
             exits[name] = UNBOUND if trips is None else self.entry[name] + trips * step
-        self.trips.make_sure(needs_trips, counter)
+        self.make_trips(needs_trips, counter)
         self.trips_made = counter if self.period == 1 else None
         for phi in phis:  # what is alive at a break is returned
             phi.made.clear()
@@ -563,3 +564,35 @@ class Carried:
         """Whether the region makes a trip; guarded where that depends on the arguments."""
         extent = self.extent if extent is None else extent
         return extent > 0 if type(extent) is int else self.tracer.is_positive(extent)
+
+    # --- trips that have to be made ---
+
+    def make_trips(self, count: int, counter: Any) -> None:
+        """Behind the region: it made that many trips; where it makes types what they are, one."""
+        loop = self.loop
+        makes_types = any(map(self.is_live_behind, self.types.joined))
+        count = max(count, makes_types)
+        if count <= int(self.is_endless):
+            return
+        if counter is not None:
+            enough = self.tracer.apply("greater_equal", counter, count)
+            loop.check(enough, "the loop makes a trip")
+        elif self.is_while or not loop.makes_trip(self.extent - (count - 1)):
+            loop.check(False, "the loop makes a trip")
+        if makes_types and (self.is_while or type(self.extent) is not int):
+            self.notify_trip(loop.key, None if self.is_while else self.extent)
+
+    def notify_trip(self, key: Any, extent: Any) -> None:
+        """The loop around this one hears of it."""
+        for region in reversed(self.state.active):
+            outer = region.carried
+            if outer is not None and outer is not self:
+                outer.trips.note(key, extent, outer.snapshot.graph)
+                return
+
+    def ask_trips(self) -> None:
+        """Asks what the last run did not ask any more, where the first trip begins with numbers of another type."""
+        for key, extent in self.trips.dropped():
+            if not self.loop.makes_trip(extent):
+                self.loop.fail("a loop inside makes no trip")
+            self.notify_trip(key, extent)

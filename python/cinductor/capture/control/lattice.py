@@ -273,7 +273,7 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
     raise Rerun(loop)
 
 
-def row_capacity(types: Types, kind: Type, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
+def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
     """The number of elements of a row that has room for an array in every trip, where no trip makes
     more of them than there were; None where there is no such number, or no need of a row: arrays
     that vary along their first axis lie densely as it is.
@@ -385,7 +385,7 @@ class Types:
 
     def join(self, name: str, before: Any, after: Any) -> Type:
         """The type of a leaf that was one thing at the entry and is another behind a trip."""
-        joined = join(self.tracer, before, after, True, self.loop.stage.tracer.may_check())
+        joined = join(self.tracer, before, after, True, self.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
         if type(joined) is str:
@@ -435,7 +435,7 @@ class Types:
         elif kind_of(after) != (kind.kind, kind.dtype):
             if not are_ints(kind_of(after), (kind.kind, kind.dtype)):
                 raise Peel(f"{name} changes its type")
-            if not are_unsigned((entry, after), self.loop.stage.tracer.may_check()):
+            if not are_unsigned((entry, after), self.tracer.may_check()):
                 raise Peel(f"{name} changes its type")
             return None if kind.dtype == UINT64 else Type("python", UINT64)
         elif not self.is_exact(kind, after):
@@ -467,7 +467,7 @@ class Types:
         if axes is None:
             return False
         axes = sorted({*axes, *kind.lengths})
-        room = row_capacity(self, kind, axes, entry, before, after)
+        room = row_capacity(self, axes, entry, before, after)
         self.moved |= bool(kind.lengths) and not is_same(room, kind.room)
         kind.room = room
         ends: dict[int, tuple[Any, Any]] = {}

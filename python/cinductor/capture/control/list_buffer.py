@@ -30,7 +30,6 @@ from . import lattice
 from .region import RegionBreak, Rerun
 
 if TYPE_CHECKING:
-    from .appended import Appended
     from .branch import Branch
     from .loop import Loop
     from .region import Region
@@ -42,6 +41,7 @@ MANY = 1 << 22
 MOST_HELD = 4096  # items that a list has before: each of them is a node
 NUMBERS = "?bhilqBHILQfd"
 SEVERAL_TYPES = "items of several types are in a list that grows"
+LOOKED_AT = "a list that a loop appends to is looked at"
 JOINS = frozenset({np.array, np.asarray, np.stack})  # of a list, make an array of its items
 
 
@@ -102,29 +102,29 @@ class Column:
 
 
 class ListBuffer:
-    """One such list; like: an item of it; count: how many there are; room: for how many. trips: while a
-    loop is captured, what its trips append. To one without a loop, or branch, for which it was made
-    nobody may append.
+    """One such list; like: an item of it; count: how many there are; room: for how many. To one without a
+    loop, or branch, for which it was made nobody may append.
     """
 
+    is_buffer = True
+
     def __init__(
-        self, scope: Any, container: list[Any], like: Any = None, columns: Any = (),
-        count: Any = None, room: Any = None, trips: Appended | None = None,
-    ) -> None:  # fmt: skip
-        self.scope, self.stage, self.tracer = scope, scope.stage, scope.stage.tracer
+        self, scope: Any, container: list[Any], like: Any, columns: Any, count: Any, room: Any = None
+    ) -> None:
+        self.scope, self.state, self.tracer = scope, scope.stage.state, scope.stage.tracer
         self.container, self.like, self.columns = container, like, list(columns)
-        self.cells, self.room, self.trips = [count], count if room is None else room, trips
+        self.cells, self.room = [count], count if room is None else room
         self.loop: Loop | Branch | None = None
         self.spare = 0
         self.is_sized = False  # it is as long as a loop had trips: `leave_sized`
         self.name = ""  # of what its items are
         self.last: tuple[Any, Any] | None = None  # what else has the last row, with its version then
-        self.stage.state.grow(self)
+        self.state.grow(self)
 
     @property
     def length(self) -> Any:
         """How many items there are."""
-        return self.cells[0] if self.trips is None else self.trips.want_buffer()
+        return self.cells[0]
 
     @property
     def truth(self) -> Any:
@@ -166,8 +166,6 @@ class ListBuffer:
 
     def item(self, key: Any) -> Any:
         """list[key]; a slice is another such list, to which nobody may append."""
-        if self.trips is not None:
-            return self.trips.item(key)
         if type(key) is not slice:
             return self.read(self.at(key))
         parts = [rows[key] for rows in self.copied()]
@@ -181,18 +179,16 @@ class ListBuffer:
         """Whether it becomes a list like any other for an item that columns cannot have: in the open, where
         the call cannot be captured in another way.
         """
-        if self.tracer.in_region or self.stage.tracer.may_check():
+        if self.tracer.in_region or self.tracer.may_check():
             return False
         if self.spare and is_alike(item, self.like):
             return False
         self.materialise()
-        self.stage.state.before_change(self.container)
+        self.state.before_change(self.container)
         return True
 
     def set_item(self, key: Any, item: Any) -> None:
         """list[key] = item"""
-        if self.trips is not None:
-            self.trips.want_buffer()
         if self.is_list_for(item):
             self.scope.item_slot(self.container, key).value = item
             return
@@ -200,14 +196,10 @@ class ListBuffer:
 
     def append(self, item: Any) -> None:
         """list.append(item)"""
-        if self.trips is not None:
-            self.stage.state.before_change(self.container)
-            self.container.append(item)
-            return
         if self.is_list_for(item):
             self.container.append(item)
             return
-        active = self.stage.state.active
+        active = self.state.active
         if self.loop not in active:
             if self.spare == 0 or any(region.is_loop for region in active):
                 self.fail("several loops append to a list")
@@ -224,7 +216,7 @@ class ListBuffer:
         return item
 
     def set_length(self, length: Any) -> None:
-        self.stage.state.refill(self.cells, [length])
+        self.state.refill(self.cells, [length])
 
     # --- all of it ---
 
@@ -266,19 +258,18 @@ class ListBuffer:
         """
         if self.is_sized and not self.may_look:
             self.replan(why or "a list as long as a loop had trips is looked at")
-        if self.trips is not None or self.tracer.in_region:
-            self.fail("a list that a loop appends to is looked at")
+        if self.tracer.in_region:
+            self.fail(LOOKED_AT)
         make, *given = self.parts()
         if not self.is_sized:
-            self.stage.effects.stop("a list whose length data decide is looked at")
-        items = make(*map(self.stage.materialise, given))
-        self.stage.state.refill(self.container, list(map(self.stage.lift_array, items)))
+            self.scope.stage.effects.stop("a list whose length data decide is looked at")
+        items = make(*map(self.scope.stage.materialise, given))
+        self.state.refill(self.container, list(map(self.scope.stage.lift_array, items)))
         self.drop()
 
     def drop(self) -> None:
         """It is a list like any other."""
-        state = self.stage.state
-        state.put(lists={k: g for k, g in state.lists.items() if g is not self})
+        self.state.put(lists={k: g for k, g in self.state.lists.items() if g is not self})
 
     def recipe(self) -> tuple[Any, ...]:
         """The function that makes the list, and what it is given."""
@@ -323,7 +314,7 @@ class ListBuffer:
         """np.stack(list)"""
         self.check_last()
         (column,) = self.columns
-        may_check = self.stage.tracer.may_check()
+        may_check = self.tracer.may_check()
         if column.sizes:
             self.replan("arrays of many sizes are joined")
         if not self.tracer.is_positive(self.length):
@@ -373,7 +364,8 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
     lists = scope.stage.state.lists
     parts = [lists.get(id(value), value) for value in (a, b)]
     known = [part for part in parts if type(part) is ListBuffer]
-    if any(part.is_sized or part.trips is not None or is_a(part.like, tuple) for part in known):
+    is_plain = all(type(part) in (ListBuffer, list) for part in parts)
+    if not is_plain or any(part.is_sized or is_a(part.like, tuple) for part in known):
         return None
     kind, columns, length = known[0].columns[0].kind, [], 0
     for part in parts:
@@ -381,7 +373,7 @@ def joined(scope: Any, a: list[Any], b: list[Any]) -> list[Any] | None:
             if part.columns[0].kind != kind:
                 return None
             length, columns = length + part.size(), [*columns, *part.copied()]
-        elif type(part) is not list or not all(kind_of(item) == kind for item in part):
+        elif not all(kind_of(item) == kind for item in part):
             return None
         elif part:
             length, columns = length + len(part), [*columns, scope.call(np.array, part, kind[1])]
@@ -424,12 +416,12 @@ def backing_of(state: State, value: Any) -> Any:
     return found[2]
 
 
-def array_of(stage: Any, value: list[Any]) -> Any:
+def array_of(state: State, value: list[Any]) -> Any:
     """np.array(list), where the list is columns; else None."""
-    if (found := stage.state.lists.get(id(value))) is not None:
+    if (found := state.lists.get(id(value))) is not None:
         return found.array
-    rows = backing_of(stage.state, value)
-    return None if rows is None else stage.tracer.copy(rows, "K")
+    rows = backing_of(state, value)
+    return None if rows is None else state.tracer.copy(rows, "K")
 
 
 # --- which lists have columns before a loop ---

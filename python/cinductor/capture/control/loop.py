@@ -177,7 +177,7 @@ class Loop(Region):
             if self.phase == REGION:
                 raise
             raise Ended(self) from None
-        if self.scope.stage.tracer.has_fallen_back:
+        if self.tracer.has_fallen_back:
             value = self.scope.stage.materialise(value)
         shape = self.site.target
         return value if shape is None else self.scope.unpack(value, shape)
@@ -238,7 +238,7 @@ class Loop(Region):
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
         if kind is Peel or (is_weak and is_ours):
-            return self.peel_one(error) or self.fall_back(str(error), error)
+            return self.peel_one() or self.fall_back(str(error), error)
         if (reason := reason_of(error)) is not None:
             return self.fall_back(reason, error)
         if is_ours:
@@ -306,19 +306,19 @@ class Loop(Region):
         """Whether some of a loop's trips are left, or the program can check that."""
         if type(left) is int:
             return left > 0
-        return self.tracer.is_positive(left) or (self.stage.tracer.may_check() and type(left > 0) is Traced)
+        return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
 
     def makes_trip(self, left: Any) -> bool:
         """Whether some of a loop's trips are left; where only the program knows, it checks that."""
         if left > 0 if type(left) is int else self.tracer.is_positive(left):
             return True
         is_left = left > 0
-        if type(is_left) is not Traced or not self.stage.tracer.may_check():
+        if type(is_left) is not Traced or not self.tracer.may_check():
             return False
         self.check(is_left, "the loop makes a trip")
         return True
 
-    def peel_one(self, why: Peel) -> bool:
+    def peel_one(self) -> bool:
         """Runs one more trip before the region."""
         if not self.may_peel or not self.rerun_as(PEEL):
             return False
@@ -389,7 +389,6 @@ class Loop(Region):
         if carried.next_turn():
             return
         if not carried.learn(names):
-            carried.close()
             self.snapshot.drop()
             return
         self.now = carried.finish()

@@ -131,7 +131,7 @@ def flag(value: Any) -> Side:
     def here(region: Region) -> Any:
         if type(value) is not ArmValue:
             return region.tracer.lift(bool(value))
-        return region.tracer.as_python(truth(region.stage, value.here(region)))
+        return region.tracer.as_python(truth(region.tracer, value.here(region)))
 
     return Side(here, sample=plain_value(value), node=value.node if type(value) is ArmValue else None)
 
@@ -202,11 +202,6 @@ class Result:
         self.strong: int | None = None
 
 
-def side_of(value: Any) -> Side:
-    """A leaf of an arm's end as one side of a pair."""
-    return value if is_a(value, Side) else constant(value)
-
-
 # --- values of which a branch chooses one of two ---
 
 
@@ -216,7 +211,8 @@ class Pair(Phi):
     __slots__ = ("values", "parts")
 
     def __init__(self, *values: Any) -> None:
-        self.values, self.parts = values, tuple(map(side_of, values))
+        self.values = values
+        self.parts = tuple([value if is_a(value, Side) else constant(value) for value in values])
 
     def kinds(self, operands: list[Any]) -> list[str]:
         kinds = [part.kind for part in self.parts if part.kind is not None]
@@ -273,14 +269,14 @@ class Merge:
 
     def check_objects(self, names: tuple[str, ...]) -> None:
         """Raises where a name has one object in the one arm and another in the other, of one memory."""
-        places = Objects(self.region, self.level.snapshot)
+        places = Objects(self.level.snapshot)
         for name in names:
             a, b = (end.names.get(name, UNBOUND) for end in self.ends)
             if self.is_dead(name):
                 continue
             a, b = (rebuilt(value, map(plain_value, leaves(value))) for value in (a, b))
             places.add(name, a, b)
-        if (name := places.distinguishable()) is not None:
+        if (name := places.distinguishable(self.region)) is not None:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
@@ -342,7 +338,7 @@ class Merge:
 
     def is_one_value(self, a: Any, b: Any) -> bool:
         """Whether two results can be one value; so they must be where a caller goes on with it."""
-        if self.region.stage.depth > 0:
+        if self.region.scope.stage.depth > 0:
             return True
         pairs = list(zip(leaves(a), leaves(b), strict=False))
         return have_same_structure(a, b) and all(
@@ -360,7 +356,7 @@ class Merge:
 
     def meet(self, a: Any, b: Any) -> Joined | str:
         """What two leaves become."""
-        return join(self.tracer, a, b, False, self.region.stage.tracer.may_check())
+        return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
         """One of two results, which are made again by whoever returns it."""

@@ -438,7 +438,7 @@ class Last:
             value = values[last] = last.behind(self.tracer)
             sources = last.sources
             if last.entry is not None and last.value.kind == "array":
-                sources = sources + flow.of_entry(last.entry)
+                sources = sources + [flow.of_before(s.array) for s in flow.aliases.sources(last.entry)]
             flow.aliases.add(value, sources)
             if last.is_loose:
                 flow.aliases.loosen(value)
@@ -456,8 +456,7 @@ class Trips:
     is not known before the region.
     """
 
-    def __init__(self, carried: Carried) -> None:
-        self.carried = carried
+    def __init__(self) -> None:
         self.before: dict[Any, list[Any]] = {}
         self.now: dict[Any, list[Any]] = {}
 
@@ -468,35 +467,14 @@ class Trips:
                 self.before[key] = extents
         self.now = {}
 
-    def note(self, key: Any, extent: Any) -> None:
-        """A loop inside has to make a trip; an extent of None: it has no number of trips."""
+    def note(self, key: Any, extent: Any, mark: Any) -> None:
+        """A loop inside has to make a trip; an extent of None: it has no number of trips. mark: where the loop
+        around it begins.
+        """
         if extent is not None:
-            most = self.carried.loop.snapshot.graph.most(extent)  # type: ignore[union-attr]
+            most = mark.most(extent)
             extent = extent if most is not None and is_same(most, extent) else None
         self.now.setdefault(key, []).append(extent)
-
-    def make_sure(self, count: int, counter: Any) -> None:
-        """Behind the region: it made that many trips; where it makes types what they are, one."""
-        carried, loop = self.carried, self.carried.loop
-        makes_types = any(map(carried.is_live_behind, carried.types.joined))
-        count = max(count, makes_types)
-        if count <= int(carried.is_endless):
-            return
-        if counter is not None:
-            enough = carried.tracer.apply("greater_equal", counter, count)
-            loop.check(enough, "the loop makes a trip")
-        elif carried.is_while or not loop.makes_trip(carried.extent - (count - 1)):
-            loop.check(False, "the loop makes a trip")
-        if makes_types and (carried.is_while or type(carried.extent) is not int):
-            self.notify(loop.key, None if carried.is_while else carried.extent)
-
-    def notify(self, key: Any, extent: Any) -> None:
-        """The loop around this one hears of it."""
-        for region in reversed(self.carried.state.active):
-            outer = region.carried
-            if outer is not None and outer is not self.carried:
-                outer.trips.note(key, extent)
-                return
 
     def dropped(self) -> list[tuple[Any, Any]]:
         """What the last run did not ask any more."""
@@ -510,13 +488,3 @@ class Trips:
     def are_known(self) -> bool:
         """Whether all that can be asked before the region."""
         return all(extent is not None for _, extent in self.dropped())
-
-    def ask(self) -> None:
-        """Asks it, where the first trip begins with numbers of another type."""
-        loop = self.carried.loop
-        if not self.carried.types.joined:
-            return
-        for key, extent in self.dropped():
-            if not loop.makes_trip(extent):
-                loop.fail("a loop inside makes no trip")
-            self.notify(key, extent)

@@ -9,6 +9,7 @@ goes back to its mark: nodes, memory, names and containers are as they were, and
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ from ... import _core
 from ...instance import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
-from ..iterators import END, Items, items_of
+from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
 from .alias import Aliases, Peel, Records, count_in
-from .state import Change, Snapshot, fill, reached
+from .state import Change, Snapshot, State, fill, reached
 
 if TYPE_CHECKING:
     from ..kinds import Hooks
@@ -45,8 +46,8 @@ class Rerun(Signal):
 class Regions:
     """The constructs at work in one captured call, and what was learnt of them."""
 
-    def __init__(self, stage: Any) -> None:
-        self.stage, self.state = stage, stage.state
+    def __init__(self, state: State) -> None:
+        self.state, self.tracer = state, state.tracer
         self.made: list[Any] = []  # what is emptied in the end
         self.memory: dict[Any, Any] = {}
         self.reports: dict[tuple[str, int, str], str] = {}
@@ -72,18 +73,6 @@ class Regions:
         loops = (region.carried for region in self.state.active if region.carried is not None)
         return any(value.storage == p.value.storage for carried in loops for p in carried.values)
 
-    def items_of(self, value: Any) -> Items | None:
-        """What is iterated, by number; None where Python has to iterate it."""
-        value = self.stage.escapes.now(value)
-        grown = self.state.lists.get(id(value))
-        return items_of(self.stage.lift_array(value)) if grown is None else grown.items_now
-
-    def taken(self, value: Any, items: Items) -> Items:
-        """The items of a value for whoever runs over all of them: an iterator moves along."""
-        if items is value:
-            self.state.before_change(items)
-        return items
-
     def step(self, scope: Hooks, items: Items) -> Any:
         """The next item of an iterator of which a trip may say how far it is. Only for the function
         whose construct is being captured: what Python runs might ask until there is none.
@@ -99,13 +88,13 @@ class Regions:
         left = items.length - position
         is_left, is_fixed = left > 0, type(left) is int or left.is_fixed
         is_own = self.state.active and self.state.active[-1].scope is scope
-        if not is_fixed and not (is_own and self.stage.tracer.may_check()):
+        if not is_fixed and not (is_own and self.tracer.may_check()):
             return next(items)
-        if type(is_left) is Traced and not self.stage.tracer.is_positive(left):
+        if type(is_left) is Traced and not self.tracer.is_positive(left):
             if is_fixed:
                 is_left = bool(is_left)
             else:
-                self.stage.tracer.check(is_left, "an iterator has another item")
+                self.tracer.check(is_left, "an iterator has another item")
         if type(is_left) is not Traced and not is_left:
             items.move(END)
             raise StopIteration
@@ -115,7 +104,7 @@ class Regions:
     def note_class(self, values: tuple[Any, ...]) -> None:
         """Called where it matters whether a number is Python's or NumPy's."""
         for value in values:
-            self.stage.tracer.resolve_class(value)
+            self.tracer.resolve_class(value)
             if self.state.active:
                 self.state.classes.append(value.kind if type(value) is Traced else type(value).__name__)
 
@@ -189,11 +178,9 @@ class Region:
 
     def __init__(self, scope: Hooks, site: Site) -> None:
         self.scope, self.site = scope, site
-        self.stage = scope.stage
-        self.regions: Regions = self.stage.regions
-        self.state = self.stage.state
+        self.regions: Regions = scope.stage.regions
+        self.state, self.tracer = self.regions.state, self.regions.tracer
         self.regions.made.append(self)
-        self.tracer = self.stage.tracer
         self.buffers_wanted: list[Any] = []  # lists to be made buffers: `list_buffer`
         self.lists_before: dict[int, Any] | None = None  # lists that were columns before any was made
         outer = self.state.active[-1].key if self.state.active else None
@@ -250,7 +237,7 @@ class Region:
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that somebody sees, by the names before the construct or by these."""
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        return reached([*roots, *self.callers()], wanted, self.stage.sources.known)
+        return reached([*roots, *self.callers()], wanted, self.state.sources.known)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""
@@ -259,7 +246,7 @@ class Region:
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
             values.extend(frame.f_locals.values())
             frame = frame.f_back
-        values.extend(attributes for _, attributes in self.stage.stores.objects.values())
+        values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.list_buffers.values())
         return values
 
@@ -286,15 +273,15 @@ class Region:
 
     def values(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The tuple that rewritten code assigns to the state's names."""
-        return tuple([names.get(name, UNBOUND) for name in self.site.state])
+        return tuple(map(names.get, self.site.state, itertools.repeat(UNBOUND)))
 
     def check(self, condition: Any, why: str) -> None:
         """A check node: where it fails the original function answers."""
         if condition is True:
             return
-        if type(condition) is not Traced or not self.stage.tracer.may_check():
+        if type(condition) is not Traced or not self.tracer.may_check():
             self.fail(f"{why} is known only when the program runs")
-        self.tracer.check(truth(self.stage, condition), why)
+        self.tracer.check(truth(self.tracer, condition), why)
 
 
 def is_condition(value: Any) -> bool:
@@ -307,9 +294,8 @@ def is_condition(value: Any) -> bool:
     return not is_int or type(value != 0) is Traced
 
 
-def truth(stage: Any, value: Any) -> Any:
+def truth(tracer: _core.Tracer, value: Any) -> Any:
     """A traced condition as a bool of rank 0."""
-    tracer = stage.tracer
     if value.kind == "array":
         if value.ndim:
             value = tracer.reshape(value, ())

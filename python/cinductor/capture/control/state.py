@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
 STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
 def content_of(cell: types.CellType | Items) -> tuple[Any, ...]:
@@ -195,7 +197,7 @@ class State:
     @property
     def list_buffers(self) -> dict[int, Any]:
         """Of the lists that grow those that are buffers."""
-        return {key: grown for key, grown in self.lists.items() if grown.trips is None}
+        return {key: grown for key, grown in self.lists.items() if grown.is_buffer}
 
     # --- blocks, and what is known in them ---
 
@@ -236,13 +238,14 @@ class Snapshot:
     def __init__(self, state: State, is_kept: bool = False) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
         self.graph = state.tracer.mark()
-        self.tables = {name: getattr(state, name) for name in TABLES}
+        self.tables = dict(zip(TABLES, tables_of(state), strict=True))
         self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
         self.born: dict[int, Any] = {}
         self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
-        self.begin()
+        for cell in state.cells:  # of a change of these nobody will tell
+            self.note(cell)
         state.snapshots.append(self)
-        self.depths = {name: len(getattr(state, name)) for name in STACKS}
+        self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
         self.effects, self.is_infeasible = state.tracer.effects, state.tracer.is_infeasible
 
     @property
@@ -352,7 +355,7 @@ class Snapshot:
 
     def names(self) -> dict[str, Any]:
         """What the containers hold now."""
-        return {name: value_of(container) for name, container in self.containers.items()}
+        return dict(zip(self.containers, map(value_of, self.containers.values()), strict=True))
 
     def refill(self, names: dict[str, Any]) -> None:
         """Makes them hold what their names have."""

@@ -22,7 +22,6 @@ from ...numpy.elementwise import set_part
 from ...numpy.random import Draw, methods_that_draw
 from ...numpy.surface import NotCaptured
 from ...signals import Abandon
-from ..effects import fall_back_for_flags, in_users_stead
 from ..iterators import STAND_INS, Flat
 from ..objects import (
     FLAGS,
@@ -38,8 +37,10 @@ from ..objects import (
     is_slot_of,
     reads_plainly,
 )
+from ..stage import fall_back_for_flags, in_users_stead
 
 if TYPE_CHECKING:
+    from ..boundary import Lifting
     from ..stage import Stage
 
 
@@ -79,7 +80,7 @@ class Attributes:
                     self.stage.effects.abandon("reads flags of an array that may be one of several")
                     return self.stage.materialise(value).flags
                 if name == "flags":
-                    return self.stage.hollow_flags(value)
+                    return self.stage.effects.hollow_flags(value)
                 if name == "flat" and value.kind == "array":
                     return Flat(value)
                 if name in OUR_NAMES and value.kind == "array":
@@ -87,7 +88,7 @@ class Attributes:
                 if value.kind == "python":  # a traced one has an array's attributes besides
                     getattr(value.__class__(), name)
             if cls is np.broadcast and name in ("iters", "index", "reset", "__next__"):
-                value = self.stage.filled(value)
+                value = self.stage.effects.filled(value)
             return getattr(value, name)
         if cls is collections.deque and self.stage.sources.source_of(value) is None:
             return getattr(value, name)
@@ -96,7 +97,7 @@ class Attributes:
         if is_a(value, type):
             return self._class_attr(value, name)
         if cls is Flat:
-            return self.stage.lift(getattr(value.real(self.stage), name))
+            return self.stage.lift(getattr(value.real(self.stage.effects), name))
         if cls in STAND_INS:
             return getattr(self.stage.materialise(value), name)
         return self._object_attr(value, name)
@@ -253,7 +254,7 @@ class Attributes:
                 self._touch_attributes(value, is_slot)
                 return setattr(value, name, item)
         if stage.stores.may_wait(value, name):
-            return stage.stores.add(value, name, item)
+            return stage.lifting.store(value, name, item)
         stage.effects.note(f"sets .{name} of a {cls.__name__}")
         if cls.__setattr__ is not object.__setattr__ or hasattr(type(found), "__set__"):
             stage.tracer.flush()
@@ -287,7 +288,7 @@ class Attributes:
                 return
         if name in ("real", "imag", "flat"):
             item = stage.lift_nested(item)
-            if not stage.arrays.before_write(value):
+            if not stage.effects.before_write(value):
                 try:
                     return set_part(stage.tracer, value, name, item)
                 except (NotCaptured, TypeError, ValueError, _core.Unsupported):
@@ -360,14 +361,14 @@ class Slot:
 class Managed:
     """A context manager around whose methods pending work is run."""
 
-    def __init__(self, stage: Stage, manager: Any) -> None:
-        self.stage, self.manager = stage, manager
+    def __init__(self, lifting: Lifting, manager: Any) -> None:
+        self.lifting, self.manager = lifting, manager
 
     def __enter__(self) -> Any:
-        return self.stage.lift(type(self.manager).__enter__(self.manager))
+        return self.lifting.lift(type(self.manager).__enter__(self.manager))
 
     def __exit__(self, *error: Any) -> Any:
-        self.stage.tracer.flush()
+        self.lifting.tracer.flush()
         return type(self.manager).__exit__(self.manager, *error)
 
 
@@ -375,14 +376,14 @@ class Managed:
 class Quiet:
     """An errstate around operations: they are noted with what nobody wants to hear of."""
 
-    def __init__(self, stage: Stage, errstate: Any, asked: dict[str, Any]) -> None:
-        self.stage, self.errstate, self.asked, self.around = stage, errstate, asked, 0
+    def __init__(self, tracer: _core.Tracer, errstate: Any, asked: dict[str, Any]) -> None:
+        self.tracer, self.errstate, self.asked, self.around = tracer, errstate, asked, 0
 
     def __enter__(self) -> Any:
-        tracer = self.stage.tracer
+        tracer = self.tracer
         self.around, tracer.quiet = tracer.quiet, quietened(tracer.quiet, self.asked)
         return self.errstate.__enter__()
 
     def __exit__(self, *error: Any) -> Any:
-        self.stage.tracer.quiet = self.around
+        self.tracer.quiet = self.around
         return self.errstate.__exit__(*error)

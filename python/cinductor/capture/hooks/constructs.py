@@ -23,9 +23,9 @@ from .. import boundary
 from ..control.branch import Branch, Choice, LateBranch, Operand
 from ..control.loop import REGION, UNROLL, WATCH, Loop
 from ..control.region import RegionBreak, is_condition, truth, users_frame
-from ..effects import check_budget
 from ..iterators import Items
 from ..objects import FREE_TYPES, UNBOUND, UNBOUND_TEXT, MaybeUnbound, Traced
+from ..stage import check_budget
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
@@ -357,7 +357,7 @@ class TracedControl(PlainControl):
         if type(value) is not MaybeUnbound:
             return value
         if type(value.flag) is Traced and self.stage.tracer.may_check():
-            self.stage.tracer.check(truth(self.stage, value.flag), f"{name} is bound")
+            self.stage.tracer.check(truth(self.stage.tracer, value.flag), f"{name} is bound")
             return value.value
         return PlainControl.bound(value, name)
 
@@ -378,7 +378,7 @@ class TracedControl(PlainControl):
     def for_(self, value: Any, number: int) -> Any:
         site = self.sites[number]
         value = self.stage.escapes.now(value)
-        items = self.stage.regions.items_of(value) if self.stage.captures else None
+        items = self.stage.numbered(value) if self.stage.captures else None
         iterator = value if type(value) is Items else None
         if items is None and iterator is not None and type(iterator.position) is not str:
             items = iterator.rest(self.stage.tracer)
@@ -457,7 +457,7 @@ class TracedControl(PlainControl):
         grown = self.stage.state.lists.get(id(value))
         value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
-            return self.stage.tracer.as_python(truth(self.stage, value))
+            return self.stage.tracer.as_python(truth(self.stage.tracer, value))
         return value
 
     def not_(self, value: Any) -> Any:
@@ -465,7 +465,7 @@ class TracedControl(PlainControl):
         value = self.symbolic(value if grown is None else grown.truth)
         if is_condition(value) and self.stage.captures:
             tracer, sample = self.stage.tracer, self.stage.tracer.sample_truth(value)
-            opposite = tracer.apply("logical_not", truth(self.stage, value))
+            opposite = tracer.apply("logical_not", truth(self.stage.tracer, value))
             opposite = tracer.as_python(opposite)
             if sample is not None:
                 tracer.note_sample(opposite, value, not sample)
@@ -505,7 +505,7 @@ class TracedControl(PlainControl):
 
     def holds(self, value: Any) -> Any:
         if is_condition(value) and self.stage.captures and self.stage.tracer.may_check():
-            self.stage.tracer.check(truth(self.stage, value), "an assertion")
+            self.stage.tracer.check(truth(self.stage.tracer, value), "an assertion")
             return True
         return super().holds(value)
 

@@ -24,9 +24,8 @@ from ..calls.calls import dispatch
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
-from ..effects import check_budget, fall_back, lifted_once, limit, with_bailout
 from ..objects import CONTAINER_TYPES, FREE_TYPES, HOLDERS, MISSING, Traced, is_native, is_numpys
-from ..stage import Stage
+from ..stage import Stage, check_budget, fall_back, lifted_once, limit, with_bailout
 from ..syntax.asking import Site
 from .attributes import Attributes, Managed, Quiet, Slot
 from .constructs import PlainControl, TracedControl, generated
@@ -272,7 +271,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls is Traced:
             if type(other) not in FREE_TYPES:
                 other = self.array_of(other)
-            if value.kind == "array" and stage.arrays.before_write(value):
+            if value.kind == "array" and stage.effects.before_write(value):
                 op(stage.materialise(value), stage.materialise(other))
                 return value
             return op(value, other)
@@ -301,11 +300,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return self.stage.materialise(value)  # raises when entered
         if cls is np.errstate and self.stage.sources.source_of(value) is None:
             # Made by the table of calls, which has looked at its arguments.
-            return Quiet(self.stage, *self.stage.errstates[id(value)])
+            return Quiet(self.stage.tracer, *self.stage.errstates[id(value)])
         if cls.__module__ == "contextlib" and cls.__name__ == "nullcontext":
             return value
         self.stage.effects.stop(f"enters a {cls.__name__}")
-        return Managed(self.stage, value)
+        return Managed(self.stage.lifting, value)
 
     def shares(self, names: types.FunctionType) -> None:
         """First in a function that sets names of one around it: they are in the cells of `names`."""
@@ -373,7 +372,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             return args[0](*self.stage.materialise(args[1:]), **self.stage.materialise(kwargs))
         lists = self.stage.state.lists
         if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
-            if not self.stage.tracer.flushes or self.stage.tracer.in_region:
+            if not grown.may_look:
                 return grown.call(args[0])
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)

@@ -25,7 +25,6 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
-from ..effects import fall_back_for_flags
 from ..iterators import Asked, Flat, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -48,6 +47,7 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
+from ..stage import fall_back_for_flags
 from .attributes import Slot
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Subscripts:
                 key = self._key(key)
             if type(item) not in FREE_TYPES:
                 item = self.array_of(item, value.dtype)
-            if stage.arrays.before_write(value):
+            if stage.effects.before_write(value):
                 stage.materialise(value)[stage.materialise(key)] = stage.materialise(item)
             else:
                 value[key] = item
@@ -247,7 +247,7 @@ class Subscripts:
         elif type(method) is types.FunctionType:
             self.call(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
-            stage.stores.add(value, key, item)
+            stage.lifting.store(value, key, item)
         else:
             stage.effects.note(f"sets an item of a {cls.__name__}")
             if source is None or cls not in (list, dict):
@@ -338,7 +338,7 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
     stage, array = scope.stage, flat.array
     if not array.flags_now.writeable:
         raise ValueError("underlying array is read-only")
-    if type(key) is not tuple and not stage.arrays.before_write(array):
+    if type(key) is not tuple and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
         line = array if array.ndim == 1 else None
         if line is None and array.flags_now.c_contiguous:
@@ -436,7 +436,7 @@ class Iteration:
                 return self.call(method, value)
         self.stage.state.before_change(value)
         if type(value) is np.broadcast:
-            value = self.stage.filled(value)
+            value = self.stage.effects.filled(value)
         return self.stage.lift_array(next(value))
 
     def _steps(self, value: Any) -> Iterator[Any]:
@@ -466,7 +466,7 @@ class Iteration:
 
     def _iter_unknown(self, value: Any) -> Iterator[Any]:
         self.stage.tracer.flush()
-        return Asked(self.stage, iter(value))
+        return Asked(self.stage.lifting, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
         """What a loop runs over when its target unpacks each item."""

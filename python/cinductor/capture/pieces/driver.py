@@ -191,11 +191,12 @@ class SplitPlan:
             self.is_over = True
             return
         code = self.fn.__code__
-        node: Any = with_exits_behind(find_function(code, self.fn.__qualname__))
+        node: Any = find_function(code, self.fn.__qualname__)
         names = (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
         if not is_a(node, ast.FunctionDef) or any(n.startswith("_ci_") for n in names):
             self.is_over = True
             return
+        node = with_exits_behind(node)
         known = {*code.co_varnames, *code.co_cellvars, *exits_of(node)}
         split = Split(node, frozenset(known), self.marks)
         self.is_over = not split.pieces and not split.follows

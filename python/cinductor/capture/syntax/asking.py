@@ -32,7 +32,6 @@ class Site:
     number: int
     kind: str  # for, while, if
     line: int
-    col: int
     state: tuple[str, ...]  # names assigned in it, sorted
     carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
     live_out: tuple[str, ...]  # those live behind it
@@ -41,7 +40,6 @@ class Site:
     flag: str | None = None  # loops: True where the loop shall end after this trip
     depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
-    has_else: bool = False
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
     returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
@@ -253,7 +251,9 @@ class Expressions(Asking):
         if node.id == "__class__":
             return node
         if where == LOCAL and isinstance(node.ctx, ast.Load):
-            return self._local(node)
+            if node.id in self.bound or not self._may_be_unbound(node.id):
+                return node
+            return self.ask(node, "bound", node, self.text(node, node.id))
         if isinstance(node.ctx, ast.Load):
             if where == GLOBAL:
                 return self.ask(node, "name", self.text(node, node.id))
@@ -264,12 +264,6 @@ class Expressions(Asking):
             method = "global_slot" if where == GLOBAL else "free_slot"
             return self.value_slot(self.ask(node, method, self.text(node, node.id)), node.ctx)
         return node
-
-    def _local(self, node: ast.Name) -> ast.expr:
-        """A local name; one that may have no value is asked for."""
-        if node.id in self.bound or not self._may_be_unbound(node.id):
-            return node
-        return self.ask(node, "bound", node, self.text(node, node.id))
 
     # functions
 

@@ -173,13 +173,16 @@ NOTHING = Effect()
 
 
 class Point:
-    """A step of a function; stops: names that are not live before it for what is behind it; only: no
-    others are.
+    """A step of a function, one of its points; stops: names that are not live before it for what is behind it;
+    only: no others are.
     """
 
     __slots__ = ("effect", "ahead", "errors", "stops", "only", "live", "sure")
 
-    def __init__(self, effect: Effect, ahead: list[Point], errors: tuple[Point, ...]) -> None:
+    def __init__(
+        self, points: list[Point], effect: Effect, ahead: list[Point], errors: tuple[Point, ...] = ()
+    ) -> None:
+        points.append(self)
         self.effect, self.ahead, self.errors = effect, ahead, errors
         self.stops: Set = EMPTY
         self.only: Bound = None
@@ -219,9 +222,8 @@ class Cfg:
         self.points: list[Point] = []  # the last first
         self.places: dict[int, list[StatementPoints]] = {}  # by the id of a statement
         self.constructs: dict[int, ConstructPoints] = {}
-        self.binding: list[set[str]] = []  # what the constructs around bind
         captured: set[str] = set()
-        start = self._block(body, self._point(NOTHING, []), Ways())
+        start = self._block(body, Point(self.points, NOTHING, []), Ways())
         for point in self.points:
             captured |= point.effect.captured
         self.captured = frozenset(captured)
@@ -268,16 +270,13 @@ class Cfg:
 
     # --- the graph, from the end to the beginning ---
 
-    def _point(self, effect: Effect, ahead: list[Point], errors: tuple[Point, ...] = ()) -> Point:
-        made = Point(effect, ahead, errors)
-        self.points.append(made)
-        for names in self.binding:
-            names |= effect.binds
-        return made
+    def _bound_since(self, first: int) -> set[str]:
+        """What the points bind that are there since there were so many."""
+        return set().union(*[point.effect.binds for point in self.points[first:]])
 
     def _block(self, body: list[ast.stmt], ahead: Point, ways: Ways) -> Point:
         for node in reversed(body):
-            end = self._point(NOTHING, [ahead])
+            end = Point(self.points, NOTHING, [ahead])
             ahead = self._statement(node, end, ways)
             self.places.setdefault(id(node), []).append(StatementPoints(ahead, end, ways.errors))
         return ahead
@@ -293,8 +292,8 @@ class Cfg:
             arms = [end]
             for case in node.cases:
                 inside = self._block(case.body, end, ways)
-                arms.append(self._point(Effect(case.guard), [inside, end], ways.errors))
-            return self._point(Effect(node.subject), arms, ways.errors)
+                arms.append(Point(self.points, Effect(case.guard), [inside, end], ways.errors))
+            return Point(self.points, Effect(node.subject), arms, ways.errors)
         if hasattr(node, "handlers"):
             return self._try(node, end, ways)
         ahead: Point | None = end
@@ -304,65 +303,62 @@ class Cfg:
             ahead = ways.broken if isinstance(node, ast.Break) else ways.continued
         effect = Effect()
         effect.statement(node)
-        return self._point(effect, [] if ahead is None else [ahead], ways.errors)
+        return Point(self.points, effect, [] if ahead is None else [ahead], ways.errors)
 
     def _if(self, node: ast.If, end: Point, ways: Ways) -> Point:
-        binds: set[str] = set()
-        self.binding.append(binds)
+        first = len(self.points)
         arms = [self._block(body, end, ways) for body in (node.body, node.orelse)]
-        self.binding.pop()
         # The first test is evaluated before the construct, those of elif inside.
-        self.constructs[id(node)] = ConstructPoints(binds, arms)
-        return self._point(Effect(node.test), arms, ways.errors)
+        self.constructs[id(node)] = ConstructPoints(self._bound_since(first), arms)
+        return Point(self.points, Effect(node.test), arms, ways.errors)
 
     def _loop(self, node: Any, end: Point, ways: Ways) -> Point:
         is_for, errors = isinstance(node, ast.For), ways.errors
         has_flags, flag = hasattr(node, "ci_resets"), getattr(node, "ci_flag", None)
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
-        head = self._point(NOTHING, [], errors)
+        head = Point(self.points, NOTHING, [], errors)
         head.stops = resets | {VALUE} if has_flags else EMPTY  # no trip begins behind a return
-        binds = set(resets)
-        self.binding.append(binds)
+        first_inside = len(self.points)
         read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
-        tail = self._point(read, [head, end] if flag else [head])
+        tail = Point(self.points, read, [head, end] if flag else [head])
         body = self._block(node.body, tail, Ways(errors, end, head))
-        step = self._point(Effect(node.target if is_for else node.test), [body], errors)
-        self.binding.pop()
+        step = Point(self.points, Effect(node.target if is_for else node.test), [body], errors)
+        binds = self._bound_since(first_inside) | resets
         head.ahead = [step]
         if not is_endless(node):  # where the head's test sends it
             (head if is_for else step).ahead.append(ended)
         self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
         first = head
         if resets:  # they are what they are where no trip runs
-            skip = self._point(NOTHING, [end])
+            skip = Point(self.points, NOTHING, [end])
             skip.only = resets
-            first = self._point(NOTHING, [head, skip])
-        return self._point(Effect(node.iter), [first], errors) if is_for else first
+            first = Point(self.points, NOTHING, [head, skip])
+        return Point(self.points, Effect(node.iter), [first], errors) if is_for else first
 
     def _with(self, node: ast.With, end: Point, ways: Ways) -> Point:
         inside = ways._replace(errors=(*ways.errors, end))  # the manager may swallow an exception
         ahead = self._block(node.body, end, inside)
         for k, item in reversed([*enumerate(node.items)]):
             errors = inside.errors if k else ways.errors
-            ahead = self._point(Effect(item.context_expr, item.optional_vars), [ahead], errors)
+            ahead = Point(self.points, Effect(item.context_expr, item.optional_vars), [ahead], errors)
         return ahead
 
     def _try(self, node: Any, end: Point, ways: Ways) -> Point:
         if node.finalbody:
             left = [p for p in (*ways.errors, ways.broken, ways.continued) if p is not None]
-            other = self._block(node.finalbody, self._point(NOTHING, left), ways)
+            other = self._block(node.finalbody, Point(self.points, NOTHING, left), ways)
             end = self._block(node.finalbody, end, ways)
             ways = Ways((other,), ways.broken and other, ways.continued and other)
         caught = ways.errors
         for handler in node.handlers:
             effect, behind = Effect(handler.type), end
             if handler.name:
-                behind = self._point(NOTHING, [end])
+                behind = Point(self.points, NOTHING, [end])
                 behind.effect = dropping(handler.name)
                 effect.bind(handler.name)
             inside = self._block(handler.body, behind, ways)
-            caught = (self._point(effect, [inside], ways.errors), *caught)
+            caught = (Point(self.points, effect, [inside], ways.errors), *caught)
         done = self._block(node.orelse, end, ways)
         return self._block(node.body, done, ways._replace(errors=caught))
 

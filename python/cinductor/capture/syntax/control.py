@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import Expressions, Site
+from .asking import LOCAL, Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
 
@@ -145,7 +145,9 @@ class Statements(Expressions):
         value = self._use(node.value)
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
-            load = self._local(placed(ast.Name(target.id, ast.Load()), target))
+            load = placed(ast.Name(target.id, ast.Load()), target)
+            if self.where(target.id) == LOCAL:
+                load = self.visit_Name(load)
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`
@@ -248,7 +250,6 @@ class Control(Statements):
             number=len(self.sites),
             kind=kind,
             line=node.lineno,
-            col=node.col_offset,
             state=state,
             carried=tuple([n for n in state if n in flow.head and n != flag]),
             live_out=tuple([n for n in state if n in flow.behind]),
@@ -407,7 +408,7 @@ class Control(Statements):
             last = 2 * len(arms) - 1
             raising = tuple((min(2 * k, last), raised(b[-1])) for k, b in blocks if b)
             raising = tuple((step, name) for step, name in raising if name)
-            site = self._site(node, "if", arms=len(arms), has_else=bool(orelse), raising=raising)
+            site = self._site(node, "if", arms=len(arms), raising=raising)
         if site is None:
             node.test = self._test(node.test)
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)

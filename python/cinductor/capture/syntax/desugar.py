@@ -41,7 +41,6 @@ from .names import (
     Transformer,
     Visitor,
     free_names,
-    holds,
     place_new,
     placed,
     placed_at_end,
@@ -286,8 +285,6 @@ def is_wildcard(pattern: ast.pattern) -> bool:
 
 def without_matches(root: Any) -> Any:
     """The function with such statements replaced."""
-    if not holds(root, ast.Match):
-        return root
     return Matches(root).visit(root)
 
 
@@ -489,13 +486,11 @@ class Comprehensions(Visitor):
         node.ci_loop = ComprehensionPlan(name, names, callee, builtin)
 
 
-def with_loops(node: FunctionNode) -> FunctionNode:
-    """The function, with those of its comprehensions behind its docstring."""
-    if isinstance(node, ast.FunctionDef) and holds(node, *COMPREHENSIONS):
-        functions = Comprehensions(node).functions
-        start = int(ast.get_docstring(node, clean=False) is not None)
-        node.body[start:start] = functions
-    return node
+def with_loops(node: ast.FunctionDef) -> None:
+    """Puts the functions of its comprehensions into a function, behind its docstring."""
+    functions = Comprehensions(node).functions
+    start = int(ast.get_docstring(node, clean=False) is not None)
+    node.body[start:start] = functions
 
 
 # --- what one trip does ---

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from .names import Transformer, holds, placed, walk
+from .names import Transformer, placed, walk
 
 RETURN, VALUE = "__ci_return", "__ci_value"
 Loop = ast.For | ast.While
@@ -488,8 +488,6 @@ def is_print(node: ast.expr) -> bool:
 
 def with_exits_behind(root: Any) -> Any:
     """The function with such statements behind its loops."""
-    if root is None or not holds(root, ast.For, ast.While) or not holds(root, ast.Expr):
-        return root
     return PrintSinker(root).visit(root)
 
 

@@ -23,11 +23,6 @@ LEAVES = frozenset({ast.Name, ast.Constant})  # most nodes
 children, walk, placed, place_of = _core.children, _core.walk, _core.placed, _core.place_of
 
 
-def holds(root: ast.AST, *classes: type[ast.AST]) -> bool:
-    """Whether a node of one of these classes is in some syntax."""
-    return not set(map(type, walk(root))).isdisjoint(classes)
-
-
 class Methods(dict[type[ast.AST], Callable[[Any, Any], Any]]):
     """By classes of nodes, what visits one: looked for when one is met first."""
 

@@ -31,7 +31,7 @@ from ...user import wrong
 from .asking import OURS, STAGE, Site
 from .bytecode import function_of, modules_in
 from .control import Control
-from .desugar import COMPREHENSION, with_loops, without_matches
+from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, place_of, walk
 
@@ -514,11 +514,16 @@ def _rewrite_source(
     if node is None:
         found = bool(linecache.getlines(code.co_filename))
         raise NotRewritable("its source in the file is not what runs" if found else NOT_FOUND)
-    node = with_exits_behind(without_matches(node))
+    classes = set(map(type, walk(node)))  # what there is nothing of no pass looks for
+    if ast.Match in classes:
+        node = without_matches(node)
+        classes = set(map(type, walk(node)))
+    if ast.Expr in classes and not classes.isdisjoint((ast.For, ast.While)):
+        node = with_exits_behind(node)
     _check(node, code)
     annotations_run = sys.version_info < (3, 14) and not code.co_flags & ANNOTATIONS_ARE_TEXT
-    if with_regions:
-        node = with_loops(node)
+    if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(COMPREHENSIONS):
+        with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
     tree = factory(rewriter.run(), (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
