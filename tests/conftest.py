@@ -54,7 +54,9 @@ def pieces_are_compiled(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def only_new_objects_are_collected():
-    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again."""
+    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again. Nor need all objects be
+    walked over every now and then: between modules is enough, and young ones are as often as ever."""
+    gc.set_threshold(*gc.get_threshold()[:2], 1 << 20)
     gc.collect()
     gc.freeze()
 
