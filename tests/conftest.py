@@ -7,9 +7,11 @@ second run compiles only what has changed.
 
 import atexit
 import contextlib
+import functools
 import gc
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -71,6 +73,25 @@ def run(command, **options):
     return done.stdout
 
 
+@functools.cache
+def included_by(path):
+    """The files of ours that a file of C includes itself."""
+    names = re.findall(rb'^\s*#\s*include\s*"([^"]+)"', path.read_bytes(), re.MULTILINE)
+    places = [folder / os.fsdecode(name) for name in names for folder in (path.parent, ROOT / "csrc", ROOT / "tests" / "core")]
+    return [place for place in places if place.is_file()]
+
+
+def reached_from(source):
+    """A file of C and all that it includes."""
+    found, todo = set(), [source]
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += included_by(path)
+    return found
+
+
 class CoreBuild:
     """The core's objects under one set of flags."""
 
@@ -81,15 +102,14 @@ class CoreBuild:
         self.directory.mkdir(mode=0o700, exist_ok=True)
         if self.directory.lstat().st_uid != os.getuid():
             pytest.fail(f"{self.directory} belongs to another user")
-        headers = sorted((ROOT / "csrc").rglob("*.[hd]*")) + sorted((ROOT / "tests").rglob("*.h"))
         self.common = hashlib.sha256(" ".join([self.compiler, *self.flags]).encode())
-        for header in headers:
-            self.common.update(str(header).encode() + header.read_bytes())
 
     def compile(self, source, *defines):
         """The object of one source."""
         key = self.common.copy()
-        key.update(str(source).encode() + source.read_bytes() + " ".join(defines).encode())
+        key.update(str(source).encode() + " ".join(defines).encode())
+        for path in sorted(reached_from(source)):
+            key.update(str(path).encode() + path.read_bytes())
         out = self.directory / f"{source.stem}-{key.hexdigest()[:24]}.o"
         if not out.exists():
             temporary = out.with_suffix(f".{os.getpid()}.tmp")
