@@ -6,6 +6,7 @@ second run compiles only what has changed.
 """
 
 import atexit
+import compileall
 import contextlib
 import functools
 import gc
@@ -40,8 +41,14 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
     )
 
 
+def pytest_configure():
+    """The package's bytecode is there, even where Python writes none: or each process of a test would compile it anew."""
+    compileall.compile_dir(ROOT / "python", quiet=1)
+
+
 def pytest_addoption(parser):
     parser.addoption("--accept", action="store_true", help="rewrite what golden files expect")
+
 
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
