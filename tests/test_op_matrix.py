@@ -1,9 +1,10 @@
 """Every element-wise ufunc and every reduction: loop dtypes × layouts × special values × backends, against NumPy.
 
-Interpreted, each dtype in each layout. Compiled, each dtype in one of three layouts and what lies in a row, so that each
-layout comes with dtypes of every width: how elements are found and what is done with them are written apart; all of them
-with CINDUCTOR_FUZZ. One compile per operation and backend: a function over a list of operands returns a list of results. What IEEE rounds exactly
-must have NumPy's bits (a NaN equals any NaN); transcendental functions are within 4 ULP of a long-double reference.
+Interpreted, each dtype in each layout. Compiled, each dtype as it lies in a row and in one of three of the other layouts,
+which differ from ufunc to ufunc: how elements are found and what is done with them are written apart; all with
+CINDUCTOR_FUZZ. One compile per operation and backend: a function over a list of operands returns a list of results.
+What IEEE rounds exactly must have NumPy's bits (a NaN equals any NaN); transcendental functions are within 4 ULP of a
+long-double reference.
 """
 
 import os
@@ -115,12 +116,13 @@ def assert_within_ulp(got, want, reference, limit, what):
 
 
 def operands_of(ufunc, every=1):
-    """Of each loop the operands that lie in a row, and of the other layouts one in so many, others for the next loop."""
+    """Of each loop the operands that lie in a row, and of the other layouts one in so many: others for the next loop, and
+    for a name of another length, so that each dtype meets each layout in some ufunc."""
     return [
         (chars, group)
         for k, chars in enumerate(loops(ufunc))
         for layout, group in enumerate(pairs(chars))
-        if layout == 0 or (layout + k) % every == 0
+        if layout == 0 or (layout + k + len(ufunc.__name__)) % every == 0
     ]
 
 
@@ -133,6 +135,17 @@ def legal(ufunc, group):
     except (ValueError, TypeError):
         return False
     return True
+
+
+def test_every_dtype_meets_every_layout():
+    """As one operand and as one of two."""
+    for nin, dtypes in ((1, REAL + COMPLEX), (2, REAL + COMPLEX)):
+        met = set()
+        for ufunc in (f for f in ELEMENTWISE if f.nin == nin):
+            for chars, group in operands_of(ufunc, 3):
+                met.add((chars[-1], str([(a.shape, [s // a.itemsize for s in a.strides]) for a in group])))
+        layouts = {layout for _, layout in met}
+        assert len(layouts) >= 10 and all((c, layout) in met for c in dtypes for layout in layouts)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
