@@ -6,10 +6,13 @@ second run compiles only what has changed.
 """
 
 import atexit
+import compileall
 import contextlib
+import functools
 import gc
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -38,8 +41,14 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
     )
 
 
+def pytest_configure():
+    """The package's bytecode is there, even where Python writes none: or each process of a test would compile it anew."""
+    compileall.compile_dir(ROOT / "python", quiet=1)
+
+
 def pytest_addoption(parser):
     parser.addoption("--accept", action="store_true", help="rewrite what golden files expect")
+
 
 @pytest.fixture
 def pieces_are_compiled(monkeypatch):
@@ -54,7 +63,9 @@ def pieces_are_compiled(monkeypatch):
 
 @pytest.fixture(scope="module", autouse=True)
 def only_new_objects_are_collected():
-    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again."""
+    """Tables of cases are a million objects; no gc.collect() in a test need walk over them again. Nor need all objects be
+    walked over every now and then: between modules is enough, and young ones are as often as ever."""
+    gc.set_threshold(*gc.get_threshold()[:2], 1 << 20)
     gc.collect()
     gc.freeze()
 
@@ -69,6 +80,25 @@ def run(command, **options):
     return done.stdout
 
 
+@functools.cache
+def included_by(path):
+    """The files of ours that a file of C includes itself."""
+    names = re.findall(rb'^\s*#\s*include\s*"([^"]+)"', path.read_bytes(), re.MULTILINE)
+    places = [folder / os.fsdecode(name) for name in names for folder in (path.parent, ROOT / "csrc", ROOT / "tests" / "core")]
+    return [place for place in places if place.is_file()]
+
+
+def reached_from(source):
+    """A file of C and all that it includes."""
+    found, todo = set(), [source]
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += included_by(path)
+    return found
+
+
 class CoreBuild:
     """The core's objects under one set of flags."""
 
@@ -79,15 +109,14 @@ class CoreBuild:
         self.directory.mkdir(mode=0o700, exist_ok=True)
         if self.directory.lstat().st_uid != os.getuid():
             pytest.fail(f"{self.directory} belongs to another user")
-        headers = sorted((ROOT / "csrc").rglob("*.[hd]*")) + sorted((ROOT / "tests").rglob("*.h"))
         self.common = hashlib.sha256(" ".join([self.compiler, *self.flags]).encode())
-        for header in headers:
-            self.common.update(str(header).encode() + header.read_bytes())
 
     def compile(self, source, *defines):
         """The object of one source."""
         key = self.common.copy()
-        key.update(str(source).encode() + source.read_bytes() + " ".join(defines).encode())
+        key.update(str(source).encode() + " ".join(defines).encode())
+        for path in sorted(reached_from(source)):
+            key.update(str(path).encode() + path.read_bytes())
         out = self.directory / f"{source.stem}-{key.hexdigest()[:24]}.o"
         if not out.exists():
             temporary = out.with_suffix(f".{os.getpid()}.tmp")

@@ -491,7 +491,7 @@ def card(tmp_path_factory):
             "CINDUCTOR_NVRTC": str(folder),
             "CINDUCTOR_CACHE_DIR": str(folder / "cache"),
             "EMULATOR_FOLDER": str(folder),
-            "EMULATOR_COMPILER": f"{sys.executable} {host}",
+            "EMULATOR_COMPILER": f"{sys.executable} -I -S {host}",
         }
 
     def run(script, *arguments, **variables):

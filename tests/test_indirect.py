@@ -117,12 +117,14 @@ def test_scatter(backend, dtype):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
-@pytest.mark.parametrize("op", ["add", "subtract", "multiply", "maximum"])
+@pytest.mark.parametrize("dtype, op", [
+    (d, op)
+    for d in DTYPES
+    for op in ("add", "subtract", "multiply", "maximum")
+    if d != "bool" and not (d.startswith("c") and op == "maximum")  # which is not defined
+])
 @pytest.mark.parametrize("n", [1, 1000])
 def test_scatter_combines(backend, dtype, op, n):
-    if op == "maximum" and dtype.startswith("c"):
-        pytest.skip("the maximum of complex numbers is not tested here: NumPy orders them by parts")
     rng = np.random.default_rng(5)
     a = values(rng, dtype, 16)
     index = rng.integers(0, 16, n)

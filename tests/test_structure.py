@@ -1,11 +1,13 @@
 """The shape of the house: layers, names, globals, and what must not stand anywhere."""
 
 import ast
+import functools
 import math
 import os
 import re
 import subprocess
 import sysconfig
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +45,28 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
+# A file is read, parsed and stripped of its comments once for all tests that look at it.
+text_of = functools.cache(Path.read_text)
+
+
+@functools.cache
+def nodes_of(path):
+    """All nodes of a file of Python, as ast.walk gives them."""
+    return [*ast.walk(ast.parse(text_of(path)))]
+
+
+@functools.cache
+def code_of(path):
+    return without_comments(text_of(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files_are_forgotten():
+    yield
+    for known in text_of, nodes_of, code_of:
+        known.cache_clear()
+
+
 def without_comments(text):
     """C text with comments blanked, line numbers kept; strings stay."""
     pattern = r'"(?:\\.|[^"\\\n])*"|/\*.*?\*/|//[^\n]*'
@@ -55,7 +79,7 @@ def without_comments(text):
 
 
 def includes(path):
-    return re.findall(r'^\s*#\s*include\s*"([^"]+)"', path.read_text(), re.MULTILINE)
+    return re.findall(r'^\s*#\s*include\s*"([^"]+)"', text_of(path), re.MULTILINE)
 
 
 def test_every_folder_is_a_layer():
@@ -75,7 +99,7 @@ def test_includes_go_down(path):
 
 @pytest.mark.parametrize("path", C_FILES, ids=name_of)
 def test_no_python_below_pyext(path):
-    text = without_comments(path.read_text())
+    text = code_of(path)
     assert not re.search(r"Python\.h|numpy/|\bPy[A-Z]\w*|\bPyObject\b", text)
 
 
@@ -106,7 +130,7 @@ MODULE = {"function.c", "module.c"}
 def calls_between_files(files):
     """Per C file: the files whose functions it calls or whose tables it names, by inline functions
     of headers too."""
-    texts = {p: without_comments(p.read_text()) for p in files}
+    texts = {p: code_of(p) for p in files}
     owners, inline = {}, {}
     for path, text in texts.items():
         if path.suffix == ".h":
@@ -172,7 +196,7 @@ def test_headers_include_what_they_use():
 def test_what_a_header_declares_is_used_elsewhere():
     """A function of one file alone is static; one of none is dead."""
     sources = [*C_FILES, *PYEXT_FILES, *(ROOT / "tests").rglob("*.[ch]")]
-    words = {p: re.findall(r"\w+", without_comments(p.read_text())) for p in sources}
+    words = {p: re.findall(r"\w+", code_of(p)) for p in sources}
     users = {}
     for path, found in words.items():
         for word in set(found):
@@ -180,7 +204,7 @@ def test_what_a_header_declares_is_used_elsewhere():
     idle = []
     for path in C_FILES + PYEXT_FILES:
         if path.suffix == ".h" and path.name != "cinductor.h":
-            text = without_comments(path.read_text())
+            text = code_of(path)
             inline = re.findall(r"^(c[ix]_\w+)\(", text, re.MULTILINE)
             for name in set(re.findall(r"\b(c[ix]_\w+)\(", text)) - set(inline):
                 if len(users[name] - {path}) < 2 and words[path].count(name) < 2:
@@ -204,31 +228,32 @@ def test_no_globals_that_can_change(plain_core):
 @pytest.mark.parametrize("layer", ABOVE_DEVICE)
 def test_no_device_is_named_outside_its_folder(layer):
     for path in (CSRC / layer).rglob("*.[chd]*"):
-        text = without_comments(path.read_text())
-        names = re.findall(r".*(?:cuda|nvrtc|cubin|\bptx\b).*", text, re.IGNORECASE)
+        text = code_of(path)
+        lines = text.lower().splitlines()
+        names = [line for line in lines if re.search(r"cuda|nvrtc|cubin|\bptx\b", line)]
         # The one thing that may: an id of a print style, which is of the emitted language.
-        assert not [line for line in names if "CI_STYLE_" not in line], name_of(path)
+        assert not [line for line in names if "ci_style_" not in line], name_of(path)
 
 
 def test_no_fast_math():
     files = [ROOT / "setup.py", ROOT / "Makefile", *C_FILES, *PYEXT_FILES, *PYTHON_FILES]
     files += [p for p in (ROOT / "kernels").rglob("*") if p.is_file()]
     for path in files:
-        found = re.search(r"-ffast-math|-Ofast|use_fast_math|pragma.*fast.?math", path.read_text())
+        found = re.search(r"-ffast-math|-Ofast|use_fast_math|pragma.*fast.?math", text_of(path))
         assert not found, name_of(path)
 
 
 def test_one_setjmp():
-    users = [p for p in C_FILES if re.search(r"\bsetjmp\s*\(", without_comments(p.read_text()))]
+    users = [p for p in C_FILES if re.search(r"\bsetjmp\s*\(", code_of(p))]
     assert users == [CSRC / "base" / "context.c"]
-    text = without_comments(users[0].read_text())
+    text = code_of(users[0])
     assert len(re.findall(r"\bsetjmp\s*\(", text)) == 1
 
 
 @pytest.mark.parametrize("path", PYTHON_FILES, ids=name_of)
 def test_python_runs_nothing_it_did_not_write(path):
     """No pickle or marshal, no eval, no shell."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             assert not {a.name for a in node.names} & {"pickle", "marshal", "shelve"}
         elif isinstance(node, ast.ImportFrom):
@@ -243,19 +268,19 @@ def test_python_runs_nothing_it_did_not_write(path):
 
 def test_no_shell_in_c():
     for path in C_FILES + PYEXT_FILES:
-        text = without_comments(path.read_text())
+        text = code_of(path)
         assert not re.search(r"(?<![\w.>])(system|popen)\s*\(", text), name_of(path)
 
 
 def functions(path):
     """Line and length of each function of a C or Python file."""
     if path.suffix == ".py":
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.lineno, node.end_lineno - node.lineno
         return
     start = None
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text_of(path).splitlines(), 1):
         if line == "{":
             start = number
         elif line == "}" and start:
@@ -266,7 +291,7 @@ def functions(path):
 @pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
 def test_sizes(path):
     """A file has at most 600 lines, a function at most 80."""
-    assert len(path.read_text().splitlines()) <= 600 or path.suffix == ".def"
+    assert len(text_of(path).splitlines()) <= 600 or path.suffix == ".def"
     for line, length in functions(path):
         assert length <= 80, f"the function at line {line}"
 
@@ -280,7 +305,7 @@ def test_functions_are_short():
 
 @pytest.mark.parametrize("path", C_FILES + PYEXT_FILES + PYTHON_FILES, ids=name_of)
 def test_files_open_with_their_idea(path):
-    assert path.read_text().startswith(("/*", '"""'))
+    assert text_of(path).startswith(("/*", '"""'))
 
 
 # Modules that import others of the package when they need them: what a first call needs is not loaded before it.
@@ -301,7 +326,7 @@ def test_imports_stand_at_the_top():
     """So Python itself sees that no two modules import each other."""
     late = set()
     for path in PYTHON_FILES:
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(text_of(path))
         functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
         if any(isinstance(n, ast.ImportFrom) and n.level for f in functions for n in ast.walk(f)):
             late.add(path.relative_to(ROOT / "python" / "cinductor").as_posix())
@@ -311,7 +336,7 @@ def test_imports_stand_at_the_top():
 def test_surface_knows_nothing_of_capture():
     """`numpy` is what NumPy's functions mean in graph operations: below whoever asks for it."""
     for path in (ROOT / "python" / "cinductor" / "numpy").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 assert not re.match(r"(cinductor\.)?capture", node.module or ""), name_of(path)
 
@@ -332,7 +357,7 @@ CAPTURE_LAYERS = [
 def imported(path, root):
     """Folders and files of that folder which a file imports, for annotations too."""
     parts = path.relative_to(root).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and 0 < node.level <= len(parts) + 1:
             base = parts[: len(parts) - node.level + 1]
             names = [node.module] if node.module else [name.name for name in node.names]
@@ -416,11 +441,11 @@ def test_parts_know_no_owner():
 def test_docs_name_what_there_is():
     """Every file that the documents name exists; so does every name of the core and the binding."""
     folders = ["", "csrc", "pyext", "python/cinductor", "python/cinductor/capture"]
-    sources = "".join(p.read_text() for p in C_FILES + PYEXT_FILES)
+    sources = "".join(text_of(p) for p in C_FILES + PYEXT_FILES)
     names = {p.name for folder in ("csrc", "pyext", "python") for p in (ROOT / folder).rglob("*.*")}
     missing = []
     for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for word in re.findall(r"`([^`\s]+)`", path.read_text()):
+        for word in re.findall(r"`([^`\s]+)`", text_of(path)):
             if re.fullmatch(r"c[ix]_\w+|C[ix][A-Z]\w+", word):
                 there = word in sources
             elif re.fullmatch(r"[\w*./-]+\.(c|h|def|py|pyi|md|ci)", word) and "/out/" not in word:
@@ -454,7 +479,7 @@ MEETING = [
 
 @pytest.mark.parametrize("path", MEETING, ids=name_of)
 def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
     assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]
 
 
@@ -479,7 +504,7 @@ def words_of(name):
 def names_of(kind):
     """Classes or functions of the package, with their files."""
     for path in PYTHON_FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes_of(path):
             if isinstance(node, kind):
                 yield node.name, name_of(path)
 
@@ -493,7 +518,7 @@ def test_no_two_classes_share_a_name():
 
 def names_in_c(path):
     """Functions and types that a file of C defines."""
-    text = without_comments(path.read_text())
+    text = code_of(path)
     functions = re.findall(r"^(\w+)\([^;{]*\)\s*\{", text, re.M)
     return functions + re.findall(r"^(?:typedef )?(?:struct|enum|union) (\w+)", text, re.M)
 

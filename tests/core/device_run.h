@@ -14,7 +14,6 @@ typedef struct TestRun {
     CiLoops *loops;
     void **data; /* by buffer id */
     int64_t *bytes;
-    int children;
 } TestRun;
 
 typedef struct TestSizes {
@@ -157,21 +156,25 @@ test_job(CiContext *ctx, void *arg)
         if (status != CI_OK)
             ci_fail(ctx, (CiStatus)status, "kernel %d answered %d", k, (int)status);
     }
-    job->run.children = info.children;
 }
 
-/* Buffers after the run; memory is ctx's. Failures go through ctx. */
+/* Buffers after the run; memory is ctx's. Failures go through ctx. What has been compiled before is in
+ * the disk cache, where the environment names one: a program may run at many sizes. */
 static inline TestRun
 test_run(CiContext *ctx, const char *text, const TestSetting *setting)
 {
     TestJob job = {.setting = setting, .run = {.loops = ci_loops_parse(ctx, text)}};
     job.runtime.pool = setting->threads > 1 ? ci_pool_open(setting->threads) : NULL;
     job.runtime.allocator = ci_allocator_open(1 << 20);
+    const char *folder = getenv("CINDUCTOR_CACHE_DIR");
+    job.runtime.cache = folder ? ci_cache_open(folder) : NULL;
     CiStatus status = ci_protect(ctx, test_job, &job);
     if (job.exe)
         job.exe->close(job.exe);
     ci_runtime_shut(&job.runtime);
     ci_allocator_close(job.runtime.allocator);
+    if (job.runtime.cache)
+        ci_cache_close(job.runtime.cache);
     if (job.runtime.pool)
         ci_pool_close(job.runtime.pool);
     if (status != CI_OK)

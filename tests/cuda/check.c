@@ -73,7 +73,7 @@ static int64_t
 size_of_symbol(void *arg, const CiExpr *symbol)
 {
     (void)arg;
-    int64_t value = 37 + 12 * (int64_t)(symbol->id % 3);
+    int64_t value = 33 + 4 * (int64_t)(symbol->id % 3); /* more than a warp, and no power of two */
     return value > symbol->high ? symbol->high : value < symbol->low ? symbol->low : value;
 }
 

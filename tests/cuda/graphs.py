@@ -106,6 +106,8 @@ FOLDS = [
     ("3,12000,2", "1"),
     ("2,3,4", "0"),
 ]
+# One for each way in which threads share a fold: a block a row, a warp a row, columns, and each of these in parts.
+FEW_FOLDS = [(shape, axes) for shape, axes in FOLDS if shape in ("64,1024", "7,33", "1000,96", "70001", "12,9000", "20000,9")]
 
 
 def kept(shape, axes):
@@ -113,7 +115,7 @@ def kept(shape, axes):
     return ",".join(size for k, size in enumerate(sizes) if str(k) not in axes.split(","))
 
 
-def reductions(dtype):
+def reductions(dtype, folds=FOLDS, alone=("f32", "i64", "c64")):
     names = []
     for name, combine in rows("REDUCE"):
         row = next(row for row in rows("POINTWISE") if row[0] == combine)
@@ -126,7 +128,7 @@ def reductions(dtype):
     if CLASSES[dtype] != "complex":
         names += ["argmax", "argmin"]
     texts = []
-    for shape, axes in FOLDS:
+    for shape, axes in folds:
         lines = []
         for name in names:
             out = "i64" if name.startswith("arg") else dtype
@@ -141,7 +143,7 @@ def reductions(dtype):
             )
         text = graph([f"{dtype}[{shape}]"], lines, [f"%{k}" for k in range(len(lines))])
         texts.append((f"fold_{dtype}_{shape.replace(',', 'x')}_{axes.replace(',', '_')}", text))
-        if dtype in ("f32", "i64", "c64") and shape in (
+        if dtype in alone and shape in (
             "12,9000",
             "20000,9",
             "70001",
@@ -497,12 +499,15 @@ def various():
 
 
 def groups(everything):
-    """Without everything, folds are made for one dtype of each kind of arithmetic."""
+    """Without everything, folds are made for one dtype of each kind of arithmetic, and of all shapes for those of other
+    widths: how threads share a fold and what an element is are written apart."""
     made = {"various": various(), "rows": rows_of_everything(), "symbolic": symbolic()}
     for dtype in CLASSES:
         made[f"pointwise_{dtype}"] = pointwise(dtype) + casts(dtype)
         if everything or dtype in ("bool", "i64", "u8", "f16", "bf16", "f32", "c64"):
-            made[f"fold_{dtype}"] = reductions(dtype) + (scans(dtype) if dtype != "bool" else [])
+            of_all = everything or dtype in ("i64", "f32", "c64")
+            folds = (FOLDS if of_all else FEW_FOLDS), (("f32", "i64", "c64") if everything else ("f32", "c64"))
+            made[f"fold_{dtype}"] = reductions(dtype, *folds) + (scans(dtype) if dtype != "bool" else [])
     return made
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -556,24 +557,26 @@ def mentioned(node: ast.AST) -> Set:
 
 def own_binds(node: ast.AST) -> Iterator[str]:
     """The names that a statement binds, one for each place; those in its blocks are others'."""
-    inner = {id(n) for block in blocks(node) for s in block for n in ast.walk(s)}
-    for part in ast.walk(node):
-        if isinstance(part, ast.comprehension):
-            inner |= {id(n) for n in ast.walk(part.target)}
     if isinstance(node, ast.FunctionDef):
         yield node.name
         return
-    for part in ast.walk(node):
-        if id(part) in inner:
-            continue
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            yield part.id
+    others = {id(s) for block in blocks(node) for s in block}
+    todo = deque([node])
+    while todo:
+        part = todo.popleft()
+        if isinstance(part, ast.Name):
+            if not isinstance(part.ctx, ast.Load):
+                yield part.id
         elif isinstance(part, ast.alias):
             yield (part.asname or part.name).split(".")[0]
         else:
             name = getattr(part, "name", None) or getattr(part, "rest", None)
             if isinstance(name, str):
                 yield name
+        if isinstance(part, ast.comprehension):
+            todo += (part.iter, *part.ifs)  # its target is a name of its own
+        else:
+            todo += (child for child in ast.iter_child_nodes(part) if id(child) not in others)
 
 
 def blocks(node: ast.AST) -> list[list[ast.stmt]]:
