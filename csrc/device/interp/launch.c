@@ -85,6 +85,7 @@ take_partials(CiInterpRun *r, Partials *partials)
         partials->bytes = bytes;
         if (!partials->memory)
             return CI_ERR_MEMORY;
+        memset(partials->memory, 0, bytes);
     }
     for (int k = 0; k < r->kernel->nparams; k++)
         if (r->kernel->memories[k].is_partial)
