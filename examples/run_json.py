@@ -26,7 +26,7 @@ SLOTS = {"f": "f8", "c": "c16"}  # numbers lie in slots of 16 bytes
 class Run(ctypes.Structure):
     """What a kernel is given besides its operands."""
 
-    _fields_ = [(name, ctypes.c_void_p) for name in ("scratch", "partials", "fault", "poll", "poll_arg", "apply", "ufuncs")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("scratch", "partials", "fault", "poll", "poll_arg", "apply", "ufuncs", "turn", "wait", "wait_arg", "is_again")]
 
 
 def value(expr, symbols):
@@ -91,13 +91,14 @@ class Program:
             self.library = ctypes.CDLL(str(library))
 
     def launch(self, line, memory, symbols, scalars):
-        """All units of a kernel, and of a split one what joins their parts."""
+        """All units of a kernel, one after another, and of a split one what joins their parts. Those of a chain need not wait."""
         name, sizes = f"k{line['kernel']}", [value(e, symbols) for e in line["sizes"]]
         units, finish, scratch = (value(line.get(key, 0), symbols) for key in ("units", "finish_units", "scratch_bytes"))
-        each = ctypes.c_int64.in_dll(self.library, f"{name}_partial_bytes").value if "finish_units" in line else 0
-        kept = aligned(scratch), aligned(units * each), np.zeros(16, "i4")
+        each = ctypes.c_int64.in_dll(self.library, f"{name}_partial_bytes").value if "finish_units" in line or "chained" in line else 0
+        kept, turn = (aligned(scratch), aligned(units * each), np.zeros(16, "i4")), np.zeros(1, "i8")
+        kept[1].fill(0)
         pointers = np.array([memory[b].ctypes.data for b in line["buffers"]] + [0], np.uintp)
-        run, counts = Run(*(array.ctypes.data for array in kept)), np.array([*sizes, 0], np.int64)
+        run, counts = Run(*(array.ctypes.data for array in kept), turn=turn.ctypes.data), np.array([*sizes, 0], np.int64)
         for function, times in ((name, units), (f"{name}_finish", finish)):
             given = (pointers.ctypes.data, counts.ctypes.data, scalars.ctypes.data, 0, times, ctypes.addressof(run))
             if times > 0 and getattr(self.library, function)(*map(ctypes.c_int64, given)):

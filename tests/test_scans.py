@@ -70,3 +70,63 @@ def test_packs_in_parts():
         compiled = compile(kept, options={"threads": threads, "verify": True}, dynamic=True)
         for t in (-9.0, 0.0, 1.5, 9.0):
             assert compiled(x, t).tobytes() == kept(x, t).tobytes()
+
+
+# ---- chains of parts ----
+
+PART = 1024  # elements of a part where `choices` asks for the smallest
+CHAINED = {"choices": "chain_bytes=1, split_elements=1024"}
+BORDERS = (0, 1, PART - 1, PART, PART + 1, 2 * PART, 2 * PART + 1, 7 * PART - 1, 7 * PART, 40 * PART + 3)
+
+
+def flat_scans(x):
+    return np.cumsum(x), np.cumprod(x | 1), np.maximum.accumulate(x), np.minimum.accumulate(x)
+
+
+def flat_masks(x):
+    return np.cumsum(x), np.logical_or.accumulate(x), np.logical_and.accumulate(x)
+
+
+def packs(x, t):
+    return x[x > t] * 2, np.nonzero(x > t)[0], np.cumsum(x > t)
+
+
+def check_all(compiled, function, *args):
+    for got, want in zip(compiled(*args), function(*args), strict=True):
+        assert got.dtype == want.dtype and np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+def test_chains_around_their_borders(threads):
+    """Parts wait for those before them, whoever runs how many of them."""
+    rng = np.random.default_rng(threads)
+    options = {"threads": threads, "verify": True, **CHAINED}
+    for dtype in "bhilBHIL?":
+        function = flat_masks if dtype == "?" else flat_scans
+        compiled, kept = (compile(f, dynamic=True, options=options) for f in (function, packs))
+        for size in BORDERS:
+            x = rng.integers(0, 2 if dtype == "?" else 100, size).astype(dtype)
+            check_all(compiled, function, x)
+            if dtype != "?":
+                for t in (-1, 50, 98, 100):
+                    check_all(kept, packs, x, np.dtype(dtype).type(max(t, 0)))
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_chains_of_known_length(backend):
+    x = np.random.default_rng(3).integers(-9, 9, 9 * PART + 5)
+    compiled = compile(flat_scans, options={"threads": 4, "verify": True, **CHAINED}, backend=backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            check_all(compiled, flat_scans, x)
+
+
+def test_chains_of_many_threads():
+    """More threads than processors: one that is stopped in its turn holds up nobody for long."""
+    x = np.random.default_rng(5).integers(-99, 99, 700 * PART)
+    compiled = compile(lambda x: (np.cumsum(x), x[x > 3]), options={"threads": 16, **CHAINED})
+    want = np.cumsum(x), x[x > 3]
+    for _ in range(60):
+        for got, expected in zip(compiled(x), want, strict=True):
+            assert np.array_equal(got, expected)

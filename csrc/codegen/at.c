@@ -229,7 +229,7 @@ copy_let(Copier *c, const CiStmt *stmt)
                                  : stmt->expr;
         replace_symbol(c, stmt->expr, made->expr);
     } else {
-        add_let(c, stmt, is_wide);
+        add_let(c, stmt, is_wide)->expr = substitute(c, stmt->expr);
     }
 }
 

@@ -49,6 +49,8 @@ void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* split.c: a long fold becomes two procs, of its parts and of what they left. */
 void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* chain.c: a loop that scans or packs becomes parts that hand on what they add. */
+void ci_chain(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* stop.c: whether any or all of many are true is asked piece by piece. */
 void ci_stop(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* poll.c: long work asks now and then whether to go on. */

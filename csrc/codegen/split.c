@@ -416,13 +416,12 @@ split(CiSplitter *s, CiProcs *procs, CiProc *proc)
 void
 ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
+    (void)family;
     CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
     if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
         return;
-    if (ci_kernel_runs(s.kernel)) {
-        ci_split_running(procs, proc, family);
+    if (s.kernel->is_chained)
         return;
-    }
     find_loops(&s);
     CiStmt *fold = first_fold(s.inside);
     CI_REQUIRE(procs->ctx, fold);
@@ -481,7 +480,7 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
         return;
     if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
-        ci_split_running(procs, proc, family);
+        ci_split_running(procs, proc);
         return;
     }
     for (int k = 0; k < s.kernel->nouter; k++) {

@@ -30,7 +30,41 @@ CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
 /* stop.c: nobody sees whether all of its elements are looked at, where fewer decide. */
 bool ci_fold_may_stop(const CiStmt *fold);
-/* split_running.c: a loop that scans or packs. */
-void ci_split_running(CiProcs *procs, CiProc *proc, const CiFamily *family);
+/* split_running.c: a loop that scans or packs, as two procs. */
+void ci_split_running(CiProcs *procs, CiProc *proc);
+
+/* ---- running.c: a loop that scans or packs, in parts ---- */
+
+#define CI_MOST_CELLS 16
+
+/* What is carried from element to element. */
+typedef struct CiCell {
+    CiMemory *memory;
+    CiOp fold; /* sum of cumsum; of a pack, which counts */
+    int value; /* what an element adds: that of a scan, the mask of a pack */
+    bool is_count;
+} CiCell;
+
+typedef struct CiRunner {
+    CiBuild b;
+    const CiKernel *kernel;
+    CiStmt *loop;
+    const CiExpr *parts, *part;   /* how many there are; this one */
+    const CiExpr *first, *count; /* elements of this one, once it is begun */
+    CiCell cells[CI_MOST_CELLS];
+    int ncells;
+} CiRunner;
+
+CiRunner ci_running_find(CiProcs *procs, CiProc *proc);
+/* In r->b.proc, whose body is empty: a loop over parts, into whose body what is built next goes. */
+void ci_running_begin_part(CiRunner *r);
+/* What the part adds to each cell: registers of one element. */
+CiMemory **ci_running_add_totals(CiRunner *r);
+/* What stands in front of the loop; gives what stands behind. */
+CiStmts ci_running_move_front(CiRunner *r, CiStmts *whole);
+/* The loop over the part's elements. */
+void ci_running_walk(CiRunner *r);
+/* What ends the loop, which the last part does. */
+void ci_running_end(CiRunner *r, CiStmts rest);
 
 #endif

@@ -85,6 +85,11 @@ typedef struct CiRun {
     void (*apply)(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out, const void *a,
                   int64_t a_step, const void *b, int64_t b_step);
     const CiUfuncLoop *ufuncs;
+    int64_t *turn; /* chained kernels: units that have published */
+    /* Returns 0 once the unit's turn has come, or what the kernel ends with. */
+    int32_t (*wait)(void *arg, int64_t unit);
+    void *wait_arg;
+    int32_t is_again; /* the unit has waited before */
 } CiRun;
 
 /* Does units [begin, end). buffers and sizes in the order of CiKernel.buffers and size_args;
@@ -132,7 +137,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 4
+#define CI_DEVICE_ABI 5
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */

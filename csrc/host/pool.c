@@ -15,12 +15,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/os.h"
 
 #define MAX_THREADS 1024
 #define SPIN_NS 10000
+#define YIELD_NS 10000000 /* whoever waits longer sleeps between looks */
+#define NAP_NS 50000
 
 #define INSIDE 0x7fffu
 #define OPEN 0x8000u
@@ -67,6 +70,17 @@ relax(void)
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
+}
+
+void
+ci_pool_back_off(int64_t waited_ns)
+{
+    if (waited_ns < SPIN_NS)
+        relax();
+    else if (waited_ns < YIELD_NS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
 }
 
 /* True once (*word & mask) is value, or is not, as wanted; false after a few microseconds. */

@@ -24,5 +24,8 @@ void ci_pool_set_threads(CiPool *pool, int threads); /* applies to later calls *
  * the calling thread, whoever ran them. max_threads 0 = all. */
 int32_t ci_pool_run(CiPool *pool, int64_t count, int max_threads,
                     int32_t (*body)(void *arg, int64_t chunk), void *arg);
+/* For a chunk that waits for one of a lower number, which has begun: a pause, or where the wait is
+ * long already other threads run. */
+void ci_pool_back_off(int64_t waited_ns);
 
 #endif

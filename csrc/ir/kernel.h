@@ -73,7 +73,9 @@
  * partial accumulators; a finishing function folds them in chunk order and runs the rest. Pairwise
  * folds are split into the subtrees of their order, `split into 64`, or where they have chunks. A
  * loop that scans or packs, in operations that may be done in any order, is split likewise: its
- * chunks leave what they add, and the finishing function's units are chunks too. */
+ * chunks leave what they add, and the finishing function's units are chunks too. Where units begin
+ * in order it is `chained 32768` instead, of one function: a chunk small enough to stay in a core's
+ * cache waits for what those before it add, and hands on that and its own. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -176,12 +178,13 @@ struct CiKernel {
     const CiExpr **size_args; /* symbols and precomputed sizes it takes */
     int nsize_args, capsize_args;
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
+    bool is_chained;            /* parts hand on what they add; there is no finishing function */
     int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
     /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis
      * on the outside counts tiles of `factor`; of a split kernel, one chunk of one such point
      * (chunk fastest). */
     const CiExpr *units;
-    const CiExpr *finish_units;  /* split: points the finishing function runs over; else NULL */
+    const CiExpr *finish_units;  /* split, not chained: points the finishing function runs over; else NULL */
     const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
                                     when none */
     const CiExpr *partial_bytes; /* split: partial accumulators of one unit; else NULL */

@@ -15,7 +15,8 @@ parse_axes(CiLoopParser *p, int *count)
     CiLexer *lex = &p->lex;
     CiKernelAxis *axes = NULL;
     int capacity = 0;
-    while (lex->kind == CI_TOKEN_name && !ci_lexer_is(lex, "lanes") && !ci_lexer_is(lex, "split")) {
+    while (lex->kind == CI_TOKEN_name && !ci_lexer_is(lex, "lanes") && !ci_lexer_is(lex, "split") &&
+           !ci_lexer_is(lex, "chained")) {
         CiKernelAxis axis = {.label = CI_LABEL_serial};
         axis.var = ci_loop_parse_variable(p, &axis.extent);
         if (ci_lexer_accept(lex, "parallel"))
@@ -342,6 +343,9 @@ parse_loops(CiLoopParser *p, CiKernel *kernel)
             kernel->split_parts = (int)ci_lexer_expect_int(lex);
         else
             kernel->split_extent = ci_loop_parse_expr(p);
+    } else if (ci_lexer_accept(lex, "chained")) {
+        kernel->is_chained = true;
+        kernel->split_extent = ci_loop_parse_expr(p);
     }
     ci_form_enter(lex, &p->depth);
     while (ci_lexer_is(lex, "@"))

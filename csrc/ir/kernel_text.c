@@ -301,7 +301,7 @@ print_loops(CiText *out, const CiKernel *kernel)
         ci_text_add(out, "<=%lld are lanes", (long long)kernel->short_row);
     }
     if (kernel->split_extent) {
-        ci_text_add(out, " split ");
+        ci_text_add(out, kernel->is_chained ? " chained " : " split ");
         ci_expr_print(out, kernel->split_extent, CI_STYLE_text);
     } else if (kernel->split_parts) {
         ci_text_add(out, " split into %d", kernel->split_parts);

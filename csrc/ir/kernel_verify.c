@@ -246,7 +246,11 @@ verify_units(const Verifier *v, const CiExpr *scratch)
     for (int k = 0; k < first->naxes; k++)
         length = ci_expr_mul(v->sym, length, first->axes[k].extent);
     const CiExpr *chunks = ci_kernel_parts(v->sym, kernel, length);
-    const CiExpr *finish = ci_kernel_runs(kernel) ? kernel->units : points;
+    const CiExpr *finish = kernel->is_chained       ? NULL
+                           : ci_kernel_runs(kernel) ? kernel->units
+                                                    : points;
+    if (kernel->is_chained && (!ci_kernel_runs(kernel) || kernel->nouter))
+        refuse(v, "what is chained is one loop that scans or packs");
     if (kernel->finish_units != finish || kernel->units != ci_expr_mul(v->sym, points, chunks))
         refuse(v, "units of a split are its points times the chunks of the first stage");
 }

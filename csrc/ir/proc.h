@@ -44,7 +44,26 @@
  * are there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
  * (argmax: the value and its position; welford: count, mean, sum of squares), and the yield at the end of its body gives what each folds,
  * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]`
- * that each is the sum of a block, n of them whole. */
+ * that each is the sum of a block, n of them whole.
+ *
+ * Units of a parallel loop begin in order, so one may wait for the one before: `wait [c0]` until
+ * that has published, `publish [c0]` when it has stored to partials what the next one begins with,
+ * and `%6: bool = turn [c0]` asks whether a unit that is begun for the first time need not wait. A
+ * wait that lasts may end the unit; it is begun again when its turn has come, and finds what it has
+ * stored to elements of partials that are its own. Such parts are a chain:
+ *
+ *       for c0<8 parallel {
+ *         %6: bool = turn [c0]
+ *         if %6 {  …running = handed[0]…  } else {
+ *           if not known[c0] {  …total[c0] = what the part adds, known[c0] = true…  }
+ *           wait [c0]
+ *           …running = handed[0], handed[0] = running + total[c0]…
+ *           publish [c0]
+ *         }
+ *         …the part's elements, from running on…
+ *         if %6 {  …handed[0] = running…  publish [c0]  }
+ *       }
+ */
 #ifndef CI_IR_PROC_H
 #define CI_IR_PROC_H
 

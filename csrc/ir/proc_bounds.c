@@ -6,6 +6,16 @@
 #define MOST_PROOFS 4096 /* in one proc */
 #define MOST_FACTS 8     /* that one proof may use */
 
+_Noreturn void
+ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why)
+{
+    CiText text = ci_text_new(v->ctx);
+    if (stmt)
+        ci_stmt_print(&text, stmt);
+    ci_fail(v->ctx, CI_ERR_INTERNAL, "proc %s: %s%s%s", v->proc->name, why, stmt ? ": " : "",
+            text.data);
+}
+
 static const CiExpr *
 number(CiProcVerifier *v, int64_t value)
 {
@@ -124,11 +134,7 @@ ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes)
         ci_proc_add_fact(v, number(v, 1), stmt->live, 0);
     bool inside = lanes_lie_inside(v, stmt, lanes);
     v->nfacts = facts;
-    if (!inside && v->nblocks == 1 && is_outside(&stmt->at)) {
-        CiText text = ci_text_new(v->ctx);
-        ci_stmt_print(&text, stmt);
-        ci_fail(v->ctx, CI_ERR_INTERNAL, "proc %s: it lies outside of its memory: %s",
-                v->proc->name, text.data);
-    }
+    if (!inside && v->nblocks == 1 && is_outside(&stmt->at))
+        ci_proc_fail(v, stmt, "it lies outside of its memory");
     v->nunproved += !inside;
 }

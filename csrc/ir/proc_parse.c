@@ -285,7 +285,7 @@ parse_let(Parser *p)
         let->is_atomic = ci_lexer_accept(lex, "atomic");
     } else if (let->op == CI_OP_const)
         let->constant = ci_const_parse(lex, let->type.dtype);
-    else if (let->op == CI_OP_index || let->op == CI_OP_iota)
+    else if (let->op == CI_OP_index || let->op == CI_OP_iota || let->op == CI_OP_turn)
         let->expr = parse_bracketed(p);
     else
         parse_values(p, let);
@@ -444,6 +444,8 @@ parse_words(Parser *p, CiStmt *stmt)
             parse_tests(p, stmt);
         break;
     case CI_STMT_poll:
+    case CI_STMT_wait:
+    case CI_STMT_publish:
         stmt->expr = parse_bracketed(p);
         break;
     case CI_STMT_prefetch:

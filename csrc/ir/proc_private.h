@@ -33,6 +33,12 @@ typedef struct CiProcVerifier {
 /* The statement's own line, without what is inside of it. */
 void ci_stmt_print(CiText *out, const CiStmt *stmt);
 
+/* proc_bounds.c. Ends with what the proc breaks; stmt: where, or NULL. */
+_Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why);
+
+/* proc_turns.c: units that wait for others do so where nobody waits forever. */
+void ci_proc_verify_turns(CiProcVerifier *v);
+
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */
 /* smaller + by <= larger */
 void ci_proc_add_fact(CiProcVerifier *v, const CiExpr *smaller, const CiExpr *larger, int64_t by);

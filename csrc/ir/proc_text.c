@@ -111,7 +111,7 @@ print_let(CiText *out, const CiStmt *stmt)
     else if (stmt->op == CI_OP_const) {
         ci_text_add(out, " ");
         ci_const_print(out, stmt->type.dtype, stmt->constant);
-    } else if (stmt->op == CI_OP_index || stmt->op == CI_OP_iota)
+    } else if (stmt->op == CI_OP_index || stmt->op == CI_OP_iota || stmt->op == CI_OP_turn)
         print_expr(out, " [", stmt->expr, "]");
     print_values(out, " ", stmt);
     if (stmt->op == CI_OP_bind)
@@ -227,6 +227,10 @@ ci_stmt_print(CiText *out, const CiStmt *stmt)
         break;
     case CI_STMT_barrier:
         ci_text_add(out, "barrier");
+        break;
+    case CI_STMT_wait:
+    case CI_STMT_publish:
+        print_expr(out, stmt->kind == CI_STMT_wait ? "wait [" : "publish [", stmt->expr, "]");
         break;
     case CI_STMT_call:
         print_call(out, stmt);

@@ -4,21 +4,11 @@
 
 #include <string.h>
 
-_Noreturn static void
-fail(CiProcVerifier *v, const CiStmt *stmt, const char *why)
-{
-    CiText text = ci_text_new(v->ctx);
-    if (stmt)
-        ci_stmt_print(&text, stmt);
-    ci_fail(v->ctx, CI_ERR_INTERNAL, "proc %s: %s%s%s", v->proc->name, why, stmt ? ": " : "",
-            text.data);
-}
-
 static void
 require(CiProcVerifier *v, const CiStmt *stmt, bool holds, const char *why)
 {
     if (!holds)
-        fail(v, stmt, why);
+        ci_proc_fail(v, stmt, why);
 }
 
 /* ---- scope ---- */
@@ -37,7 +27,7 @@ require_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
     for (int k = 0; k < v->nmemories; k++)
         if (v->memories[k] == memory)
             return;
-    fail(v, stmt, "memory is named where it is not allocated");
+    ci_proc_fail(v, stmt, "memory is named where it is not allocated");
 }
 
 /* What a thread stores into a register others do not see: it is the thread's own. */
@@ -212,6 +202,9 @@ verify_let(CiProcVerifier *v, const CiStmt *let)
                 require_index(v, let, let->expr) <= let->type.lanes &&
                     (let->type.dtype == CI_DTYPE_i64 || let->type.dtype == CI_DTYPE_i32),
                 "an index is no i64, nor an i32");
+    else if (let->op == CI_OP_turn)
+        require(v, let, is_type(let->type, CI_DTYPE_bool, 1) && require_index(v, let, let->expr) == 1,
+                "a turn is no bool");
     else if (let->op == CI_OP_where)
         verify_where(v, let);
     else if (ci_stmt_is_running(let))
@@ -435,6 +428,8 @@ verify_stmt(CiProcVerifier *v, const CiStmt *stmt, const CiStmt *owner)
         ci_proc_add_tests(v, stmt, true);
         break;
     case CI_STMT_poll:
+    case CI_STMT_wait:
+    case CI_STMT_publish:
         require_index(v, stmt, stmt->expr);
         break;
     case CI_STMT_prefetch:
@@ -519,6 +514,7 @@ verify_proc(const CiProcs *procs, const CiProc *proc)
         CI_PUSH(v->ctx, v->facts, v->nfacts, v->capfacts, proc->facts[k]);
     verify_block(v, &proc->body, NULL);
     ci_stmts_visit(&proc->body, find_told, v);
+    ci_proc_verify_turns(v);
     return v->nunproved;
 }
 

@@ -18,7 +18,8 @@ typedef struct CiTarget {
     int64_t tile_rows; /* of a tile of two axes, in which what lies across is turned; 0: none */
     bool has_templates;        /* kernels of csrc/kernels */
     bool has_margins;          /* folds over both axes of a table in one walk */
-    bool splits_running;       /* scans and packs in chunks, side by side */
+    bool splits_running;       /* scans and packs in chunks, side by side, in two launches */
+    bool chains_running;       /* in one, where a chunk waits for those before it */
     bool has_own_order;        /* of float scans, too: chunks of them may begin with sums of others */
     int64_t chunk_elements;    /* elements of work worth a chunk of its own */
     int64_t tree_elements;     /* a statement with more of them is none of a tree's */

@@ -1,6 +1,9 @@
 /* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside,
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
+#include "base/map.h"
 #include "schedule/plan.h"
+
+#define LEAST_CHAINED 1024 /* elements of a part that is worth a turn of its own */
 
 static bool
 can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
@@ -200,7 +203,8 @@ static bool
 can_split_running(const CiScheduler *s, const CiKernel *kernel)
 {
     const CiStage *stage = &kernel->stages[0];
-    if (!s->target->splits_running || kernel->nouter || kernel->nstages != 1 || stage->naxes != 1)
+    bool is_split = s->target->splits_running || s->target->chains_running;
+    if (!is_split || kernel->nouter || kernel->nstages != 1 || stage->naxes != 1)
         return false;
     for (int n = 0; n < stage->nnests; n++) {
         const CiNest *nest = stage->nests[n];
@@ -297,6 +301,57 @@ split_length(const CiScheduler *s, const CiKernel *kernel, int64_t tile)
     return block;
 }
 
+/* Marks the operations that say what an element adds: of a pack its mask alone. */
+static bool *
+find_asked(const CiScheduler *s, const CiBody *body)
+{
+    bool *is_asked = CI_NEW_ARRAY(s->ctx, bool, body->nops + 1);
+    const CiScalar *result = &body->ops[body->result];
+    is_asked[result->op == CI_OP_pack ? result->args[1] : body->result] = true;
+    for (int k = body->nops - 1; k >= 0; k--)
+        for (int a = 0; a < body->ops[k].nargs && is_asked[k]; a++)
+            is_asked[body->ops[k].args[a]] = true;
+    return is_asked;
+}
+
+/* Bytes that are read to know what an element adds. */
+static int64_t
+bytes_asked(const CiScheduler *s, const CiStage *stage)
+{
+    CiMap *seen = ci_map_new(s->ctx);
+    int64_t bytes = 0;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiBody *body = &stage->nests[n]->body;
+        const bool *is_asked = find_asked(s, body);
+        for (int k = 0; k < body->nops; k++) {
+            CiBuffer *buffer = body->ops[k].buffer;
+            if (!buffer || !is_asked[k] || ci_map_find(seen, CI_KEY(buffer)))
+                continue;
+            ci_map_put(seen, CI_KEY(buffer), buffer);
+            bytes += ci_dtype_size(buffer->dtype);
+        }
+    }
+    return bytes;
+}
+
+/* Elements of a chunk that stays near while it is walked a second time: a power of two. */
+static int64_t
+chain_length(const CiScheduler *s, const CiKernel *kernel)
+{
+    int64_t length = LEAST_CHAINED, bytes = bytes_asked(s, &kernel->stages[0]);
+    while (2 * length * bytes <= CI_CHOOSE(s, chain_bytes) &&
+           2 * length <= CI_CHOOSE(s, split_elements))
+        length *= 2;
+    return length;
+}
+
+/* Elements of a chunk, of a loop that runs or of a fold. */
+static int64_t
+part_length(const CiScheduler *s, const CiKernel *kernel, int64_t tile)
+{
+    return kernel->is_chained ? chain_length(s, kernel) : split_length(s, kernel, tile);
+}
+
 /* The nest whose order is told; NULL: all are free. */
 static const CiNest *
 find_pairwise(const CiKernel *kernel)
@@ -315,7 +370,7 @@ choose_parts(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t til
 {
     const CiNest *pairwise = find_pairwise(kernel);
     if (!pairwise) {
-        kernel->split_extent = ci_expr_const(s->sym, split_length(s, kernel, tile));
+        kernel->split_extent = ci_expr_const(s->sym, part_length(s, kernel, tile));
         return;
     }
     bool has_outer = pairwise->naxes - pairwise->npoint > pairwise->order.ninner;
@@ -340,7 +395,7 @@ split_fold(CiScheduler *s, CiKernel *kernel, const CiExpr *length, int64_t tile)
     kernel->finish_units = kernel->units;
     kernel->units = ci_expr_mul(s->sym, kernel->units, parts);
     if (ci_kernel_runs(kernel)) {
-        kernel->finish_units = kernel->units;
+        kernel->finish_units = kernel->is_chained ? NULL : kernel->units;
         folds = kernel->stages[0].nnests;
     }
     kernel->partial_bytes = ci_expr_const(s->sym, CI_PARTIAL_BYTES * tile * folds);
@@ -505,6 +560,9 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     if (!ci_can_split(s, kernel) || points->high >= CI_CHOOSE(s, few_points) * tile)
         return;
     const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
-    if (length->high > 2 * split_length(s, kernel, tile))
+    kernel->is_chained = s->target->chains_running && ci_kernel_runs(kernel);
+    if (length->high > 2 * part_length(s, kernel, tile))
         split_fold(s, kernel, length, tile);
+    else
+        kernel->is_chained = false;
 }

@@ -33,12 +33,14 @@ static const char helpers[] =
     "static int32_t\nci_run_units(ci_kernel *kernel, void *const *buffers, const int64_t *sizes, "
     "const void *scalars,\n             int64_t units, int64_t scratch, void *partials, void "
     "*fault)\n{\n"
-    "    CiRun run = {.partials = partials, .fault = fault};\n"
+    "    int64_t turn = 0;\n"
+    "    CiRun run = {.partials = partials, .fault = fault, .turn = &turn};\n"
     "    if (units <= 0)\n        return 0;\n"
     "    if (scratch > 0 && !(run.scratch = ci_take(scratch)))\n        return CI_NO_MEMORY;\n"
     "    int32_t status = kernel(buffers, sizes, scalars, 0, units, &run);\n"
     "    free(run.scratch);\n"
     "    return status ? CI_FAILED : 0;\n}\n\n"
+    "/* finish: none where units hand on what they leave. */\n"
     "static int32_t\nci_run_split(ci_kernel *kernel, ci_kernel *finish, void *const *buffers, "
     "const "
     "int64_t *sizes,\n             const void *scalars, int64_t units, int64_t finish_units, "
@@ -48,7 +50,7 @@ static const char helpers[] =
     "    __builtin_memset(partials, 0, units * partial_bytes);\n"
     "    int32_t status = ci_run_units(kernel, buffers, sizes, scalars, units, scratch, partials, "
     "fault);\n"
-    "    if (!status)\n        status = ci_run_units(finish, buffers, sizes, scalars, "
+    "    if (!status && finish)\n        status = ci_run_units(finish, buffers, sizes, scalars, "
     "finish_units, "
     "scratch, partials, fault);\n"
     "    free(partials);\n"
@@ -212,17 +214,23 @@ print_launch(Printer *printer, const CiLine *line)
     print_list(printer, kernel->nsize_args, kernel->size_args);
     ci_text_add(out, ";\n");
     ci_text_indent(out);
-    if (kernel->finish_units)
+    if (!kernel->partial_bytes)
+        ci_text_add(out, "status = ci_run_units(%s, buffers, sizes, scalars", kernel->name);
+    else if (kernel->finish_units)
         ci_text_add(out, "status = ci_run_split(%s, %s_finish, buffers, sizes, scalars",
                     kernel->name, kernel->name);
     else
-        ci_text_add(out, "status = ci_run_units(%s, buffers, sizes, scalars", kernel->name);
-    for (int k = 0; k < 3; k++)
-        if (k != 1 || kernel->finish_units) {
-            ci_text_add(out, ", ");
+        ci_text_add(out, "status = ci_run_split(%s, 0, buffers, sizes, scalars", kernel->name);
+    for (int k = 0; k < 3; k++) {
+        if (k == 1 && !kernel->partial_bytes)
+            continue;
+        ci_text_add(out, ", ");
+        if (amounts[k])
             print_expr(printer, amounts[k]);
-        }
-    if (kernel->finish_units)
+        else
+            ci_text_add(out, "0");
+    }
+    if (kernel->partial_bytes)
         ci_text_add(out, ", %s_partial_bytes, fault);\n", kernel->name);
     else
         ci_text_add(out, ", 0, fault);\n");

@@ -140,7 +140,8 @@ print_reasons(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "]");
 }
 
-/* Units of work, and the memory for them; finish_units: of a split kernel. */
+/* Units of work, and the memory for them; finish_units: of a split kernel; chained: its units hand on
+ * what they leave. */
 static void
 print_amounts(CiText *out, const CiKernel *kernel)
 {
@@ -148,6 +149,8 @@ print_amounts(CiText *out, const CiKernel *kernel)
         print_expr_field(out, "units", kernel->units);
     if (kernel->finish_units)
         print_expr_field(out, "finish_units", kernel->finish_units);
+    if (kernel->is_chained)
+        ci_text_add(out, ", \"chained\": true");
     if (kernel->scratch_bytes)
         print_expr_field(out, "scratch_bytes", kernel->scratch_bytes);
     if (kernel->nchecks)

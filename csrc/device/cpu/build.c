@@ -382,7 +382,7 @@ fill_kernels(CiContext *ctx, const Build *b, const CiKernels *kernels)
         const char *name = b->printed[kernel->id]->name;
         own->run = find_function(ctx, unit, name);
         own->partial_bytes = b->partial_bytes[kernel->id];
-        if (ci_kernel_is_split(kernel))
+        if (ci_kernel_is_split(kernel) && !kernel->is_chained)
             own->finish = find_function(ctx, unit, ci_format(ctx, "%s_finish", name));
     }
 }

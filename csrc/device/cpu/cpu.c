@@ -37,7 +37,6 @@ fill_target(CiTarget *target, const CiOptions *options)
     ci_cpu_fill_target(target, options);
     target->backend = "c";
     target->tile_rows = CI_STAGE_TILE;
-    target->splits_running = true;
     target->has_templates = true;
 }
 

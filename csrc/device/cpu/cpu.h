@@ -8,7 +8,7 @@
 #define CI_CPU_MAX_UNITS 4
 
 typedef struct CiCpuKernel {
-    CiKernelFunction run, finish; /* finish: split kernels only */
+    CiKernelFunction run, finish; /* finish: split kernels only, but no chained ones */
     int64_t partial_bytes;        /* split kernels: what a unit stores */
 } CiCpuKernel;
 

@@ -13,6 +13,10 @@
 
 #define SMALL_SCRATCH 4096
 #define POLL_NS 5000000
+/* A unit of a chain waits so long for the one before, about what that takes. Whoever waits longer,
+ * perhaps for a thread that others have stopped, has other units to begin. */
+#define PATIENCE_NS 30000
+#define UNIT_LATER (-1) /* no CiStatus: the unit is begun again when its turn has come */
 
 typedef struct Job {
     CiKernelFunction function;
@@ -23,7 +27,11 @@ typedef struct Job {
     int64_t units, chunk_units;
     bool has_chunks; /* on the pool: units run on any thread */
     pthread_t launcher;
-    int64_t last_poll; /* touched by the launcher alone */
+    int64_t last_poll;   /* touched by the launcher alone */
+    uint8_t *is_waiting; /* of a chain, by unit: it is to be begun again */
+    int64_t begun;       /* of a chain: units that somebody has begun */
+    _Alignas(64) int64_t turn; /* of a chain: units that have published */
+    _Alignas(64) int32_t ended; /* of a chain: why a unit ends the launch; 0: none does */
 } Job;
 
 /* Asks the caller at most every few milliseconds whether to go on. */
@@ -46,15 +54,38 @@ may_poll(const Job *job)
            (!job->has_chunks || pthread_equal(pthread_self(), job->launcher));
 }
 
+/* The unit before this one has begun on another thread, which gets on, or ends the launch; where
+ * that one waits itself nobody waits for it. */
 static int32_t
-run_units(Job *job, int64_t begin, int64_t end, void *scratch)
+wait_for_turn(void *arg, int64_t unit)
+{
+    Job *job = arg;
+    int64_t start = ci_os_time_ns(), waited = 0;
+    while (__atomic_load_n(&job->turn, __ATOMIC_ACQUIRE) < unit) {
+        int32_t ended = __atomic_load_n(&job->ended, __ATOMIC_RELAXED);
+        bool is_late = waited > PATIENCE_NS ||
+                       __atomic_load_n(&job->is_waiting[unit - 1], __ATOMIC_RELAXED);
+        if (ended || is_late)
+            return ended ? ended : UNIT_LATER;
+        ci_pool_back_off(0);
+        waited = ci_os_time_ns() - start;
+    }
+    return CI_OK;
+}
+
+static int32_t
+run_units(Job *job, int64_t begin, int64_t end, void *scratch, bool is_again)
 {
     const CiLaunch *launch = job->launch;
     CiRun run = {.scratch = scratch,
                  .partials = job->partials,
                  .fault = job->fault,
                  .apply = ci_ufunc_apply,
-                 .ufuncs = job->runtime->ufuncs};
+                 .ufuncs = job->runtime->ufuncs,
+                 .turn = &job->turn,
+                 .wait = wait_for_turn,
+                 .wait_arg = job,
+                 .is_again = is_again};
     if (may_poll(job)) {
         run.poll = poll;
         run.poll_arg = job;
@@ -63,16 +94,16 @@ run_units(Job *job, int64_t begin, int64_t end, void *scratch)
 }
 
 static int32_t
-run_with_scratch(Job *job, int64_t begin, int64_t end)
+run_with_scratch(Job *job, int64_t begin, int64_t end, bool is_again)
 {
     size_t size = (size_t)job->launch->scratch_bytes;
     _Alignas(64) char small[SMALL_SCRATCH];
     if (size <= sizeof small)
-        return run_units(job, begin, end, small);
+        return run_units(job, begin, end, small, is_again);
     void *scratch = ci_allocator_take(job->runtime->allocator, size);
     if (!scratch)
         return CI_ERR_MEMORY;
-    int32_t status = run_units(job, begin, end, scratch);
+    int32_t status = run_units(job, begin, end, scratch, is_again);
     ci_allocator_give(job->runtime->allocator, scratch, size);
     return status;
 }
@@ -82,8 +113,61 @@ run_chunk(void *arg, int64_t chunk)
 {
     Job *job = arg;
     int64_t begin = chunk * job->chunk_units, end = begin + job->chunk_units;
-    int32_t status = run_with_scratch(job, begin, end < job->units ? end : job->units);
+    int32_t status = run_with_scratch(job, begin, end < job->units ? end : job->units, false);
     return status || !may_poll(job) ? status : poll(job);
+}
+
+/* ---- chains ---- */
+
+/* The unit whose turn it is, where it is to be begun again; else -1. Who publishes and then looks
+ * sees what waits, or who waits and then looks sees that it need not. */
+static int64_t
+take_waiting(Job *job)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    int64_t unit = __atomic_load_n(&job->turn, __ATOMIC_ACQUIRE);
+    uint8_t waits = true;
+    bool is_taken = unit < job->units &&
+                    __atomic_compare_exchange_n(&job->is_waiting[unit], &waits, false, false,
+                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return is_taken ? unit : -1;
+}
+
+static int32_t
+run_link(Job *job, int64_t unit, bool is_again)
+{
+    int32_t status = run_with_scratch(job, unit, unit + 1, is_again);
+    if (status != UNIT_LATER)
+        return status;
+    __atomic_store_n(&job->is_waiting[unit], true, __ATOMIC_RELEASE);
+    return CI_OK;
+}
+
+/* A unit, and those that wait to be begun again. Once all have begun every thread stays for what is
+ * left of them: who waited for a thread that was stopped has left it much. */
+static int32_t
+run_link_chunk(void *arg, int64_t unit)
+{
+    Job *job = arg;
+    int64_t start = ci_os_time_ns();
+    __atomic_fetch_add(&job->begun, 1, __ATOMIC_RELAXED);
+    int32_t status = run_link(job, unit, false);
+    while (!status && __atomic_load_n(&job->turn, __ATOMIC_RELAXED) < job->units) {
+        int64_t waiting = take_waiting(job);
+        if (waiting >= 0)
+            status = run_link(job, waiting, true);
+        else if (__atomic_load_n(&job->begun, __ATOMIC_RELAXED) < job->units)
+            break;
+        else {
+            ci_pool_back_off(ci_os_time_ns() - start);
+            status = __atomic_load_n(&job->ended, __ATOMIC_RELAXED);
+        }
+    }
+    if (!status && may_poll(job))
+        status = poll(job);
+    if (status)
+        __atomic_store_n(&job->ended, status, __ATOMIC_RELAXED);
+    return status;
 }
 
 static int32_t
@@ -94,10 +178,11 @@ run_chunks(Job *job)
     job->has_chunks = true;
     job->launcher = pthread_self();
     job->last_poll = ci_os_time_ns();
+    int32_t (*run)(void *arg, int64_t chunk) = job->is_waiting ? run_link_chunk : run_chunk;
     if (job->runtime->pool && threads != 1)
-        return ci_pool_run(job->runtime->pool, count, threads, run_chunk, job);
+        return ci_pool_run(job->runtime->pool, count, threads, run, job);
     for (int64_t chunk = 0; chunk < count; chunk++) {
-        int32_t status = run_chunk(job, chunk);
+        int32_t status = run(job, chunk);
         if (status)
             return status;
     }
@@ -111,21 +196,27 @@ run_all(Job *job)
         return CI_OK;
     if (job->units > job->chunk_units)
         return run_chunks(job);
-    return job->launch->scratch_bytes ? run_with_scratch(job, 0, job->units)
-                                      : run_units(job, 0, job->units, NULL);
+    return job->launch->scratch_bytes ? run_with_scratch(job, 0, job->units, false)
+                                      : run_units(job, 0, job->units, NULL, false);
 }
 
-/* Chunks to partials, then the finishing function over the points. */
+/* Chunks to partials, then the finishing function over the points. Units of a chain are chunks of
+ * their own, so that those side by side are neighbours, and finish themselves. */
 static int32_t
 run_split(Job *job, const CiCpuKernel *kernel)
 {
-    size_t size = (size_t)(job->units * kernel->partial_bytes);
+    size_t units = (size_t)job->units, partials = units * (size_t)kernel->partial_bytes,
+           size = partials + (kernel->finish ? 0 : units);
     job->partials = ci_allocator_take(job->runtime->allocator, size);
     if (!job->partials)
         return CI_ERR_MEMORY;
     memset(job->partials, 0, size);
+    if (!kernel->finish) {
+        job->is_waiting = (uint8_t *)job->partials + partials;
+        job->chunk_units = 1;
+    }
     int32_t status = run_all(job);
-    if (!status) {
+    if (!status && kernel->finish) {
         job->function = kernel->finish;
         job->units = job->launch->finish_units;
         status = run_all(job);
@@ -148,7 +239,7 @@ ci_cpu_launch(CiExecutable *executable, const CiLaunch *launch, CiFault *fault)
     if (fault)
         fault->kind = 0;
     job.chunk_units = work < cpu->chunk_elements && work > 0 ? cpu->chunk_elements / work : 1;
-    return kernel->finish ? run_split(&job, kernel) : run_all(&job);
+    return kernel->partial_bytes ? run_split(&job, kernel) : run_all(&job);
 }
 
 void

@@ -123,6 +123,7 @@ ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
     target->has_lanes_across_threads = false;
     target->vector_bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
     target->row_bytes = 128 * 1024;
+    target->chains_running = true;
     target->has_short_rows = target->has_rows_of_any_size = true;
     target->chunk_elements = target->tree_elements = 32768;
     target->max_buffers = 64;

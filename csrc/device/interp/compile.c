@@ -334,6 +334,10 @@ make_kind(Compiler *c, CiInterpStmt *to, const CiStmt *stmt)
         to->memory = find_swapped(c, stmt->memory);
         to->partner = find_swapped(c, stmt->partner);
         break;
+    case CI_STMT_wait:
+    case CI_STMT_publish:
+        to->limit = make_formula(c, stmt->expr);
+        break;
     default:
         break;
     }

@@ -204,6 +204,18 @@ swap(CiInterpRun *r, const CiInterpStmt *stmt)
         ci_interp_swap_marks(r, stmt->memory, stmt->partner);
 }
 
+/* The unit before has published, which is the last one to do so. */
+static int32_t
+take_turn(CiInterpRun *r, const CiInterpStmt *stmt)
+{
+    if (r->turn != ci_formula_evaluate(&stmt->limit, r->env))
+        return CI_ERR_INTERNAL;
+    r->turn += stmt->kind == CI_STMT_publish;
+    if (r->checks)
+        r->checks->is_in_turn = stmt->kind == CI_STMT_wait;
+    return CI_OK;
+}
+
 static int32_t
 run_one(CiInterpRun *r, const CiInterpStmt *stmt)
 {
@@ -235,6 +247,9 @@ run_one(CiInterpRun *r, const CiInterpStmt *stmt)
     case CI_STMT_swap:
         swap(r, stmt);
         return CI_OK;
+    case CI_STMT_wait:
+    case CI_STMT_publish:
+        return take_turn(r, stmt);
     default: /* a barrier */
         if (r->checks)
             r->checks->now.epoch++;

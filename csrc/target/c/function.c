@@ -100,6 +100,34 @@ print_poll(CiCPrinter *p, const CiStmt *stmt)
     ci_text_close(p->out);
 }
 
+/* What other units have left is seen from an acquire on, and what this one leaves with its release. */
+static void
+print_turn(CiCPrinter *p, const CiStmt *let)
+{
+    ci_text_line(p->out, "const uint8_t v%d = !run->is_again && __atomic_load_n(run->turn, "
+                         "__ATOMIC_ACQUIRE) >= %s;",
+                 let->value, ci_emit_index_text(p->base, let->expr));
+}
+
+static void
+print_wait(CiCPrinter *p, const CiStmt *stmt)
+{
+    const char *unit = ci_emit_index_text(p->base, stmt->expr);
+    ci_text_open(p->out, "if (__builtin_expect(__atomic_load_n(run->turn, __ATOMIC_ACQUIRE) < %s, 0)) {",
+                 unit);
+    ci_text_line(p->out, "const int32_t status = run->wait(run->wait_arg, %s);", unit);
+    ci_text_line(p->out, "if (status)");
+    ci_text_line(p->out, "    return status;");
+    ci_text_close(p->out);
+}
+
+static void
+print_publish(CiCPrinter *p, const CiStmt *stmt)
+{
+    ci_text_line(p->out, "__atomic_store_n(run->turn, %s + 1, __ATOMIC_RELEASE);",
+                 ci_emit_index_text(p->base, stmt->expr));
+}
+
 static const char *
 address_text(CiCPrinter *p, const CiAccess *at)
 {
@@ -138,6 +166,17 @@ static const CiStmt *
 print_own(CiCPrinter *p, const CiStmt *stmt)
 {
     switch (stmt->kind) {
+    case CI_STMT_let:
+        if (stmt->op != CI_OP_turn)
+            return NULL;
+        print_turn(p, stmt);
+        return stmt;
+    case CI_STMT_wait:
+        print_wait(p, stmt);
+        return stmt;
+    case CI_STMT_publish:
+        print_publish(p, stmt);
+        return stmt;
     case CI_STMT_for:
         if (is_parallel(stmt))
             print_units(p, stmt);

@@ -1,0 +1,150 @@
+/* What a loop that counts or accumulates as it goes is made of, where it runs in parts: what a part
+ * adds, and the part's elements, one after another.
+ *
+ * Only where operations may be done in any order, so that the bits are those of one loop. */
+#include "codegen/split.h"
+
+static const CiExpr *
+number(CiRunner *r, int64_t value)
+{
+    return ci_expr_const(r->b.sym, value);
+}
+
+static void
+find_cells(CiRunner *r)
+{
+    for (const CiStmt *stmt = r->loop->body.first; stmt; stmt = stmt->next) {
+        bool is_pack = stmt->kind == CI_STMT_call;
+        if (!stmt->cell)
+            continue;
+        CI_REQUIRE(r->b.ctx, r->ncells < CI_MOST_CELLS);
+        r->cells[r->ncells++] =
+            (CiCell){stmt->cell, is_pack ? CI_OP_sum : ci_op_alike(stmt->op, CI_OPKIND_reduce),
+                     stmt->args[is_pack ? 1 : 0], is_pack};
+    }
+}
+
+CiRunner
+ci_running_find(CiProcs *procs, CiProc *proc)
+{
+    CiRunner r = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    for (CiStmt *stmt = proc->body.first; stmt && !r.loop; stmt = stmt->next)
+        if (stmt->kind == CI_STMT_for)
+            r.loop = stmt;
+    CI_REQUIRE(procs->ctx, r.loop);
+    find_cells(&r);
+    r.parts = ci_expr_ceildiv(procs->sym, r.loop->extents[0], r.kernel->split_extent);
+    r.part = ci_expr_index(procs->sym, ci_build_name(&r.b, "c"), r.parts);
+    return r;
+}
+
+void
+ci_running_begin_part(CiRunner *r)
+{
+    CiSym *sym = r->b.sym;
+    r->b.to = &r->b.proc->body;
+    CiStmt *units = ci_build_loop(&r->b, r->part, r->parts, CI_RUN_parallel);
+    ci_build_enter(&r->b, &units->body);
+    r->first = ci_expr_mul(sym, r->part, r->kernel->split_extent);
+    r->count = ci_build_named(&r->b, ci_expr_min(sym, r->kernel->split_extent,
+                                                 ci_expr_sub(sym, r->loop->extents[0], r->first)));
+}
+
+/* ---- what a part adds ---- */
+
+/* Values that do not depend on what runs. */
+static CiStmts
+take_values(CiRunner *r)
+{
+    CiStmts made = {0};
+    bool *runs = CI_NEW_ARRAY(r->b.ctx, bool, r->b.proc->nvalues + 1);
+    CiStmts *outside = ci_build_enter(&r->b, &made);
+    for (const CiStmt *stmt = r->loop->body.first; stmt; stmt = stmt->next) {
+        if (stmt->kind != CI_STMT_let)
+            continue;
+        bool depends = ci_stmt_is_running(stmt);
+        for (int a = 0; a < stmt->nargs; a++)
+            depends |= runs[stmt->args[a]];
+        runs[stmt->value] = depends;
+        if (depends)
+            continue;
+        CiStmt *copy = CI_NEW(r->b.ctx, CiStmt);
+        *copy = *stmt;
+        ci_build_move(&r->b, copy);
+    }
+    ci_build_leave(&r->b, outside);
+    return made;
+}
+
+static void
+add_yield(CiRunner *r, CiStmts *body)
+{
+    CiStmts *outside = ci_build_enter(&r->b, body);
+    int values[CI_MOST_CELLS];
+    for (int k = 0; k < r->ncells; k++) {
+        values[k] = r->cells[k].value;
+        if (r->cells[k].is_count)
+            values[k] = ci_build_let(&r->b, ci_type_of(CI_DTYPE_i64, 1), CI_OP_cast, 1, &values[k]);
+    }
+    ci_build_yield(&r->b, values, r->ncells);
+    ci_build_leave(&r->b, outside);
+}
+
+CiMemory **
+ci_running_add_totals(CiRunner *r)
+{
+    CiMemory **into = CI_NEW_ARRAY(r->b.ctx, CiMemory *, r->ncells + 1);
+    for (int k = 0; k < r->ncells; k++)
+        into[k] = ci_build_alloc(&r->b, ci_build_name(&r->b, "part"), r->cells[k].memory->dtype, 1,
+                                 CI_SPACE_register, number(r, 1));
+    CiStmt *fold = ci_build_add(&r->b, CI_STMT_fold);
+    fold->vars = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
+    fold->extents = CI_NEW_ARRAY(r->b.ctx, const CiExpr *, 1);
+    fold->vars[0] = r->loop->vars[0];
+    fold->extents[0] = r->loop->extents[0];
+    fold->nvars = 1;
+    fold->order.kind = CI_FOLD_lanes;
+    fold->ops = CI_NEW_ARRAY(r->b.ctx, CiOp, r->ncells + 1);
+    for (int k = 0; k < r->ncells; k++)
+        fold->ops[k] = r->cells[k].fold;
+    fold->into = into;
+    fold->nops = fold->ninto = r->ncells;
+    fold->from = r->first;
+    fold->count = r->count;
+    fold->body = take_values(r);
+    add_yield(r, &fold->body);
+    return into;
+}
+
+/* ---- the part's elements ---- */
+
+CiStmts
+ci_running_move_front(CiRunner *r, CiStmts *whole)
+{
+    CiStmts rest = {r->loop->next, r->loop->next ? whole->last : NULL};
+    for (CiStmt *next, *stmt = whole->first; stmt != r->loop; stmt = next) {
+        next = stmt->next;
+        ci_build_move(&r->b, stmt);
+    }
+    return rest;
+}
+
+void
+ci_running_walk(CiRunner *r)
+{
+    CiStmt *loop = ci_build_for(&r->b, "j", r->count, CI_RUN_vector);
+    CiStmts *outside = ci_build_enter(&r->b, &loop->body);
+    ci_build_trip(&r->b, &r->loop->body, r->loop->vars[0],
+                  ci_expr_add(r->b.sym, r->first, loop->vars[0]));
+    ci_build_leave(&r->b, outside);
+}
+
+void
+ci_running_end(CiRunner *r, CiStmts rest)
+{
+    if (!rest.first)
+        return;
+    CiStmt *last = ci_build_test(&r->b, CI_STMT_if, CI_COMPARE_equal, r->part,
+                                 ci_expr_sub(r->b.sym, r->parts, number(r, 1)));
+    last->body = rest;
+}
