@@ -91,7 +91,12 @@ class Job:
         self.fn = fn
         self.settings = settings
         self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
-        self.names, self.kinds, _ = signature_of(fn)
+        self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
+        self.forget()
+
+    def forget(self) -> None:
+        """As it was before the first call."""
+        self.names, self.kinds, _ = signature_of(self.fn)
         self.profile = Profile()
         self.captures = self.misses = self.eager = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
@@ -108,7 +113,6 @@ class Job:
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
         self.warned: set[str] = set()
-        self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
         self.failed_checks = 0
         self.flags = 0  # of floating point, for which NumPy has answered a call
         self.nodes = 0  # of the largest segment compiled
@@ -117,12 +121,6 @@ class Job:
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
-
-    def forget(self) -> None:
-        """As it was before the first call."""
-        was_recorded = self.was_recorded
-        self.__init__(self.fn, self.settings)  # type: ignore[misc]
-        self.was_recorded = was_recorded
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
         """The function's parameters, which has got another code or other defaults: nothing that was
