@@ -281,6 +281,8 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
 {
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
+                                 .has_device_memory =
+                                     request->queue.backend->device->allocate != NULL,
                                  .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
                                  .apart = request->options->apart,

@@ -10,7 +10,6 @@ typedef struct CiTarget {
     bool has_trees;                /* runs loops and branches around nests inside one kernel */
     bool has_batches;              /* library calls of a stack may be made one problem after another */
     bool has_lanes_across_threads; /* GPU: lanes of a row are threads of a block */
-    bool has_own_memory; /* the host waits for what it reads there */
     int vector_bytes;              /* width of one vector register; 0 when the device has none */
     int64_t row_bytes; /* most bytes of scratch an outer iteration may hold (stays in near cache) */
     bool has_short_rows; /* rows of unknown length have a second form, for where they are short */

@@ -14,9 +14,8 @@ is_folded(const CiNode *node, int axis)
     return false;
 }
 
-/* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is. */
-static CiFoldKind
-fold_kind(const CiNode *node, const CiNode *operand, const CiExpr *length)
+CiFoldKind
+ci_lowering_fold_kind(const CiNode *node, const CiNode *operand, const CiExpr *length)
 {
     int64_t count;
     if (ci_expr_is_const(length, &count) && count <= CI_SERIAL_LIMIT)
@@ -120,7 +119,7 @@ ci_lowering_reduce(CiLowering *low, CiNode *node)
         if (pairwise && k >= node->naxes - pairwise->nalone)
             nest.order.nalone += nest.naxes - before;
     }
-    nest.order.kind = pairwise ? CI_FOLD_pairwise : fold_kind(node, operand, length);
+    nest.order.kind = pairwise ? CI_FOLD_pairwise : ci_lowering_fold_kind(node, operand, length);
     nest.order.chunk = pairwise && nest.order.ninner ? pairwise->chunk : NULL;
     nest.order.alone = pairwise && nest.order.nalone ? pairwise->alone : NULL;
     if (nest.naxes == nest.npoint) { /* one element: its own fold, and its own first index */

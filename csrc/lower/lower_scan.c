@@ -21,19 +21,9 @@ typedef struct Parts {
     CiNode *node, *operand;
     int along;
     const CiExpr *length, *count, *rest; /* of a part; how many parts; of what is behind them */
+    CiFoldKind kind;                     /* of a part's total: rows where they lie across memory */
     CiStorage before;
 } Parts;
-
-static bool
-is_across(const CiNode *operand, int along)
-{
-    for (int k = operand->rank - 1; k >= 0; k--) {
-        int axis = operand->order[k];
-        if (!ci_expr_equals_const(operand->sizes[axis], 1))
-            return axis != along;
-    }
-    return false;
-}
 
 static CiOp
 totals_of(const CiNode *scan)
@@ -49,13 +39,13 @@ find_parts(Parts *parts)
     const CiExpr *size = operand->sizes[parts->along], *points = ci_expr_const(sym, 1);
     for (int k = 0; k < operand->rank; k++)
         points = k == parts->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
-    bool across = is_across(operand, parts->along),
-         is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
-    int64_t length = across ? ACROSS : ALONG;
+    bool is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
+    parts->kind = ci_lowering_fold_kind(parts->node, operand, size);
+    int64_t length = parts->kind == CI_FOLD_rows ? ACROSS : ALONG;
     parts->length = ci_expr_const(sym, length);
     parts->count = ci_expr_floordiv(sym, size, parts->length);
     parts->rest = ci_expr_sub(sym, size, ci_expr_mul(sym, parts->count, parts->length));
-    return (is_free || parts->low->options->own_order) && !ci_dtype_adds_in_order(operand->dtype) &&
+    return (is_free || parts->low->options->own_order) && parts->kind != CI_FOLD_serial &&
            !ci_expr_equals_const(points, 1) && /* one row: the loop itself is split */
            points->high <= parts->low->options->scan_rows &&
            size->low >= LEAST_PARTS * length;
@@ -130,7 +120,7 @@ add_totals(const Parts *parts)
     CiLowering *low = parts->low;
     CiStorage totals = new_table(parts);
     CiNest nest = {.fold = totals_of(parts->node), .target = totals.buffer};
-    nest.order.kind = is_across(parts->operand, parts->along) ? CI_FOLD_rows : CI_FOLD_lanes;
+    nest.order.kind = parts->kind;
     const CiExpr **index = add_points(parts, &nest, parts->count), *part = index[parts->along];
     const CiExpr *step;
     ci_lowering_add_axis(low, &nest, CI_AXIS_reduce, "r", parts->length, &step);

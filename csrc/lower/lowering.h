@@ -203,6 +203,9 @@ void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame
 bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest);
 
 /* lower_reduce.c */
+/* lanes when a folded axis is the contiguous one of the operand, rows when a kept one is; serial where
+ * it is short, or its dtype adds in order. */
+CiFoldKind ci_lowering_fold_kind(const CiNode *node, const CiNode *operand, const CiExpr *length);
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
 void ci_lowering_scan(CiLowering *low, CiNode *node);
 void ci_lowering_product(CiLowering *low, CiNode *node);

@@ -76,7 +76,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
     if (options->fusion)
         ci_compose_trips(&s, &loops->items);
     count_uses(&s);
-    if (target->has_own_memory)
+    if (options->has_device_memory)
         ci_delay_checks(&s);
     if (target->has_trees) {
         prepare_loops(&s, &loops->items);

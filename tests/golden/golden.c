@@ -205,8 +205,11 @@ static void
 make_kernels(CiContext *ctx, Run *run)
 {
 #ifdef GOLDEN_SCHEDULE
-    CiScheduleOptions options = {
-        .fusion = run->fusion, .reuse = true, .fusion_limit = INT64_MAX, .library_threads = 1};
+    CiScheduleOptions options = {.fusion = run->fusion,
+                                 .has_device_memory = run->device_memory,
+                                 .reuse = true,
+                                 .fusion_limit = INT64_MAX,
+                                 .library_threads = 1};
     if (is_of_level(run->text, "kernels"))
         run->kernels = ci_kernels_parse(ctx, run->text, make_target(ctx, run));
     else

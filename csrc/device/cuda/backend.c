@@ -43,7 +43,6 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .backend = "cuda",
                          .has_trees = true,
                          .has_lanes_across_threads = true,
-                         .has_own_memory = true,
                          .has_templates = true,
                          .splits_running = true,
                          .has_own_order = true,
