@@ -132,6 +132,16 @@ def run_online(name, function, shape):
     return f"ok {name} online"
 
 
+def run_parts(axis, shape):
+    """Scans of few long rows, in parts with something behind the last whole one, in launches of their own."""
+    x = (np.arange(np.prod(shape)) % 11 - 5.0).reshape(shape)
+    options = {"offload": "always", "choices": "apart_bytes=1"}
+    fn = cinductor.compile(lambda x: x.cumsum(axis=axis), backend="cuda", device="cuda", options=options)
+    if not is_near(got := fn(x), want := x.cumsum(axis=axis)):
+        return f"fail scan in parts {shape}: {str(got)[:100]} instead of {str(want)[:100]}"
+    return f"ok scan in parts {shape}"
+
+
 def main():
     warnings.simplefilter("ignore")
     every = len(sys.argv) > 1
@@ -144,6 +154,8 @@ def main():
                     print(run(name, function, chosen), flush=True)
         for name, function in (("softmax", softmax), ("spread", spread)):
             print(run_online(name, function, (4, 70_000 if every else 3000)), flush=True)
+        for axis, shape in ((1, (2, 33_000)), (0, (2100, 3))):
+            print(run_parts(axis, shape), flush=True)
         for name, function in LOOPS.items():
             print(run(name, function, sizes[:6]), flush=True)
 
