@@ -1,4 +1,4 @@
-/* Reductions and scans: the nest that folds, and the order in which a float fold is defined.
+/* Reductions: the nest that folds, and the order in which a float fold is defined.
  *
  * The reduce axes of a nest are listed in the order of the operand's memory (so that a fold walks
  * it forwards), except for argmax and argmin, whose answer counts in C order. */
@@ -165,23 +165,4 @@ ci_lowering_product(CiLowering *low, CiNode *node)
     ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = nest;
     ci_lowering_state(low, node)->storage = storage;
-}
-
-void
-ci_lowering_scan(CiLowering *low, CiNode *node)
-{
-    CiNode *operand = node->args[0];
-    if (ci_lowering_scan_in_parts(low, node))
-        return;
-    CiNest nest = {.fold = node->op, .order.kind = CI_FOLD_serial};
-    const CiExpr **index = CI_NEW_ARRAY(low->ctx, const CiExpr *, operand->rank + 1);
-    int along = node->axes[0];
-    for (int k = 0; k < operand->rank; k++) {
-        if (k != along)
-            ci_lowering_add_axis(low, &nest, CI_AXIS_point, "i", operand->sizes[k], &index[k]);
-    }
-    ci_lowering_add_axis(low, &nest, CI_AXIS_scan, "r", operand->sizes[along], &index[along]);
-    if (nest.naxes == nest.npoint)
-        nest.fold = CI_OP_none;
-    finish_fold(low, node, &nest, index, index);
 }

@@ -1,5 +1,5 @@
-/* Scans in parts. Long rows that are few, for a device whose threads have too little to do with one
- * each, are scanned in parts of `length` elements, side by side:
+/* Scans: a nest that walks each row; or, of long rows that are few, for a device whose threads have
+ * too little to do with one each, parts of `length` elements side by side:
  *
  *   totals[p, c] = what part c of row p adds up to
  *   before[p, c] = the scan of totals along c
@@ -205,17 +205,32 @@ add_result(const Parts *parts, CiStorage storage, bool is_rest)
     add_nest(parts, &nest, &rec, begin_with(&rec, parts, value, before, step, condition));
 }
 
-bool
-ci_lowering_scan_in_parts(CiLowering *low, CiNode *node)
+static void
+add_whole(const Parts *parts, CiStorage storage)
+{
+    CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = storage.buffer};
+    const CiExpr **index = add_points(parts, &nest, NULL);
+    ci_lowering_add_axis(parts->low, &nest, CI_AXIS_scan, "r", parts->operand->sizes[parts->along],
+                         &index[parts->along]);
+    if (nest.naxes == nest.npoint)
+        nest.fold = CI_OP_none;
+    nest.store = ci_lowering_element(parts->low, storage, parts->node->rank, index);
+    CiRecorder rec = ci_recorder_new(parts->low);
+    add_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
+}
+
+void
+ci_lowering_scan(CiLowering *low, CiNode *node)
 {
     Parts parts = {.low = low, .node = node, .operand = node->args[0], .along = node->axes[0]};
-    if (!find_parts(&parts))
-        return false;
-    parts.before = add_before(&parts, add_totals(&parts));
     CiStorage storage = ci_lowering_make_storage(low, node);
-    add_result(&parts, storage, false);
-    if (!ci_expr_equals_const(parts.rest, 0))
-        add_result(&parts, storage, true);
+    if (find_parts(&parts)) {
+        parts.before = add_before(&parts, add_totals(&parts));
+        add_result(&parts, storage, false);
+        if (!ci_expr_equals_const(parts.rest, 0))
+            add_result(&parts, storage, true);
+    } else {
+        add_whole(&parts, storage);
+    }
     ci_lowering_state(low, node)->storage = storage;
-    return true;
 }

@@ -207,10 +207,10 @@ bool ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *n
  * it is short, or its dtype adds in order. */
 CiFoldKind ci_lowering_fold_kind(const CiNode *node, const CiNode *operand, const CiExpr *length);
 void ci_lowering_reduce(CiLowering *low, CiNode *node);
-void ci_lowering_scan(CiLowering *low, CiNode *node);
 void ci_lowering_product(CiLowering *low, CiNode *node);
-/* lower_scan.c: a scan of few long rows; false: it is none. */
-bool ci_lowering_scan_in_parts(CiLowering *low, CiNode *node);
+
+/* lower_scan.c */
+void ci_lowering_scan(CiLowering *low, CiNode *node);
 
 /* lower_write.c */
 bool ci_lowering_may_overwrite(const CiLowering *low, CiStorage storage);
