@@ -33,7 +33,7 @@ open_packs(CiExpander *x, const CiKernel *leaf)
 /* Zeros behind what was packed, up to what was counted: another thread may have written to the mask
  * since. Then threads that pack side by side may have counted more than there is room for. */
 static void
-close_pack(CiExpander *x, const CiNest *nest)
+fill_pack(CiExpander *x, const CiNest *nest)
 {
     CiMemory *cell = ci_map_find(x->cells, CI_KEY(nest)),
              *target = ci_expand_memory(x, nest->target);
@@ -52,6 +52,19 @@ close_pack(CiExpander *x, const CiNest *nest)
     ci_build_store(&x->b, cell, zero,
                    ci_build_index(&x->b, ci_expr_add(x->b.sym, at, ci_expand_number(x, 1))));
     ci_build_leave(&x->b, outside);
+}
+
+/* What is not counted beforehand says how much it was, and has room for all. */
+static void
+close_pack(CiExpander *x, const CiNest *nest)
+{
+    const CiExpr *zero = ci_expand_number(x, 0);
+    if (!ci_nest_count(nest)) {
+        fill_pack(x, nest);
+        return;
+    }
+    ci_build_store(&x->b, ci_expand_memory(x, ci_nest_count(nest)), zero,
+                   ci_build_load(&x->b, ci_map_find(x->cells, CI_KEY(nest)), zero, 1));
 }
 
 static void

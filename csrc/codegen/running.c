@@ -33,7 +33,7 @@ ci_running_find(CiProcs *procs, CiProc *proc)
             r.loop = stmt;
     CI_REQUIRE(procs->ctx, r.loop);
     find_cells(&r);
-    r.parts = ci_expr_ceildiv(procs->sym, r.loop->extents[0], r.kernel->split_extent);
+    r.parts = ci_kernel_parts(procs->sym, r.kernel, r.loop->extents[0]);
     r.part = ci_expr_index(procs->sym, ci_build_name(&r.b, "c"), r.parts);
     return r;
 }

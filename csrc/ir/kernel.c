@@ -21,11 +21,22 @@ ci_template_name(CiTemplate kind)
     return names[kind];
 }
 
+static bool
+counts(const CiKernel *kernel)
+{
+    for (int n = 0; kernel->nstages && n < kernel->stages[0].nnests; n++)
+        if (ci_nest_count(kernel->stages[0].nests[n]))
+            return true;
+    return false;
+}
+
 const CiExpr *
 ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length)
 {
-    return kernel->split_parts ? ci_expr_const(sym, kernel->split_parts)
-                               : ci_expr_ceildiv(sym, length, kernel->split_extent);
+    if (kernel->split_parts)
+        return ci_expr_const(sym, kernel->split_parts);
+    const CiExpr *parts = ci_expr_ceildiv(sym, length, kernel->split_extent);
+    return counts(kernel) ? ci_expr_max(sym, parts, ci_expr_const(sym, 1)) : parts;
 }
 
 bool

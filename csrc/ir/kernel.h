@@ -255,7 +255,7 @@ ci_kernel_is_split(const CiKernel *kernel)
 {
     return kernel->split_extent || kernel->split_parts;
 }
-/* Parts of a split fold of that length. */
+/* Parts of a split fold of that length; at least one, which says how much was packed. */
 const CiExpr *ci_kernel_parts(CiSym *sym, const CiKernel *kernel, const CiExpr *length);
 bool ci_kernel_runs(const CiKernel *kernel);
 /* Loops to emit, and nothing for the host to do. */

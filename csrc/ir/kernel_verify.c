@@ -259,6 +259,8 @@ static void
 note_made(void *arg, const CiNest *nest)
 {
     ci_map_put(arg, CI_KEY(nest->target), nest->target);
+    if (ci_nest_count(nest))
+        ci_map_put(arg, CI_KEY(ci_nest_count(nest)), ci_nest_count(nest));
 }
 
 void

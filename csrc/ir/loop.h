@@ -98,7 +98,7 @@ typedef struct CiScalar {
     CiDtype dtype; /* of the value made */
     int args[CI_MAX_OPERANDS]; /* load, index: the binds whose symbols are in `index` */
     int nargs;
-    CiBuffer *buffer;    /* load */
+    CiBuffer *buffer;    /* load; pack: where the number of what was packed goes, or NULL */
     const CiExpr *index; /* load: element number in the buffer; index: the expression; bind, pack:
                             the symbol */
     CiConst value;       /* const */
@@ -243,6 +243,13 @@ ci_fold_order_equal(CiFoldOrder a, CiFoldOrder b)
 {
     return a.kind == b.kind && a.ninner == b.ninner && a.chunk == b.chunk && a.alone == b.alone &&
            a.nalone == b.nalone;
+}
+/* Of a nest that packs: where it stores how much that was; NULL: nowhere, or it packs nothing. */
+static inline CiBuffer *
+ci_nest_count(const CiNest *nest)
+{
+    const CiScalar *last = nest->body.nops ? &nest->body.ops[nest->body.result] : NULL;
+    return last && last->op == CI_OP_pack ? last->buffer : NULL;
 }
 /* Its accumulators are neighbours in memory; or, of other results. */
 static inline bool

@@ -126,6 +126,8 @@ parse_scalar(CiLoopParser *p, CiBody *body)
         ci_lexer_expect(lex, "[");
         op.index = ci_loop_parse_variable(p, &extent);
         ci_lexer_expect(lex, "]");
+        if (ci_lexer_accept(lex, "into"))
+            op.buffer = ci_loop_find_buffer(p);
     } else if (op.index)
         ci_body_link(lex->ctx, body, &op, op.index);
     CI_PUSH(lex->ctx, body->ops, body->nops, body->capops, op);

@@ -186,6 +186,8 @@ print_scalar(CiText *out, const CiScalar *op)
         ci_text_add(out, " [%s<", op->index->name);
         ci_expr_print(out, op->index->limit, CI_STYLE_text);
         ci_text_add(out, "]");
+        if (op->buffer)
+            ci_text_add(out, " into %s", op->buffer->name);
     }
 }
 
@@ -349,6 +351,8 @@ is_plain_store(const CiLoops *loops, const CiNest *nest)
 static void
 print_nest(Printer *p, const CiNest *nest)
 {
+    if (ci_nest_count(nest))
+        declare_up_to(p, ci_nest_count(nest)->id + 1);
     if (nest->target->id < p->ndeclared || !is_plain_store(p->loops, nest)) {
         declare_up_to(p, nest->target->id + 1);
         print_store(p->out, nest);

@@ -130,6 +130,10 @@ verify_storing(const Verifier *v, const CiNest *nest, const CiScalar *op)
     else if (op->nargs != 2 || body->ops[op->args[1]].dtype != CI_DTYPE_bool ||
              !ci_expr_depends_on(nest->store, op->index) || nest->is_combined)
         fail_nest(v, nest, "pack needs a condition, and a store that counts");
+    if (op->op == CI_OP_pack && op->buffer &&
+        (op->buffer->kind != CI_BUFFER_temp || op->buffer->dtype != CI_DTYPE_i64 ||
+         op->buffer->rank || op->buffer == nest->target))
+        fail_nest(v, nest, "what was packed is counted in an i64 of its own");
 }
 
 static void
@@ -221,6 +225,14 @@ verify_axes(const Verifier *v, const CiNest *nest)
 }
 
 static void
+note_nest(Verifier *v, const CiNest *nest)
+{
+    ci_map_put(v->stored, CI_KEY(nest->target), nest->target);
+    if (ci_nest_count(nest))
+        ci_map_put(v->stored, CI_KEY(ci_nest_count(nest)), ci_nest_count(nest));
+}
+
+static void
 verify_nest(Verifier *v, const CiNest *nest)
 {
     if (!nest->target || !nest->store)
@@ -233,7 +245,7 @@ verify_nest(Verifier *v, const CiNest *nest)
         fail_nest(v, nest, ci_format(v->ctx, "it makes %s", ci_dtype_name(made)));
     if (!is_never_run(nest))
         verify_element(v, nest, nest->target, nest->store);
-    ci_map_put(v->stored, CI_KEY(nest->target), nest->target);
+    note_nest(v, nest);
     v->nest++;
 }
 
@@ -255,7 +267,7 @@ note_stores(Verifier *v, const CiItems *items)
     for (int k = 0; k < items->count; k++) {
         const CiItem *item = &items->items[k];
         if (item->kind == CI_ITEM_nest) {
-            ci_map_put(v->stored, CI_KEY(item->nest->target), item->nest->target);
+            note_nest(v, item->nest);
         } else if (item->kind == CI_ITEM_extern) {
             ci_map_put(v->stored, CI_KEY(item->ext->result), item->ext->result);
         } else if (item->region) {

@@ -43,18 +43,6 @@ find_narrower(const CiNodeState *state)
     return is_narrower ? user : NULL;
 }
 
-/* What elements are packed by: it is read to count them, again for each part of a long array, and
- * to pack; and in memory it is much less than what it is made of. */
-static bool
-is_mask_of_pack(const CiNodeState *state)
-{
-    const CiNode *node = state->node;
-    bool is_packed = false;
-    for (int k = 0; k < state->nusers; k++)
-        is_packed |= state->users[k]->op == CI_OP_compress && state->users[k]->args[1] == node;
-    return is_packed && node->nargs > 0 && ci_dtype_size(node->args[0]->dtype) >= 4;
-}
-
 /* What a sum was made of that is a reduction of other elements now. */
 static bool
 is_dead(const CiLowering *low, const CiNodeState *state)
@@ -97,7 +85,7 @@ find_reader(CiLowering *low, CiNode *node)
         return;
     bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
     bool is_dear = ci_op_is_expensive(node->op) && !is_cheap_scalar,
-         is_shared = (state->has_several_readers && is_dear) || is_mask_of_pack(state);
+         is_shared = (state->has_several_readers && is_dear) || ci_lowering_keeps_mask(low, node);
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;
@@ -150,7 +138,8 @@ visit_node(CiLowering *low, CiNode *node)
         return;
     case CI_OPKIND_reduce:
     case CI_OPKIND_argreduce:
-        ci_lowering_reduce(low, node);
+        if (!ci_lowering_count(low, node))
+            ci_lowering_reduce(low, node);
         return;
     case CI_OPKIND_scan:
         ci_lowering_scan(low, node);
@@ -249,6 +238,7 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
     ci_lowering_number(&low);
     ci_lowering_find_checks(&low);
     add_inputs(&low);
+    ci_lowering_find_counts(&low);
     for (int k = low.nstates - 1; k >= graph->ninputs; k--)
         if (low.states[k].node)
             find_reader(&low, low.states[k].node);

@@ -1,5 +1,5 @@
-/* Scatter and compress: nests that store where data say. Where points come one after another and a
- * device has a call for all of them, a scatter is that call.
+/* Scatters: nests that store where data say. Where points come one after another and a device has a
+ * call for all of them, a scatter is that call.
  *
  * Invariant: what a scatter reads of the memory it writes has been copied first, for NumPy takes
  * the whole right-hand side before it stores. */
@@ -249,26 +249,6 @@ ci_lowering_scatter(CiLowering *low, CiNode *node)
     record_scatter(&rec, &nest, node, storage, operands, index, rank);
     if (storage.buffer->kind == CI_BUFFER_input)
         storage.buffer->is_written = true;
-    *ci_loops_add_nest(low->loops, low->items) = nest;
-    ci_lowering_state(low, node)->storage = storage;
-}
-
-void
-ci_lowering_compress(CiLowering *low, CiNode *node)
-{
-    CiNode *a = node->args[0], *mask = node->args[1];
-    CiStorage storage = ci_lowering_new_storage(low, node);
-    CiNest nest = {.fold = CI_OP_none, .target = storage.buffer};
-    const CiExpr *const *index = ci_lowering_point_axes(low, &nest, 1, mask->sizes);
-    CiRecorder rec = ci_recorder_new(low);
-    CiScalar pack = {.op = CI_OP_pack, .dtype = node->dtype, .nargs = 2};
-    pack.args[0] = ci_recorder_value(&rec, a, ci_lowering_aligned_index(low, a, 1, index));
-    pack.args[1] = ci_recorder_value(&rec, mask, index);
-    pack.index = ci_lowering_bound_symbol(low, node->sizes[0]);
-    nest.store = ci_expr_mul(low->sym, storage.strides[0], pack.index);
-    int result = ci_recorder_add(&rec, pack);
-    ci_recorder_note(&rec, node->loc);
-    ci_lowering_finish_nest(&nest, &rec, result, low->ctx);
     *ci_loops_add_nest(low->loops, low->items) = nest;
     ci_lowering_state(low, node)->storage = storage;
 }

@@ -35,6 +35,7 @@ typedef struct CiNodeState {
     bool is_result_base;      /* leaves the program as memory */
     CiNode *online_of;        /* a sum that is a reduction of these elements, in one walk; or NULL */
     CiOp online;              /* which */
+    CiNode *counts_with; /* compress: the sum over its mask, made in the same walk; or NULL */
     bool is_dead;             /* nobody reads it but sums that have become such reductions */
     uint32_t visit;           /* stamp of the walk that saw it */
     const CiExpr *induction;  /* parameter of a for: its symbol; define: its own */
@@ -152,6 +153,15 @@ int ci_recorder_value(CiRecorder *rec, CiNode *node, const CiExpr *const *index)
 
 /* lower_scatter.c */
 void ci_lowering_scatter(CiLowering *low, CiNode *node);
+
+/* lower_pack.c: which packs are one walk with the sum that counts them; before any node is visited. */
+void ci_lowering_find_counts(CiLowering *low);
+/* The mask of packs, kept in memory, which is much less than what it is made of: it is read to count,
+ * again for each part of a long array, and to pack. Not where all that is one walk, and it takes few
+ * operations. */
+bool ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask);
+/* A sum, with the packs that it counts; false: there are none. */
+bool ci_lowering_count(CiLowering *low, CiNode *sum);
 void ci_lowering_compress(CiLowering *low, CiNode *node);
 
 /* lower_view.c: the index into a view's source that an index into the view means. */

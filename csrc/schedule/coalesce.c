@@ -281,7 +281,7 @@ rename_nest(const Coalesce *c, CiNest *nest)
 {
     nest->target = what_became(c, nest->target);
     for (int k = 0; k < nest->body.nops; k++)
-        if (nest->body.ops[k].op == CI_OP_load)
+        if (nest->body.ops[k].buffer)
             nest->body.ops[k].buffer = what_became(c, nest->body.ops[k].buffer);
 }
 

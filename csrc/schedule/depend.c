@@ -64,7 +64,8 @@ binds_indices(const CiNest *nest)
 static const char *
 why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nest)
 {
-    if (nest->target == check->buffer || nest->target->kind != CI_BUFFER_temp)
+    if (nest->target == check->buffer || ci_nest_count(nest) == check->buffer ||
+        nest->target->kind != CI_BUFFER_temp)
         return ci_format(s->ctx, "a check of %s must run between them", check->buffer->name);
     if (!check->symbol && binds_indices(nest))
         return ci_format(s->ctx, "%s says whether an index is in range", check->buffer->name);

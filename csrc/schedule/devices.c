@@ -84,6 +84,8 @@ set_items(Assign *a, const CiItems *items, int device)
         if (item->nest) {
             item->nest->device = device;
             make(a, item->nest->target, device);
+            if (ci_nest_count(item->nest))
+                make(a, ci_nest_count(item->nest), device);
         } else if (item->ext) {
             item->ext->device = device;
             make(a, item->ext->result, device);

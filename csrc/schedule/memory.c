@@ -342,6 +342,8 @@ ci_take_operands(CiScheduler *s, CiKernel *kernel, const CiKernel *leaf, const C
             ci_take_symbols(s, kernel, &nest->body, op->index->limit);
     }
     take_element(s, kernel, leaf, nest->target, true);
+    if (ci_nest_count(nest))
+        take_element(s, kernel, leaf, ci_nest_count(nest), true);
     ci_take_symbols(s, kernel, &nest->body, nest->store);
     if (nest->order.chunk)
         ci_take_symbols(s, kernel, &nest->body, nest->order.chunk);

@@ -7,6 +7,8 @@ count_nest(const CiNest *nest, int *nreaders, int *nwriters)
 {
     nwriters[nest->target->id]++;
     nreaders[nest->target->id] += nest->is_combined;
+    if (ci_nest_count(nest))
+        nwriters[ci_nest_count(nest)->id]++;
     for (int k = 0; k < nest->body.nops; k++) {
         if (nest->body.ops[k].op == CI_OP_load)
             nreaders[nest->body.ops[k].buffer->id]++;
@@ -54,6 +56,8 @@ first_in_nest(const CiNest *nest, const CiBuffer *buffer)
         if (nest->body.ops[k].op == CI_OP_load && nest->body.ops[k].buffer == buffer)
             return CI_FIRST_read;
     }
+    if (ci_nest_count(nest) == buffer)
+        return CI_FIRST_store;
     if (nest->target != buffer)
         return CI_FIRST_nothing;
     return nest->is_combined ? CI_FIRST_read : CI_FIRST_store;
