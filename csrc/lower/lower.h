@@ -13,6 +13,7 @@ typedef struct CiLowerOptions {
      * 0: never. */
     int64_t online_bytes, online_exp_bytes;
     int64_t scan_rows; /* rows up to which long ones are scanned in parts; 1: none are */
+    bool shortens_results; /* what leaves the program may be the first elements of its memory */
     /* Arguments are in the memory of devices, which do these library calls themselves (NULL: none); the
      * host does the others, with copies, each of one dense run of bytes. */
     bool packs_operands;

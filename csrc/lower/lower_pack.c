@@ -1,12 +1,15 @@
 /* Packs: the elements of an array where a mask is true, one after another.
  *
  * How many they are is a sum over the mask, which data decide: a symbol, and the size of what is
- * packed. Where that is only read in the program, the sum and the packs are one walk: elements go
- * where there is room for all, and each count what they are. What leaves the program has memory of
- * its own size, so its elements are counted first. */
+ * packed. Where it takes about as long to count as to pack, both are one walk: elements go where there
+ * is room for all, and the first pack counts them. What leaves the program is the first elements of its
+ * memory then. Else they are counted beforehand: where the mask is memory already, where there would
+ * be more room than what is packed takes, where a pack needs what is known only behind the count, and
+ * where results cannot be made shorter. */
 #include "lower/lowering.h"
 
 #define FEW 4 /* operations that are done once more rather than kept */
+#define WIDE 4 /* bytes of an element beside which one of a mask is little */
 
 /* The mask that node counts; NULL: it counts none. */
 static CiNode *
@@ -40,46 +43,65 @@ is_outside_regions(const CiLowering *low, const CiNode *node)
     return false;
 }
 
-/* Packs by the mask that sum counts, of what is known by then, for readers in the program. */
+/* ---- what it takes to ask ---- */
+
+typedef struct Asked {
+    int noperations;
+    bool is_function; /* a function is computed */
+    int widest;       /* bytes of an element that is read */
+} Asked;
+
+/* What makes node of what is in memory, as far as these are few operations. */
+static void
+ask(const CiNode *node, Asked *asked)
+{
+    if (!ci_lowering_is_lazy(node)) {
+        int size = node->rank ? ci_dtype_size(node->dtype) : 0;
+        asked->widest = size > asked->widest ? size : asked->widest;
+        return;
+    }
+    asked->noperations += !ci_node_is_view(node) && ci_op_kind(node->op) != CI_OPKIND_create;
+    asked->is_function |= ci_op_is_expensive(node->op);
+    for (int k = 0; k < node->nargs && asked->noperations <= FEW; k++)
+        ask(node->args[k], asked);
+}
+
+/* A walk over much memory that computes little: what is counted so may be counted by the pack. */
 static bool
-is_packed_with(const CiLowering *low, const CiNode *pack, const CiNode *sum)
+is_worth_one_walk(const CiNode *mask)
+{
+    Asked asked = {0};
+    ask(mask, &asked);
+    return asked.noperations <= FEW && !asked.is_function && asked.widest >= WIDE;
+}
+
+/* Room for all is no more than what they are packed from. */
+static bool
+has_room(const CiNode *pack)
+{
+    Asked asked = {0};
+    ask(pack->args[0], &asked);
+    asked.noperations = 0;
+    ask(pack->args[1], &asked);
+    return ci_dtype_size(pack->dtype) <= asked.widest;
+}
+
+/* ---- which are one walk ---- */
+
+/* Of what is known where they are counted. */
+static bool
+may_count(const CiLowering *low, const CiNode *pack, const CiNode *sum)
 {
     const CiNodeState *state = ci_lowering_state(low, pack);
-    return pack->op == CI_OP_compress && pack->args[1] == counted_mask(sum) &&
-           pack->sizes[0] == defined_as(low, sum) && pack->args[0]->id < sum->id &&
-           !state->is_result_base && !state->nends && !state->room && !state->hint.buffer &&
-           is_outside_regions(low, pack) && is_outside_regions(low, sum);
+    return pack->sizes[0] == defined_as(low, sum) && pack->args[0]->id < sum->id &&
+           (low->options->shortens_results || !state->is_result_base) && !state->room &&
+           !state->hint.buffer && is_outside_regions(low, pack) && has_room(pack);
 }
 
-/* What is left of `most` operations when those are taken that make node of what is in memory; below
- * zero: it takes more, or a function. */
-static int
-left_of(const CiNode *node, int most)
+static bool
+is_pack_by(const CiNode *node, const CiNode *mask)
 {
-    if (!ci_lowering_is_lazy(node))
-        return most;
-    if (ci_op_is_expensive(node->op))
-        return -1;
-    most -= !ci_node_is_view(node) && ci_op_kind(node->op) != CI_OPKIND_create;
-    for (int k = 0; k < node->nargs && most >= 0; k++)
-        most = left_of(node->args[k], most);
-    return most;
-}
-
-bool
-ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask)
-{
-    const CiNodeState *state = ci_lowering_state(low, mask);
-    bool is_packed = false, is_counted = true,
-         is_less = mask->nargs > 0 && ci_dtype_size(mask->args[0]->dtype) >= 4;
-    for (int k = 0; k < state->nusers; k++) {
-        const CiNode *user = state->users[k];
-        if (user->op != CI_OP_compress || user->args[1] != mask)
-            continue;
-        is_packed = true;
-        is_counted &= ci_lowering_state(low, user)->counts_with != NULL;
-    }
-    return is_packed && is_less && (!is_counted || left_of(mask, FEW) < 0);
+    return node->op == CI_OP_compress && node->args[1] == mask;
 }
 
 void
@@ -88,14 +110,30 @@ ci_lowering_find_counts(CiLowering *low)
     const CiBlock *body = low->graph->body;
     for (int k = 0; k < body->nnodes; k++) {
         CiNode *sum = body->nodes[k], *mask = counted_mask(sum);
-        if (!mask || !defined_as(low, sum))
+        if (!mask || !defined_as(low, sum) || !is_worth_one_walk(mask))
             continue;
         const CiNodeState *state = ci_lowering_state(low, mask);
+        bool may = true;
         for (int u = 0; u < state->nusers; u++)
-            if (is_packed_with(low, state->users[u], sum))
+            may &= !is_pack_by(state->users[u], mask) || may_count(low, state->users[u], sum);
+        for (int u = 0; u < state->nusers && may; u++)
+            if (is_pack_by(state->users[u], mask))
                 ci_lowering_state(low, state->users[u])->counts_with = sum;
     }
 }
+
+bool
+ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask)
+{
+    const CiNodeState *state = ci_lowering_state(low, mask);
+    bool is_asked = false;
+    for (int k = 0; k < state->nusers; k++)
+        is_asked |= is_pack_by(state->users[k], mask) &&
+                    !ci_lowering_state(low, state->users[k])->counts_with;
+    return is_asked && mask->nargs > 0 && ci_dtype_size(mask->args[0]->dtype) >= WIDE;
+}
+
+/* ---- the nests ---- */
 
 /* Into memory of that many elements; how many were packed goes to `count`, unless NULL. */
 static void

@@ -289,6 +289,15 @@ ci_lowering_final_writes(CiLowering *low)
         ci_lowering_state(low, low->graph->inputs[k])->storage = own[k];
 }
 
+static bool
+is_all_of(const CiNode *node, CiStorage storage)
+{
+    bool is_all = node->rank == storage.buffer->rank;
+    for (int k = 0; is_all && k < node->rank; k++)
+        is_all = node->sizes[k] == storage.buffer->sizes[k];
+    return is_all;
+}
+
 static void
 add_result(CiLowering *low, CiNode *node)
 {
@@ -299,7 +308,7 @@ add_result(CiLowering *low, CiNode *node)
     ci_lowering_realize(low, base);
     CiStorage storage = ci_lowering_state(low, base)->storage;
     result.offset = ci_expr_const(low->sym, 0);
-    result.is_whole = node == base;
+    result.is_whole = node == base && is_all_of(base, storage);
     if (storage.buffer->is_swapped) {
         ci_lowering_save(low, base);
         storage = ci_lowering_state(low, base)->storage;

@@ -156,9 +156,8 @@ void ci_lowering_scatter(CiLowering *low, CiNode *node);
 
 /* lower_pack.c: which packs are one walk with the sum that counts them; before any node is visited. */
 void ci_lowering_find_counts(CiLowering *low);
-/* The mask of packs, kept in memory, which is much less than what it is made of: it is read to count,
- * again for each part of a long array, and to pack. Not where all that is one walk, and it takes few
- * operations. */
+/* The mask of packs that are counted beforehand is memory, where that is little beside what it is made
+ * of: it is read to count, again for each part of a long array, and to pack. */
 bool ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask);
 /* A sum, with the packs that it counts; false: there are none. */
 bool ci_lowering_count(CiLowering *low, CiNode *sum);

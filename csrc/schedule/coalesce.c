@@ -1,6 +1,6 @@
 /* Values in one memory. A kernel that is the last to read a value, and stores another of the same
- * shape, stores it where the one it reads was, element by element: both are one buffer from then
- * on, and the one that leaves the program is it from the first store on.
+ * shape, or a shorter run, stores it where the one it reads was, element by element: both are one
+ * buffer from then on, and the one that leaves the program is it from the first store on.
  *
  * Invariant: in the kernel no element is read behind the store to it but as what was stored. A value
  * of a trip is not one of the next. Arguments are never taken: the caller may still see them. */
@@ -19,16 +19,34 @@ is_one_element(const CiBuffer *buffer)
 }
 
 static bool
-may_be_one(const CiBuffer *from, const CiBuffer *to)
+has_same_shape(const CiBuffer *from, const CiBuffer *to)
 {
-    if (from == to || from->kind != CI_BUFFER_temp || to->kind != CI_BUFFER_temp ||
-        from->is_result || from->is_swapped || to->is_swapped || from->dtype != to->dtype ||
-        from->rank != to->rank || from->device != to->device || is_one_element(from))
-        return false;
     for (int k = 0; k < from->rank; k++)
         if (from->sizes[k] != to->sizes[k] || from->strides[k] != to->strides[k])
             return false;
     return true;
+}
+
+/* One run of elements that begins as the other does, and is no longer. A result is the first elements
+ * of its memory only where data decide how many it has. */
+static bool
+fits_into(CiScheduler *s, const CiBuffer *from, const CiBuffer *to)
+{
+    if (from->rank != 1 || s->is_in_loop)
+        return false;
+    bool may_be_part = !to->is_result || (!s->options->has_device_memory &&
+                                          to->sizes[0]->symbol_kind == CI_SYMBOL_unbacked);
+    return may_be_part && ci_expr_equals_const(from->strides[0], 1) &&
+           ci_expr_equals_const(to->strides[0], 1) &&
+           ci_sym_known_le(s->sym, to->sizes[0], from->sizes[0]);
+}
+
+static bool
+may_be_one(const CiBuffer *from, const CiBuffer *to)
+{
+    return from != to && from->kind == CI_BUFFER_temp && to->kind == CI_BUFFER_temp &&
+           !from->is_result && !from->is_swapped && !to->is_swapped && from->dtype == to->dtype &&
+           from->rank == to->rank && from->device == to->device && !is_one_element(from);
 }
 
 /* Every element once. */
@@ -134,6 +152,7 @@ ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found)
         for (int a = 0; a < kernel->nbuffers && store.stage >= 0; a++) {
             CiBuffer *from = kernel->buffers[a];
             if (!kernel->is_stored[a] && may_be_one(from, to) &&
+                (has_same_shape(from, to) || fits_into(s, from, to)) &&
                 may_take_over(s, kernel, from, store) && count < CI_MOST_DONATIONS)
                 found[count++] = (CiDonation){from, to};
         }
@@ -248,7 +267,8 @@ share(Coalesce *c)
         if (c->became[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
             continue;
         int h = 0;
-        while (h < nfree && !(may_be_one(free_ones[h], to) && c->lives->of[free_ones[h]->id].last <
+        while (h < nfree && !(may_be_one(free_ones[h], to) && has_same_shape(free_ones[h], to) &&
+                              c->lives->of[free_ones[h]->id].last <
                                                                c->lives->of[to->id].first))
             h++;
         if (h < nfree)
@@ -348,6 +368,10 @@ ci_coalesce(CiScheduler *s)
     coalesce_list(&c, s);
     for (int k = 0; k < s->kernels->nkernels; k++)
         rename_kernel(&c, s->kernels->kernels[k]);
-    for (int k = 0; k < loops->nresults; k++)
-        loops->results[k].buffer = what_became(&c, loops->results[k].buffer);
+    for (int k = 0; k < loops->nresults; k++) {
+        CiResult *result = &loops->results[k];
+        const CiBuffer *was = result->buffer;
+        result->buffer = what_became(&c, result->buffer);
+        result->is_whole &= has_same_shape(result->buffer, was);
+    }
 }

@@ -29,8 +29,13 @@ fill_returns(CxProgram *p)
         if (r->sizes == storage) /* of this call only: a run asks again */
             r->sizes = r->strides = NULL;
         p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
-        for (int j = 0; j < k; j++)
-            p->returns[k].is_shared |= p->returns[j].layout.result_buffer == r->result_buffer;
+        p->returns[k].is_alone = r->result_buffer >= 0;
+        for (int j = 0; j < k; j++) {
+            bool is_same = p->returns[j].layout.result_buffer == r->result_buffer;
+            p->returns[k].is_shared |= is_same;
+            p->returns[k].is_alone &= !is_same;
+            p->returns[j].is_alone &= !is_same;
+        }
         if (r->result_buffer >= 0 && (r->kind == CI_KIND_array || !r->is_whole || r->rank != 0))
             p->is_scalar[r->result_buffer] = false;
     }
@@ -360,6 +365,26 @@ copy_view(CxRun *run, int position, PyObject *base)
     return copy;
 }
 
+/* The first elements of a buffer that is nobody else's: the buffer, made shorter, where they are a good
+ * part of it. NULL: they are not, or it is no such view. */
+static PyObject *
+shortened(CxRun *run, int position, PyObject *array)
+{
+    enum { PART = 3 }; /* memory that a result may hold, in times of its own */
+    CiReturn r;
+    int64_t storage[2 * CI_MAX_RANK];
+
+    if (!run->program->returns[position].is_alone || PyArray_NDIM((PyArrayObject *)array) != 1)
+        return NULL;
+    ci_program_return_at(run->program->program, position, run->symbols, storage, &r);
+    npy_intp *size = PyArray_DIMS((PyArrayObject *)array);
+    if (r.is_whole || r.rank != 1 || r.offset != 0 || r.strides[0] != 1 ||
+        r.sizes[0] < *size / PART || r.sizes[0] < 2)
+        return NULL;
+    *size = r.sizes[0];
+    return Py_NewRef(array);
+}
+
 static PyObject *
 as_kind(CxState *state, PyObject *array, CiDtype dtype, CiKind kind)
 {
@@ -439,7 +464,10 @@ cx_run_value(CxRun *run, int position, CiKind kind)
     if (p->is_scalar[r->result_buffer])
         return slot_value(p->state, r->dtype, kind, &run->slots[r->result_buffer]);
     array = run->buffers[r->result_buffer];
-    array = back->is_shared ? copy_view(run, position, array) : Py_NewRef(array);
+    PyObject *part = shortened(run, position, array);
+    array = part               ? part
+            : back->is_shared ? copy_view(run, position, array)
+                              : Py_NewRef(array);
     return as_kind(p->state, array, r->dtype, kind);
 }
 

@@ -154,6 +154,7 @@ make_loops(CiContext *ctx, Run *run)
     CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
                               .online_exp_bytes = run->online,
                               .scan_rows = run->scans,
+                              .shortens_results = !run->device_memory,
                               .own_order = run->scans > 0};
     (void)ctx;
     if (!run->loops)
