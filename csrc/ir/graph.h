@@ -82,6 +82,9 @@ typedef struct CiExternCall {
     const int *ranks;
     const CiDtype *dtypes;
     void *result; /* memory to fill */
+    /* Where that is an array that leaves the program, whole: the callee may have made another one in its
+     * place, whose memory it puts here; else NULL. */
+    void **other_result;
     void *arg;    /* the program's caller's own: CiCall's */
 } CiExternCall;
 

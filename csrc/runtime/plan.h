@@ -57,6 +57,7 @@ typedef struct CiPlanExtern {
     CiSide side; /* whose memory it works on */
     int noperands;
     int *slots;   /* operands, then the result */
+    bool is_result; /* it makes the whole of an array that leaves the program */
     int *offsets; /* elements */
     int *sizes, *strides;
     int *ranks;

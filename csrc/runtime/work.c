@@ -45,6 +45,8 @@ ci_frame_extern(CiFrame *frame, int number)
                          .ranks = plan->ranks,
                          .dtypes = plan->dtypes,
                          .result = frame->arguments[plan->noperands],
+                         .other_result =
+                             plan->is_result ? &frame->slots[plan->slots[plan->noperands]] : NULL,
                          .arg = frame->call->arg};
     const CiQueue *queue = ci_frame_queue(frame, plan->side);
     if (queue && plan->ext.call_on)

@@ -29,14 +29,52 @@ typedef struct Callee {
     CxState *state;
     PyObject *callable;
     CiOp parts[CX_MOST_OPERANDS + 1]; /* that it takes of its operands */
+    bool is_of_numpy; /* it changes no operand, though they may seem to be for that */
     CxDirect direct;
 } Callee;
+
+/* The result buffer of the run whose memory the call is to fill, if `made` is as it is; else -1. */
+static int
+find_result(const CxRun *run, const CiExternCall *call, PyArrayObject *made)
+{
+    for (int k = 0; k < run->program->nbuffers; k++) {
+        PyArrayObject *buffer = (PyArrayObject *)run->buffers[k];
+        if (buffer == NULL || PyArray_DATA(buffer) != call->result)
+            continue;
+        int rank = PyArray_NDIM(buffer);
+        size_t bytes = (size_t)rank * sizeof(npy_intp);
+        bool is_same = PyArray_NDIM(made) == rank &&
+                       memcmp(PyArray_DIMS(made), PyArray_DIMS(buffer), bytes) == 0 &&
+                       memcmp(PyArray_STRIDES(made), PyArray_STRIDES(buffer), bytes) == 0;
+        return is_same && PyArray_EquivTypes(PyArray_DESCR(made), PyArray_DESCR(buffer)) ? k : -1;
+    }
+    return -1;
+}
+
+/* What a callee returned: an array that nobody else has is the result itself, where that leaves the
+ * program; else it is copied to where the result is to be. None: the callee has filled that. */
+static int32_t
+take_result(const CiExternCall *call, PyObject *made, PyObject *out)
+{
+    PyArrayObject *array = (PyArrayObject *)made;
+    bool is_own = call->arg != NULL && call->other_result != NULL && PyArray_CheckExact(made) &&
+                  Py_REFCNT(made) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) &&
+                  PyArray_ISBEHAVED(array) && PyArray_SIZE(array) > 1;
+    int k = is_own ? find_result(call->arg, call, array) : -1;
+
+    if (k >= 0) {
+        Py_SETREF(((CxRun *)call->arg)->buffers[k], Py_NewRef(made));
+        *call->other_result = PyArray_DATA(array);
+        return 0;
+    }
+    return made == Py_None || PyArray_CopyObject((PyArrayObject *)out, made) == 0 ? 0 : CI_ERR_PYTHON;
+}
 
 static int32_t
 call_library(void *data, const CiExternCall *call)
 {
     const Callee *callee = data;
-    PyObject *args[CX_MOST_OPERANDS + 1] = {NULL}, *result = NULL;
+    PyObject *args[CX_MOST_OPERANDS + 1] = {NULL}, *result = NULL, *before = NULL;
     int n = call->noperands;
     int32_t status = CI_ERR_PYTHON;
 
@@ -48,13 +86,19 @@ call_library(void *data, const CiExternCall *call)
     for (int k = 0; k <= n; k++) {
         void *memory = k < n ? call->operands[k] : call->result;
         args[k] = operand_array(callee->state, call->dtypes[k], callee->parts[k], call->ranks[k],
-                                call->sizes[k], call->strides[k], memory, k == n);
+                                call->sizes[k], call->strides[k], memory,
+                                k == n || callee->is_of_numpy);
         if (args[k] == NULL)
             goto done;
     }
+    if (call->other_result != NULL &&
+        cx_warm_enter(callee->state, call->dtypes[n], call->ranks[n], call->sizes[n], &before) < 0)
+        goto done;
     result = PyObject_Vectorcall(callee->callable, args, (size_t)n + 1, NULL);
+    if (cx_warm_leave(before) < 0)
+        Py_CLEAR(result);
     if (result != NULL)
-        status = 0;
+        status = take_result(call, result, args[n]);
 done:
     Py_XDECREF(result);
     for (int k = 0; k <= n; k++)
@@ -126,7 +170,9 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
     PyObject *capsule = NULL;
 
     if (ext != NULL && callee != NULL && own_name != NULL && own_key != NULL) {
-        *callee = (Callee){.state = state, .callable = Py_NewRef(callable)};
+        *callee = (Callee){.state = state,
+                           .callable = Py_NewRef(callable),
+                           .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
         if (!set_parts(callee, parts))
             cx_direct_init(state, &callee->direct, name);
         *ext = (CiExtern){.name = own_name,

@@ -147,26 +147,24 @@ is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides
 
 enum { WARM_LEAST = 1 << 20 }; /* bytes from which on fresh pages cost more than a handler */
 
-/* With memory from warm blocks, where it is much. */
-static PyObject *
-with_memory(CxState *state, PyArray_Descr *descr, int rank, const int64_t *sizes,
-            const int64_t *strides)
+int
+cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, PyObject **before)
 {
-    bool is_large = state->warm != NULL && cx_count(rank, sizes) >= WARM_LEAST / descr->elsize;
-    PyObject *before = is_large ? PyDataMem_SetHandler(state->warm) : NULL;
+    bool is_large = state->warm != NULL && cx_count(rank, sizes) >= WARM_LEAST / ci_dtype_size(dtype);
 
-    if (is_large && before == NULL) {
-        Py_DECREF(descr);
-        return NULL;
-    }
-    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
-                                           (const npy_intp *)strides, NULL, 0, NULL);
-    PyObject *ours = is_large ? PyDataMem_SetHandler(before) : NULL;
-    Py_XDECREF(before);
-    if (is_large && ours == NULL)
-        Py_CLEAR(array);
+    *before = is_large ? PyDataMem_SetHandler(state->warm) : NULL;
+    return is_large && *before == NULL ? -1 : 0;
+}
+
+int
+cx_warm_leave(PyObject *before)
+{
+    PyObject *ours = before ? PyDataMem_SetHandler(before) : NULL;
+    int status = before != NULL && ours == NULL ? -1 : 0;
+
     Py_XDECREF(ours);
-    return array;
+    Py_XDECREF(before);
+    return status;
 }
 
 /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
@@ -175,14 +173,21 @@ new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const i
           bool minds)
 {
     PyArray_Descr *descr = cx_descr(state, dtype);
+    PyObject *before = NULL;
 
     if (descr == NULL)
         return NULL;
     if (strides != NULL &&
         (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides, minds)))
         strides = NULL;
+    if (cx_warm_enter(state, dtype, rank, sizes, &before) < 0)
+        return NULL;
     Py_INCREF(descr);
-    return with_memory(state, descr, rank, sizes, strides);
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, descr, rank, (const npy_intp *)sizes,
+                                           (const npy_intp *)strides, NULL, 0, NULL);
+    if (cx_warm_leave(before) < 0)
+        Py_CLEAR(array);
+    return array;
 }
 
 PyObject *

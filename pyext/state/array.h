@@ -10,6 +10,10 @@ CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
 /* warm.c: a handler of NumPy's for the memory of arrays, which owns the allocator from now on. */
 PyObject *cx_warm_handler(CiAllocator *allocator);
+/* array.c: from enter to leave arrays that are made have memory of warm blocks, if one of that shape is
+ * large. *before goes from one to the other. -1 with an exception, where enter has changed nothing. */
+int cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, PyObject **before);
+int cx_warm_leave(PyObject *before);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
 /* The same in place of a view of all of a new array: strides are those of the view. */

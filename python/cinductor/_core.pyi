@@ -373,7 +373,7 @@ class Tracer:
         self,
         name: str,
         key: str,
-        call: Callable[..., None],
+        call: Callable[..., Any],
         args: Sequence[Any],
         shape: Sequence[int],
         dtype: Any,
@@ -382,7 +382,8 @@ class Tracer:
         elementwise: bool = False,
     ) -> Traced:
         """A library call: call(*operands, out) on real arrays, out C-contiguous, or, if it is
-        elementwise, laid out as NumPy lays it out for these operands. key: everything
+        elementwise, laid out as NumPy lays it out for these operands; it fills out and returns None, or
+        returns what out is to hold: a new array that leaves the program is not copied. key: everything
         else it depends on. The same (name, key) must mean the same call. positions: the result is
         made of positions along that axis of the first operand. may_fail: as a check does, by raising
         CheckFailed.
@@ -676,7 +677,7 @@ def user_code(source: str, options: dict[str, Any], device: str, /) -> UserCode:
 def add_extern(
     name: str,
     key: str,
-    call: Callable[..., None],
+    call: Callable[..., Any],
     position_axis: int = 0,
     may_fail: bool = False,
     parts: tuple[int, ...] = (),

@@ -236,9 +236,9 @@ def window(name: str) -> None:
     """Enters a handler for a window function: a library call when its length varies."""
     f = getattr(np, name)
 
-    def call(*arrays: Any) -> None:
+    def call(*arrays: Any) -> Any:
         *beta, out = arrays
-        out[...] = f(out.shape[0], *(float(b) for b in beta))
+        return f(out.shape[0], *(float(b) for b in beta))
 
     def handler(t: Any, M: Any, *beta: Any, **named: Any) -> Any:  # noqa: N803
         beta = (*beta, *named.values())
@@ -265,7 +265,7 @@ def i0(t: Any, x: Any) -> Any:
     refuse(given.dtype.kind == "c", "complex values")
     wide = given if given.dtype.kind == "f" else t.cast(given, FLOAT64)
 
-    def call(values: Any, out: Any) -> None:
-        out[...] = np.i0(values)
+    def call(values: Any, _out: Any) -> Any:
+        return np.i0(values)
 
     return t.extern("i0", "", call, [wide], wide.shape, wide.dtype)

@@ -22,19 +22,19 @@ from .surface import (
 )
 
 
-def call_dot(a: Any, b: Any, out: Any) -> None:
-    """out[...] = np.dot(a, b)"""
-    out[...] = np.dot(a, b)
+def call_dot(a: Any, b: Any, _out: Any) -> Any:
+    """np.dot(a, b)"""
+    return np.dot(a, b)
 
 
-def call_vdot(a: Any, b: Any, out: Any) -> None:
-    """out[...] = np.vdot(a, b)"""
-    out[...] = np.vdot(a, b)
+def call_vdot(a: Any, b: Any, _out: Any) -> Any:
+    """np.vdot(a, b)"""
+    return np.vdot(a, b)
 
 
-def call_inner(a: Any, b: Any, out: Any) -> None:
-    """out[...] = np.inner(a, b)"""
-    out[...] = np.inner(a, b)
+def call_inner(a: Any, b: Any, _out: Any) -> Any:
+    """np.inner(a, b)"""
+    return np.inner(a, b)
 
 
 def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
@@ -119,8 +119,8 @@ def whole_matrix(name: str, f: Any, to_real: bool = False, drops: int = 0) -> An
     """A handler for a function of one stack of square matrices: a library call. drops: axes the
     result has not."""
 
-    def call(a: Any, out: Any) -> None:
-        out[...] = f(a)
+    def call(a: Any, _out: Any) -> Any:
+        return f(a)
 
     def handler(t: Any, a: Any) -> Any:
         x = array(t, a)
@@ -146,8 +146,8 @@ def cholesky(t: Any, a: Any, /, *, upper: bool = False) -> Any:
     dtype = linear_dtype(x)
     options = {"upper": True} if upper else {}
 
-    def call(a: Any, out: Any) -> None:
-        out[...] = np.linalg.cholesky(a, **options)
+    def call(a: Any, _out: Any) -> Any:
+        return np.linalg.cholesky(a, **options)
 
     key = "upper" if upper else ""
     return careful(t, "cholesky", key, call, [in_place(t, x, dtype)], x.shape, dtype)

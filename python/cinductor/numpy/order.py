@@ -53,10 +53,10 @@ def sort_call(axis: int, kind: str) -> Any:
 
 
 def argsort_call(axis: int, kind: str) -> Any:
-    """out[...] = np.argsort(a, axis, kind)"""
+    """np.argsort(a, axis, kind)"""
 
-    def call(a: Any, out: Any) -> None:
-        out[...] = np.argsort(a, axis=axis, kind=kind)
+    def call(a: Any, _out: Any) -> Any:
+        return np.argsort(a, axis=axis, kind=kind)
 
     return call
 
@@ -122,11 +122,11 @@ def lexsort(t: Any, keys: Any, axis: Any = -1) -> Any:
 
 
 def partition_call(name: str, kth: Any, axis: int) -> Any:
-    """out[...] = np.partition(a, kth, axis), or argpartition"""
+    """np.partition(a, kth, axis), or argpartition"""
     function_ = getattr(np, name)
 
-    def call(a: Any, out: Any) -> None:
-        out[...] = function_(a, kth, axis=axis)
+    def call(a: Any, _out: Any) -> Any:
+        return function_(a, kth, axis=axis)
 
     return call
 
@@ -171,11 +171,10 @@ def partition_method(
 
 
 def searchsorted_call(side: str) -> Any:
-    """out[...] = np.searchsorted(a, v, side, sorter)"""
+    """np.searchsorted(a, v, side, sorter)"""
 
-    def call(a: Any, v: Any, *rest: Any) -> None:
-        *sorter, out = rest
-        out[...] = np.searchsorted(a, v, side, *sorter)
+    def call(a: Any, v: Any, *rest: Any) -> Any:
+        return np.searchsorted(a, v, side, *rest[:-1])
 
     return call
 
@@ -196,10 +195,10 @@ def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None)
 
 
 def digitize_call(right: bool) -> Any:
-    """out[...] = np.digitize(x, bins, right)"""
+    """np.digitize(x, bins, right)"""
 
-    def call(x: Any, bins: Any, out: Any) -> None:
-        out[...] = np.digitize(x, bins, right)
+    def call(x: Any, bins: Any, _out: Any) -> Any:
+        return np.digitize(x, bins, right)
 
     return call
 

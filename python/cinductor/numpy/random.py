@@ -64,14 +64,14 @@ def generator_at(address: Any) -> np.random.Generator:
     return ctypes.cast(int(address), ctypes.py_object).value  # type: ignore[no-any-return]
 
 
-def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable[..., None]:
-    """out[...] = generator.method(*values, size, **fixed)"""
+def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable[..., Any]:
+    """generator.method(*values, size, **fixed)"""
 
-    def call(address: Any, *rest: Any) -> None:
+    def call(address: Any, *rest: Any) -> Any:
         *values, out = rest
         given = [v if v.ndim else v[()] for v in values]
         more = {"size": out.shape, **fixed} if has_size else fixed
-        out[...] = getattr(generator_at(address), name)(*given, **more)
+        return getattr(generator_at(address), name)(*given, **more)
 
     name = method.removeprefix(OLD)
     return call
@@ -254,9 +254,9 @@ def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
     given = array(t, x)
     normal_axis(fixed.get("axis", 0), given.ndim)
 
-    def call(where: Any, rows: Any, out: Any) -> None:
+    def call(where: Any, rows: Any, _out: Any) -> Any:
         rows = rows if rows.size else rows.copy()  # NumPy copies only what it sees to be shared
-        out[...] = generator_at(where).permutation(rows, **fixed)
+        return generator_at(where).permutation(rows, **fixed)
 
     key = f"{fixed}"
     return t.extern("draw_permutation", key, call, [address, given], given.shape, given.dtype)
@@ -308,12 +308,12 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
     fixed = {k: v for k, v in fixed.items() if k != "axis" or v}
     is_single = size is None
 
-    def call(where: Any, values: Any, *more: Any) -> None:
+    def call(where: Any, values: Any, *more: Any) -> Any:
         *weights, out = more
         count = None if is_single else out.shape[axis : axis + len(shape)]
         among = values.item() if is_count else values
         by = {"p": weights[0]} if weights else {}
-        out[...] = generator_at(where).choice(among, count, **by, **fixed)
+        return generator_at(where).choice(among, count, **by, **fixed)
 
     key = f"{is_count} {is_single} {len(shape)} {sorted(fixed.items())} {p is None}"
     made = t.extern("draw_choice", key, call, operands, whole, INT64 if is_count else given.dtype)
@@ -328,10 +328,10 @@ def drawn_rows(
     """A draw whose every number is a row of n."""
     shape = () if size is None else sizes(size)
 
-    def call(where: Any, *rest: Any) -> None:
+    def call(where: Any, *rest: Any) -> Any:
         *values, out = rest
         given = [v if v.ndim else v[()] for v in values]
-        out[...] = getattr(generator_at(where), method)(*given, out.shape[:-1])
+        return getattr(generator_at(where), method)(*given, out.shape[:-1])
 
     return t.extern(f"draw_{method}", "", call, [address, *operands], (*shape, n), dtype)
 

@@ -19,6 +19,7 @@ from .surface import (
     lying,
     memory_order,
     normal_axis,
+    of_numpy,
     operand,
     refuse,
     require,
@@ -47,8 +48,9 @@ def slid(name: str, default: str) -> None:
         dtype = f(np.ones(1, x.dtype), np.ones(1, y.dtype)).dtype
         refuse(not has_dtype(dtype), f"dtype {dtype}")
 
-        def call(a: Any, v: Any, out: Any) -> None:
-            out[...] = f(a, v, mode)
+        @of_numpy
+        def call(a: Any, v: Any, _out: Any) -> Any:
+            return f(a, v, mode)
 
         return t.extern(name, mode, call, [x, y], (size,), dtype)
 
@@ -243,8 +245,8 @@ def isin(
             made = same if made is None else t.apply("logical_or", made, same)
         return t.apply("logical_not", made) if invert else made
 
-    def call(a: Any, b: Any, out: Any) -> None:
-        out[...] = np.isin(a, b, assume_unique, invert, kind=kind)
+    def call(a: Any, b: Any, _out: Any) -> Any:
+        return np.isin(a, b, assume_unique, invert, kind=kind)
 
     key = f"{bool(assume_unique)} {bool(invert)} {kind}"
     return t.extern("isin", key, call, [x, y], x.shape, BOOL)
@@ -271,8 +273,8 @@ def packbits(t: Any, a: Any, /, axis: Any = None, bitorder: str = "big") -> Any:
         raise TypeError("Expected an input array of integer or boolean data type")
     shape = (*x.shape[:axis], (x.shape[axis] + 7) // 8, *x.shape[axis + 1 :])
 
-    def call(bits: Any, out: Any) -> None:
-        out[...] = np.packbits(bits, axis, bitorder)
+    def call(bits: Any, _out: Any) -> Any:
+        return np.packbits(bits, axis, bitorder)
 
     return t.extern("packbits", f"{axis} {bitorder}", call, [x], shape, np.dtype(np.uint8))
 
@@ -288,7 +290,7 @@ def unpackbits(
         raise TypeError("Expected an input array of unsigned byte data type")
     shape = (*x.shape[:axis], x.shape[axis] * 8, *x.shape[axis + 1 :])
 
-    def call(packed: Any, out: Any) -> None:
-        out[...] = np.unpackbits(packed, axis, None, bitorder)
+    def call(packed: Any, _out: Any) -> Any:
+        return np.unpackbits(packed, axis, None, bitorder)
 
     return t.extern("unpackbits", f"{axis} {bitorder}", call, [x], shape, np.dtype(np.uint8))

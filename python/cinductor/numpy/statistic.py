@@ -22,6 +22,7 @@ from .surface import (
     in_place,
     into,
     normal_axes,
+    of_numpy,
     operand,
     rank,
     refuse,
@@ -168,10 +169,11 @@ def interp(
     fixed = {k: v for k, v in named.items() if k not in varying}
     xs += [operand(t, named[k], FLOAT64 if k == "period" else dtype) for k in varying]
 
-    def call(*arrays: Any) -> None:
-        *given, out = arrays
+    @of_numpy
+    def call(*arrays: Any) -> Any:
+        given = arrays[:-1]
         more = {k: v[()] for k, v in zip(varying, given[3:], strict=True)}
-        out[...] = np.interp(*given[:3], **fixed, **more)
+        return np.interp(*given[:3], **fixed, **more)
 
     key = f"{sorted(fixed.items())!r} {varying}"
     return as_result(t, t.extern("interp", key, call, xs, values.shape, dtype))
@@ -199,8 +201,8 @@ def gradient_along(t: Any, x: Any, step: Any, axis: int, order: int, dtype: np.d
     if given.ndim and (given.ndim > 1 or given.shape[0] != x.shape[axis]):
         raise ValueError("distances")
 
-    def call(values: Any, places: Any, out: Any) -> None:
-        out[...] = np.gradient(values, places, axis=axis, edge_order=order)
+    def call(values: Any, places: Any, _out: Any) -> Any:
+        return np.gradient(values, places, axis=axis, edge_order=order)
 
     return t.extern("gradient", f"{axis} {order}", call, [x, given], x.shape, dtype)
 

@@ -340,6 +340,13 @@ def into(t: _core.Tracer, out: Any, value: Any) -> Any:
 PARTS = "parts of complex numbers, whose steps decide the order of a sum"
 
 
+def of_numpy(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks what a library call calls as NumPy's own, which changes no operand. Others get operands that are
+    read-only; many functions of NumPy's copy those before they read them."""
+    call.is_of_numpy = True  # type: ignore[attr-defined]
+    return call
+
+
 def careful(
     t: _core.Tracer,
     name: str,
@@ -356,9 +363,9 @@ def careful(
     """
     refuse(not t.may_check(), "a call that may raise, behind effects")
 
-    def checked(*arrays: Any) -> None:
+    def checked(*arrays: Any) -> Any:
         try:
-            call(*arrays)
+            return call(*arrays)
         except Exception as error:
             if is_interrupt(error):
                 raise
