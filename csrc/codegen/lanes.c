@@ -10,7 +10,7 @@ typedef struct Survey {
     const CiExpr *lane_var;
     const bool *varies;
     CiMap *owned; /* memory that the body allocates: each lane has its own */
-    int widest;   /* bytes of a value that varies */
+    int widest;   /* bytes of a value that varies, or of elements that are stored */
     bool has_math, has_scratch, has_loop;
     const char *why; /* there are no instructions for it */
 } Survey;
@@ -46,6 +46,16 @@ look_at_let(Survey *s, const CiStmt *let)
         s->why = "data say where elements lie";
 }
 
+/* Of one value in all lanes the elements say how many there are. */
+static void
+look_at_store(Survey *s, const CiStmt *store)
+{
+    int size = (int)ci_dtype_size(ci_dtype_compute(store->at.memory->dtype));
+    look_at_access(s, &store->at);
+    if (ci_expr_depends_on(store->at.index, s->lane_var))
+        s->widest = size > s->widest ? size : s->widest;
+}
+
 static void
 look(void *arg, const CiStmt *stmt)
 {
@@ -58,7 +68,7 @@ look(void *arg, const CiStmt *stmt)
     if (stmt->kind == CI_STMT_let)
         look_at_let(s, stmt);
     if (stmt->kind == CI_STMT_store)
-        look_at_access(s, &stmt->at);
+        look_at_store(s, stmt);
     bool is_packed = stmt->kind == CI_STMT_call && s->family->has_pack &&
                      s->family->has_pack(s->family->vector_bytes, stmt->at.memory->dtype);
     bool is_shared = stmt->cell && !is_packed && !ci_map_find(s->owned, CI_KEY(stmt->cell));

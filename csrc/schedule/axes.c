@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "schedule/plan.h"
 
+#define LEAST_COLUMNS 8 /* beside each other, whose elements lie apart, that are worth lanes */
 #define LEAST_CHAINED 1024 /* elements of a part that is worth a turn of its own */
 
 static bool
@@ -182,8 +183,11 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
         return true;
     if (votes.needs_inner)
         return false;
-    bool has_wide_outer = kernel->outer[kernel->nouter - 1].extent->high >= CI_CHOOSE(s, small_inner);
-    return has_wide_outer && (votes.is_small || votes.outer > votes.inner);
+    int64_t most = kernel->outer[kernel->nouter - 1].extent->high;
+    bool lies_outside = votes.outer > votes.inner;
+    if (most >= CI_CHOOSE(s, small_inner))
+        return votes.is_small || lies_outside;
+    return lies_outside && most >= LEAST_COLUMNS && !s->target->has_lanes_across_threads;
 }
 
 static bool
