@@ -1,5 +1,6 @@
 /* Whether nests that could share a kernel should: the orders of their folds, the direction in which
  * memory is walked, and what is left to share out among threads. */
+#include "ir/fill.h"
 #include "schedule/plan.h"
 
 /* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
@@ -28,7 +29,7 @@ has_few_points(CiScheduler *s, const CiKernel *kernel)
     CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
         points = ci_amount_of(points, kernel->outer[k].extent);
-    return ci_amount_high(points) < CI_CHOOSE(s, few_points);
+    return ci_fill_is_few(s->target, ci_amount_high(points), 1);
 }
 
 static int64_t
