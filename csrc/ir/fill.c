@@ -43,3 +43,12 @@ ci_fill_parts(const CiTarget *target, int64_t blocks)
     int64_t count = ci_choice(target, CI_CHOICE_multiprocessors);
     return blocks >= ENOUGH * count ? 1 : BLOCKS * count / (blocks > 0 ? blocks : 1);
 }
+
+int64_t
+ci_fill_part_length(const CiTarget *target, int64_t points, int64_t size, int64_t least)
+{
+    int64_t length = least, parts = all_threads(target) / (points > 0 ? points : 1);
+    while (length < size && size / length > parts)
+        length *= 2;
+    return length;
+}

@@ -19,5 +19,8 @@ bool ci_fill_has_blocks(const CiTarget *target, int64_t blocks);
 bool ci_fill_has_threads(const CiTarget *target, int64_t points, int64_t threads);
 /* Into how many parts each of so many blocks' work is cut; 1: there are enough. */
 int64_t ci_fill_parts(const CiTarget *target, int64_t blocks);
+/* Elements of a part of rows with a thread each, so long that the parts of all rows are as many threads as run at
+ * once: a power of two times `least`, which it is at least. */
+int64_t ci_fill_part_length(const CiTarget *target, int64_t points, int64_t size, int64_t least);
 
 #endif

@@ -108,9 +108,21 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
                                   : NULL;
 }
 
+static bool
+has_apart(const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nstages; k++)
+        for (int n = 0; n < kernel->stages[k].nnests; n++)
+            if (kernel->stages[k].nests[n]->is_apart)
+                return true;
+    return false;
+}
+
 const char *
 ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
+    if (count > 1 && has_apart(kernel))
+        return "one is in parts, whose points would run one after another";
     if (ci_has_margins(s, kernel))
         return NULL;
     const char *why = check_orders(kernel);

@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/os.h"
+#include "ir/choices.h"
 #include "ir/kernel.h"
 #include "ir/range.h"
 #include "passes/pass.h"
@@ -147,15 +148,28 @@ show_loops(CiContext *ctx, Run *run)
     show("loops", once.data);
 }
 
+#ifdef GOLDEN_LOWER
+static const CiTarget *
+make_scan_target(CiContext *ctx, int64_t rows)
+{
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    *target = (CiTarget){.has_lanes_across_threads = true};
+    ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld", (long long)rows, (long long)rows));
+    return target;
+}
+#endif
+
 static void
 make_loops(CiContext *ctx, Run *run)
 {
+#ifndef GOLDEN_LOWER
+    (void)ctx;
+#endif
 #ifdef GOLDEN_LOWER
     CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
                               .online_exp_bytes = run->online,
-                              .scan_rows = run->scans,
+                              .target = run->scans ? make_scan_target(ctx, run->scans) : NULL,
                               .own_order = run->scans > 0};
-    (void)ctx;
     if (!run->loops)
         run->loops = ci_lower(run->graph, &options);
 #endif
