@@ -435,7 +435,7 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 
 #define LONG_FOLD 8192
 #define TOGETHER 32 /* points of a block, where they lie side by side */
-#define UNKNOWN_PARTS 16
+#define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
 #define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
 
 static bool

@@ -15,7 +15,7 @@ ci_fill_points(const CiExpr *count)
 bool
 ci_fill_is_few(const CiTarget *target, int64_t points, int64_t together)
 {
-    return points < ci_choice(target, CI_CHOICE_few_points) * together;
+    return points / together < ci_choice(target, CI_CHOICE_few_points);
 }
 
 bool

@@ -139,8 +139,8 @@ PARTS = (
     (np.add, 0, (2100, 3), "", ()),
     (np.add, 0, (100, 70), SHORT, ()),
     (np.add, 1, (100, 40, 3), "scan_column_part=4, scan_parts=2", ()),
-    (np.maximum, 0, (33, 3), SHORT, (0, 1, 15, 16, 257)),
-    (np.add, 1, (2, 130), SHORT, (0, 1, 63, 64, 700)),
+    (np.maximum, 0, (33, 3), SHORT, (0, 15, 257)),
+    (np.add, 1, (2, 130), SHORT, (0, 63, 700)),
 )
 
 
