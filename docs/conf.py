@@ -40,7 +40,7 @@ def options_page() -> str:
         allowed = option.allowed.replace("|", ", ")
         more = f"; allowed: {allowed}" if allowed.strip(", ") else ""
         rows += [f"### `{option.name}`", "", f"{option.type}, default `{option.default!r}`{more}; `{option.environment}`", "", option.doc, ""]
-    rows += ["## Choices", "", "Thresholds, which the option `choices` sets: they change how fast kernels are, never a bit of a result.", ""]
+    rows += ["## Choices", "", "Thresholds, which the option `choices` sets: they change how fast kernels are, never a bit of a result that has NumPy's order.", ""]
     rows += ["| name | cpu | gpu | |", "|---|---|---|---|"]
     rows += [f"| `{c.name}` | {c.cpu} | {c.gpu} | {c.doc} |" for c in cinductor.list_choices()]
     return "\n".join([*rows, ""])

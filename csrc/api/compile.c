@@ -247,8 +247,8 @@ lower(Job *job, const CiTarget *target)
                                   is_free ? ci_choice(target, CI_CHOICE_online_bytes) : 0,
                               .online_exp_bytes =
                                   is_free ? ci_choice(target, CI_CHOICE_online_exp_bytes) : 0,
-                              .scan_rows = ci_choice(target, CI_CHOICE_scan_rows),
                               .shortens_results = !ci_backend_has_memory(request->queue.backend),
+                              .target = target,
                               .own_order = request->queue.backend->compiler->has_own_order ||
                                            !ci_options_have_numpys_order(request->options)};
     CiLoops *loops = ci_lower(request->graph, &options);

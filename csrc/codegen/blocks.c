@@ -15,12 +15,12 @@
 #include "codegen/apart.h"
 #include "codegen/reduction.h"
 #include "codegen/scans.h"
+#include "ir/fill.h"
 
 #define WARP 32
 #define BLOCK 256         /* threads of small groups that share a block */
 #define PART 512          /* threads of a part of a fold */
 #define KEPT (8 * 1024)   /* groups of neighbours that 1024 threads may keep in registers */
-#define FULL (132 * 2048) /* threads that fill a large card */
 #define LEAST 16          /* elements of a tree's statement that are worth a warp */
 #define LONG 1024         /* and a block */
 #define LONG_SCAN 64      /* elements that are worth prefixes */
@@ -314,14 +314,14 @@ power_of_two(int64_t least)
 /* Groups of neighbours that a thread is given: the more, the fewer threads must meet, as long as
  * they fit in registers; short rows need the threads. Measured. */
 static int
-choose_threads(int64_t widest, int lanes, const CiExpr *count)
+choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *count)
 {
     int64_t each = widest < 1024 || lanes >= 8 ? 4 : 8,
-            points = count->high == CI_INFINITY ? 1 << 20 : count->high,
+            points = ci_fill_points(count),
             threads = power_of_two((widest + each - 1) / each),
             most = widest < 1024 * each ? 512 : 1024;
     threads = threads > most ? most : threads;
-    while (threads < 1024 && threads < widest && threads * points < FULL)
+    while (threads < 1024 && threads < widest && !ci_fill_has_threads(target, points, threads))
         threads *= 2;
     return (int)threads;
 }
@@ -357,7 +357,7 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
         int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.family, stmt)
                                      : ci_domain_lanes(&s->r.b, s->r.family, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
-        inside = count->high == CI_INFINITY ? 1 << 20 : count->high / taken;
+        inside = count->high == CI_INFINITY ? ci_fill_points(count) : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
         widest = inside > widest ? inside : widest;
     }
@@ -437,14 +437,15 @@ is_near(const CiStmt *stmt)
 
 /* Of threads that wait for memory, or for each other where it is dear to meet, others run beside. */
 static int
-threads_for(const CiBuild *b, int64_t widest, int lanes, const CiDomain *points)
+threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points)
 {
+    const CiBuild *b = &s->r.b;
     if (ci_stmts_have(&points->body, is_part) ||
         (widest > KEPT && ci_stmts_have(&points->body, is_near)))
         return PART;
     if (b->proc->kernel && ci_kernel_tree(b->proc->kernel))
         return points->count || widest < LONG ? WARP : BLOCK;
-    return choose_threads(widest, lanes, ci_domain_count(b->sym, points, 1));
+    return choose_threads(s->r.family->target, widest, lanes, ci_domain_count(b->sym, points, 1));
 }
 
 bool
@@ -461,7 +462,7 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     int64_t widest = find_widest(&s, &points->body, &lanes);
     if (widest < s.least && !ci_domain_has_scratch(points))
         return false;
-    s.threads = threads_for(b, widest, lanes, points);
+    s.threads = threads_for(&s, widest, lanes, points);
     const CiExpr *count = ci_domain_count(sym, points, 1);
     CiStmt *blocks = points->count == 1 ? ci_build_loop(&s.r.b, points->vars[0], count, CI_RUN_grid)
                                         : ci_build_for(&s.r.b, "b", count, CI_RUN_grid);

@@ -6,11 +6,11 @@
  * single thread walks all elements once. One that waits too long is begun again, and knows what it
  * adds. Where asking is much cheaper than a walk nobody waits for a walk: each part asks. */
 #include "codegen/split.h"
-
-#define CHEAP_TOTAL 4 /* times the bytes of asking that a walk moves, where it is much cheaper */
+#include "ir/choices.h"
 
 typedef struct Chain {
     CiRunner r;
+    const CiTarget *target;
     CiMemory *handed[CI_MOST_CELLS]; /* from part to part, for each cell: the first element */
     CiMemory *totals[CI_MOST_CELLS]; /* by part: what it adds, where that is known */
     CiMemory *known;                 /* by part: whether it is */
@@ -172,7 +172,7 @@ is_cheap(Chain *c)
             return false;
     for (const CiStmt *stmt = c->r.loop->body.first; stmt; stmt = stmt->next)
         bytes += bytes_of(stmt);
-    return CHEAP_TOTAL * bytes_asked(c) <= bytes;
+    return ci_choice(c->target, CI_CHOICE_chain_asked) * bytes_asked(c) <= bytes;
 }
 
 /* ---- parts ---- */
@@ -200,10 +200,9 @@ begin(Chain *c)
 void
 ci_chain(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {
-    (void)family;
     if (!proc->kernel || !proc->kernel->is_chained)
         return;
-    Chain chain = {.r = ci_running_find(procs, proc)}, *c = &chain;
+    Chain chain = {.r = ci_running_find(procs, proc), .target = family->target}, *c = &chain;
     CiBuild *b = &c->r.b;
     CiStmts whole = proc->body;
     proc->body = (CiStmts){0};

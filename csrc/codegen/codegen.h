@@ -7,6 +7,7 @@
 /* What passes ask of a family of machines. */
 typedef struct CiFamily {
     const char *name;
+    const CiTarget *target; /* whose thresholds decide */
     int lanes;       /* most of a loop that runs in vectors; a power of two */
     int tiled_lanes; /* where each lane has a row of its own: they should stay in near cache */
     /* Vectors that fill a register, by the widest value of a loop; 0: of any count of lanes. */

@@ -14,12 +14,11 @@
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
+#include "ir/fill.h"
 
 #define TOGETHER 32
 #define SECTOR 8          /* points that fill what is moved at once */
-#define MANY 132          /* blocks for a large card */
 #define LONG 64           /* rows that are worth a group of threads */
-#define FULL (132 * 2048) /* threads that fill a large card */
 #define COMFORT 40960     /* bytes of shared memory, of which there are 48K without asking */
 
 typedef struct Columns {
@@ -39,12 +38,6 @@ static const CiExpr *
 number_of(Columns *c, int64_t value)
 {
     return ci_expr_const(c->r.b.sym, value);
-}
-
-static int64_t
-at_most(const CiExpr *e)
-{
-    return e->high == CI_INFINITY ? 1 << 20 : e->high;
 }
 
 /* ---- what has this form ---- */
@@ -82,7 +75,7 @@ look(Survey *s, const CiStmt *stmt)
         s->is_other |= stmt->kind == CI_STMT_alloc;
     if (!is_shared)
         return;
-    int64_t count = at_most(count_of(s->b, stmt));
+    int64_t count = ci_fill_points(count_of(s->b, stmt));
     s->has_fold |= stmt->kind == CI_STMT_fold;
     s->longest = count > s->longest ? count : s->longest;
     for (int k = 0; k < stmt->ninto; k++)
@@ -93,18 +86,19 @@ look(Survey *s, const CiStmt *stmt)
 static void
 choose_shape(Columns *c, const Survey *s)
 {
-    int64_t points = at_most(c->count);
+    const CiTarget *target = c->r.family->target;
+    int64_t points = ci_fill_points(c->count);
     c->together = TOGETHER;
     while (c->together > 1 && c->together / 2 >= points)
         c->together /= 2;
-    while (c->together > SECTOR && !s->has_fold && points / c->together < MANY)
+    while (c->together > SECTOR && !s->has_fold && !ci_fill_has_blocks(target, points / c->together))
         c->together /= 2;
     while (c->together > 1 && c->together * s->row_bytes > COMFORT)
         c->together /= 2;
     int most = 1024 / c->together;
     c->group = 512 / c->together < TOGETHER ? 16 : 32;
     while (c->group < most && c->group < s->longest &&
-           (c->group * points < FULL || c->group * c->together < CI_WARP))
+           (!ci_fill_has_threads(target, points, c->group) || c->group * c->together < CI_WARP))
         c->group *= 2;
     while (c->group > 2 &&
            c->together * (s->row_bytes + (int64_t)c->group * s->part_bytes) > COMFORT)
@@ -393,7 +387,7 @@ ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    bool is_worth_it = s.has_fold || at_most(c.count) < FULL;
+    bool is_worth_it = s.has_fold || !ci_fill_has_threads(family->target, ci_fill_points(c.count), 1);
     if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);

@@ -9,6 +9,7 @@
 #include "codegen/split.h"
 
 #include "codegen/apart.h"
+#include "ir/fill.h"
 
 static void
 find_loops(CiSplitter *s)
@@ -433,9 +434,8 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 /* ---- blocks of threads ---- */
 
 #define LONG_FOLD 8192
-#define FEW_POINTS 264
-#define MANY_BLOCKS 528 /* that fill a large card */
-#define UNKNOWN_PARTS 16
+#define TOGETHER 32 /* points of a block, where they lie side by side */
+#define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
 #define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
 
 static bool
@@ -459,11 +459,13 @@ only_fold(const CiStmts *block)
 }
 
 static int64_t
-count_parts(const CiSplitter *s, int64_t points)
+count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
 {
+    if (points->high == CI_INFINITY)
+        return UNKNOWN_PARTS;
     bool is_across = s->kernel->lanes_on_outer;
-    points = is_across ? (points + 31) / 32 : points;
-    return points >= FEW_POINTS ? 1 : MANY_BLOCKS / (points > 0 ? points : 1);
+    int64_t count = ci_fill_points(points);
+    return ci_fill_parts(family->target, is_across ? (count + TOGETHER - 1) / TOGETHER : count);
 }
 
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on
@@ -495,7 +497,7 @@ ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
     if (!fold || !ci_trips_are_apart(&s.b, fold) ||
         length_of(&s, fold)->high < LONG_FOLD)
         return;
-    int64_t parts = points->high == CI_INFINITY ? UNKNOWN_PARTS : count_parts(&s, points->high),
+    int64_t parts = count_parts(&s, family, points),
             unit = (int64_t)ROUNDS * family->threads * 4;
     if (parts < 2)
         return;

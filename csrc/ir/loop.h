@@ -144,6 +144,7 @@ typedef struct CiNest {
     bool is_combined;    /* by `combine`, with what is there */
     CiOp combine;
     bool is_distinct; /* place: no element is stored twice */
+    bool is_apart;    /* a kernel of its own: beside others it would have fewer points */
     int device;       /* that it runs on: decided by the scheduler */
     CiLoc *locs;      /* source lines it came from, distinct */
     int nlocs, caplocs;

@@ -417,10 +417,11 @@ parse_store(CiLoopParser *p, CiItems *items)
     }
     CiNest *nest = ci_loops_add_nest(p->loops, items);
     nest->target = buffer;
-    if (!ci_lexer_is(lex, "for") && !ci_lexer_is(lex, "distinct")) {
+    if (!ci_lexer_is(lex, "for") && !ci_lexer_is(lex, "apart") && !ci_lexer_is(lex, "distinct")) {
         nest->is_combined = true;
         nest->combine = ci_op_find(ci_lexer_expect_name(lex));
     }
+    nest->is_apart = ci_lexer_accept(lex, "apart");
     nest->is_distinct = ci_lexer_accept(lex, "distinct");
     ci_lexer_expect(lex, "for");
     parse_loops_of(p, nest, has_store ? &store : NULL);

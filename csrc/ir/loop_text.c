@@ -266,7 +266,7 @@ print_loops_of(CiText *out, const CiNest *nest)
 {
     if (nest->is_combined)
         ci_text_add(out, "%s ", ci_op_name(nest->combine));
-    ci_text_add(out, nest->is_distinct ? "distinct for" : "for");
+    ci_text_add(out, "%s%sfor", nest->is_apart ? "apart " : "", nest->is_distinct ? "distinct " : "");
     print_axes(out, nest, 0, nest->npoint);
     if (nest->fold != CI_OP_none) {
         ci_text_add(out, " ");

@@ -4,6 +4,7 @@
 #define CI_LOWER_LOWER_H
 
 #include "ir/loop.h"
+#include "ir/target.h"
 
 typedef struct CiLowerOptions {
     int inline_limit; /* ops a body may reach before a value gets a buffer */
@@ -12,8 +13,8 @@ typedef struct CiLowerOptions {
     /* Of a row from which on what is folded of it twice is folded in one walk: squares, exponentials;
      * 0: never. */
     int64_t online_bytes, online_exp_bytes;
-    int64_t scan_rows; /* rows up to which long ones are scanned in parts; 1: none are */
     bool shortens_results; /* what leaves the program may be the first elements of its memory */
+    const CiTarget *target; /* whose thresholds say which scans are in parts; NULL: none are */
     /* Arguments are in the memory of devices, which do these library calls themselves (NULL: none); the
      * host does the others, with copies, each of one dense run of bytes. */
     bool packs_operands;

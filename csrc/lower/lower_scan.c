@@ -7,14 +7,13 @@
  *
  * and what is left behind the whole parts begins with the last of `before`. Elements are combined in
  * another order than one after another: only integers and extremes, and floats where folds have an
- * order of our own. */
+ * order of our own.
+ *
+ * Rows along memory have a block of threads each, others one thread. Of a row whose length varies all
+ * may be left: then there are no parts, and one element of `before` that nobody takes. What a call
+ * before had for a size decides nothing, for then a sum's bits would depend on it. */
+#include "ir/fill.h"
 #include "lower/lowering.h"
-
-/* Elements of a part: rows that lie along memory are scanned by blocks of threads, others by one
- * thread each. */
-#define ALONG 4096
-#define ACROSS 256
-#define LEAST_PARTS 8
 
 typedef struct Parts {
     CiLowering *low;
@@ -31,55 +30,83 @@ totals_of(const CiNode *scan)
     return ci_op_alike(scan->op, CI_OPKIND_reduce);
 }
 
+/* Whether so few rows would leave most of a device idle that reading them twice is quicker; sets the
+ * length of a part. */
+static bool
+are_worth_it(Parts *parts, const CiExpr *points, const CiExpr *size)
+{
+    const CiTarget *target = parts->low->options->target;
+    bool is_across = parts->kind == CI_FOLD_rows;
+    int64_t most = ci_choice(target, is_across ? CI_CHOICE_scan_columns : CI_CHOICE_scan_rows),
+            length = ci_choice(target, CI_CHOICE_scan_row_part);
+    if (is_across)
+        length = ci_fill_part_length(target, points->high, size->low,
+                                     ci_choice(target, CI_CHOICE_scan_column_part));
+    parts->length = ci_expr_const(parts->low->sym, length);
+    bool is_long = size->high / length >= ci_choice(target, CI_CHOICE_scan_parts);
+    return points->high <= most && is_long;
+}
+
 static bool
 find_parts(Parts *parts)
 {
-    CiSym *sym = parts->low->sym;
+    CiLowering *low = parts->low;
+    CiSym *sym = low->sym;
     const CiNode *operand = parts->operand;
     const CiExpr *size = operand->sizes[parts->along], *points = ci_expr_const(sym, 1);
     for (int k = 0; k < operand->rank; k++)
         points = k == parts->along ? points : ci_expr_mul(sym, points, operand->sizes[k]);
     bool is_free = ci_op_is_order_free(totals_of(parts->node), operand->dtype);
     parts->kind = ci_lowering_fold_kind(parts->node, operand, size);
-    int64_t length = parts->kind == CI_FOLD_rows ? ACROSS : ALONG;
-    parts->length = ci_expr_const(sym, length);
+    if (!low->options->target || !(is_free || low->options->own_order) ||
+        parts->kind == CI_FOLD_serial ||
+        ci_expr_equals_const(points, 1) || /* one row: the loop itself is split */
+        !are_worth_it(parts, points, size))
+        return false;
     parts->count = ci_expr_floordiv(sym, size, parts->length);
     parts->rest = ci_expr_sub(sym, size, ci_expr_mul(sym, parts->count, parts->length));
-    return (is_free || parts->low->options->own_order) && parts->kind != CI_FOLD_serial &&
-           !ci_expr_equals_const(points, 1) && /* one row: the loop itself is split */
-           points->high <= parts->low->options->scan_rows &&
-           size->low >= LEAST_PARTS * length;
+    return true;
 }
 
-/* The axes of the points, and one of parts. */
+/* The operand's axes, with parts where the rows' is: one more where there may be none. */
 static CiStorage
-new_table(const Parts *parts)
+new_table(const Parts *parts, const int8_t *order)
 {
     const CiNode *operand = parts->operand;
     CiContext *ctx = parts->low->ctx;
+    CiSym *sym = parts->low->sym;
     const CiExpr **sizes = CI_NEW_ARRAY(ctx, const CiExpr *, operand->rank + 1);
-    int rank = 0;
     for (int k = 0; k < operand->rank; k++)
-        if (k != parts->along)
-            sizes[rank++] = operand->sizes[k];
-    sizes[rank++] = parts->count;
-    CiStorage table = {.strides = ci_layout_dense_strides(ctx, parts->low->sym, rank, sizes,
-                                                          ci_layout_c_order(ctx, rank))};
-    table.buffer = ci_loops_add_buffer(parts->low->loops, CI_BUFFER_temp, operand->dtype, rank,
-                                       sizes, table.strides);
+        sizes[k] = operand->sizes[k];
+    sizes[parts->along] =
+        ci_expr_add(sym, parts->count, ci_expr_const(sym, parts->count->low <= 0));
+    CiStorage table = {.strides =
+                           ci_layout_dense_strides(ctx, sym, operand->rank, sizes, order)};
+    table.buffer = ci_loops_add_buffer(parts->low->loops, CI_BUFFER_temp, operand->dtype,
+                                       operand->rank, sizes, table.strides);
     return table;
+}
+
+/* Parts of a row side by side. */
+static const int8_t *
+order_of_before(const Parts *parts)
+{
+    int8_t *order = CI_NEW_ARRAY(parts->low->ctx, int8_t, parts->operand->rank + 1);
+    int count = 0;
+    for (int k = 0; k < parts->operand->rank; k++)
+        if (k != parts->along)
+            order[count++] = (int8_t)k;
+    order[count] = (int8_t)parts->along;
+    return order;
 }
 
 static const CiExpr *
 table_element(const Parts *parts, CiStorage table, const CiExpr *const *index, const CiExpr *part)
 {
     const CiExpr **at = CI_NEW_ARRAY(parts->low->ctx, const CiExpr *, parts->operand->rank + 1);
-    int rank = 0;
     for (int k = 0; k < parts->operand->rank; k++)
-        if (k != parts->along)
-            at[rank++] = index[k];
-    at[rank++] = part;
-    return ci_lowering_element(parts->low, table, rank, at);
+        at[k] = k == parts->along ? part : index[k];
+    return ci_lowering_element(parts->low, table, parts->operand->rank, at);
 }
 
 static int
@@ -107,18 +134,26 @@ add_points(const Parts *parts, CiNest *nest, const CiExpr *count)
 }
 
 static void
-add_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
+finish_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
 {
     ci_recorder_note(rec, parts->node->loc);
     ci_lowering_finish_nest(nest, rec, result, parts->low->ctx);
     *ci_loops_add_nest(parts->low->loops, parts->low->items) = *nest;
 }
 
+/* A launch of its own: beside another in one it would have but what points that has. */
+static void
+add_nest(const Parts *parts, CiNest *nest, CiRecorder *rec, int result)
+{
+    nest->is_apart = true;
+    finish_nest(parts, nest, rec, result);
+}
+
 static CiStorage
 add_totals(const Parts *parts)
 {
     CiLowering *low = parts->low;
-    CiStorage totals = new_table(parts);
+    CiStorage totals = new_table(parts, parts->operand->order); /* neighbours are the operand's */
     CiNest nest = {.fold = totals_of(parts->node), .target = totals.buffer};
     nest.order.kind = parts->kind;
     const CiExpr **index = add_points(parts, &nest, parts->count), *part = index[parts->along];
@@ -134,7 +169,7 @@ add_totals(const Parts *parts)
 static CiStorage
 add_before(const Parts *parts, CiStorage totals)
 {
-    CiStorage before = new_table(parts);
+    CiStorage before = new_table(parts, order_of_before(parts));
     CiNest nest = {.fold = parts->node->op, .order.kind = CI_FOLD_serial, .target = before.buffer};
     const CiExpr **index = add_points(parts, &nest, NULL), *part;
     ci_lowering_add_axis(parts->low, &nest, CI_AXIS_scan, "r", parts->count, &part);
@@ -201,7 +236,7 @@ add_result(const Parts *parts, CiStorage storage, bool is_rest)
     CiRecorder rec = ci_recorder_new(low);
     int value = ci_recorder_value(&rec, parts->operand, index),
         before = load(&rec, parts, parts->before, index, last),
-        condition = is_rest ? -1 : index_is(&rec, CI_OP_greater, part);
+        condition = part->low > 0 ? -1 : index_is(&rec, CI_OP_greater, part);
     add_nest(parts, &nest, &rec, begin_with(&rec, parts, value, before, step, condition));
 }
 
@@ -216,7 +251,7 @@ add_whole(const Parts *parts, CiStorage storage)
         nest.fold = CI_OP_none;
     nest.store = ci_lowering_element(parts->low, storage, parts->node->rank, index);
     CiRecorder rec = ci_recorder_new(parts->low);
-    add_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
+    finish_nest(parts, &nest, &rec, ci_recorder_value(&rec, parts->operand, index));
 }
 
 void

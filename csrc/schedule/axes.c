@@ -1,10 +1,8 @@
 /* How a kernel's axes run: neighbours merged where every index allows it, lanes inside or outside,
  * long folds split, and the units a thread is given. None of it changes a bit of the results. */
 #include "base/map.h"
+#include "ir/fill.h"
 #include "schedule/plan.h"
-
-#define LEAST_COLUMNS 8 /* beside each other, whose elements lie apart, that are worth lanes */
-#define LEAST_CHAINED 1024 /* elements of a part that is worth a turn of its own */
 
 static bool
 can_merge_index(CiScheduler *s, const CiExpr *index, const CiExpr *outer, const CiExpr *inner,
@@ -185,9 +183,8 @@ wants_outer_lanes(CiScheduler *s, const CiKernel *kernel)
         return false;
     int64_t most = kernel->outer[kernel->nouter - 1].extent->high;
     bool lies_outside = votes.outer > votes.inner;
-    if (most >= CI_CHOOSE(s, small_inner))
-        return votes.is_small || lies_outside;
-    return lies_outside && most >= LEAST_COLUMNS && !s->target->has_lanes_across_threads;
+    return (lies_outside && most >= CI_CHOOSE(s, lane_columns)) ||
+           (votes.is_small && most >= CI_CHOOSE(s, small_inner));
 }
 
 static bool
@@ -342,7 +339,7 @@ bytes_asked(const CiScheduler *s, const CiStage *stage)
 static int64_t
 chain_length(const CiScheduler *s, const CiKernel *kernel)
 {
-    int64_t length = LEAST_CHAINED, bytes = bytes_asked(s, &kernel->stages[0]);
+    int64_t length = CI_CHOOSE(s, chain_part), bytes = bytes_asked(s, &kernel->stages[0]);
     while (2 * length * bytes <= CI_CHOOSE(s, chain_bytes) &&
            2 * length <= CI_CHOOSE(s, split_elements))
         length *= 2;
@@ -561,7 +558,7 @@ ci_label_axes(CiScheduler *s, CiKernel *kernel)
     }
     label_stages(kernel);
     kernel->unit_work = ci_expr_mul(s->sym, work, ci_expr_const(s->sym, tile));
-    if (!ci_can_split(s, kernel) || points->high >= CI_CHOOSE(s, few_points) * tile)
+    if (!ci_can_split(s, kernel) || !ci_fill_is_few(s->target, points->high, tile))
         return;
     const CiExpr *length = extent_product(s, kernel->stages[0].axes, kernel->stages[0].naxes);
     kernel->is_chained = s->target->chains_running && ci_kernel_runs(kernel);

@@ -1,5 +1,6 @@
 /* Whether nests that could share a kernel should: the orders of their folds, the direction in which
  * memory is walked, and what is left to share out among threads. */
+#include "ir/fill.h"
 #include "schedule/plan.h"
 
 /* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
@@ -28,7 +29,7 @@ has_few_points(CiScheduler *s, const CiKernel *kernel)
     CiAmount points = ci_amount(1);
     for (int k = 0; k < kernel->nouter; k++)
         points = ci_amount_of(points, kernel->outer[k].extent);
-    return ci_amount_high(points) < CI_CHOOSE(s, few_points);
+    return ci_fill_is_few(s->target, ci_amount_high(points), 1);
 }
 
 static int64_t
@@ -107,9 +108,21 @@ check_direction(CiScheduler *s, const CiKernel *kernel)
                                   : NULL;
 }
 
+static bool
+has_apart(const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nstages; k++)
+        for (int n = 0; n < kernel->stages[k].nnests; n++)
+            if (kernel->stages[k].nests[n]->is_apart)
+                return true;
+    return false;
+}
+
 const char *
 ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
 {
+    if (count > 1 && has_apart(kernel))
+        return "one is in parts, whose points would run one after another";
     if (ci_has_margins(s, kernel))
         return NULL;
     const char *why = check_orders(kernel);

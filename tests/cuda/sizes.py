@@ -132,13 +132,40 @@ def run_online(name, function, shape):
     return f"ok {name} online"
 
 
-def run_parts(axis, shape):
-    """Scans of few long rows, in parts with something behind the last whole one, in launches of their own."""
-    x = (np.arange(np.prod(shape)) % 11 - 5.0).reshape(shape)
-    options = {"offload": "always", "choices": "apart_bytes=1"}
-    fn = cinductor.compile(lambda x: x.cumsum(axis=axis), backend="cuda", device="cuda", options=options)
-    if not is_near(got := fn(x), want := x.cumsum(axis=axis)):
-        return f"fail scan in parts {shape}: {str(got)[:100]} instead of {str(want)[:100]}"
+# Scans in parts: which, the axis, a shape, thresholds, other lengths of the same rows ("" of long ones: the card's own).
+SHORT = "scan_row_part=64, scan_column_part=16, scan_parts=2"
+PARTS = (
+    (np.add, 1, (2, 33_000), "", ()),
+    (np.add, 0, (2100, 3), "", ()),
+    (np.add, 0, (100, 70), SHORT, ()),
+    (np.add, 1, (100, 40, 3), "scan_column_part=4, scan_parts=2", ()),
+    (np.maximum, 0, (33, 3), SHORT, (0, 15, 257)),
+    (np.add, 1, (2, 130), SHORT, (0, 63, 700)),
+)
+
+
+def run_parts(scan, axis, shape, choices, lengths):
+    """Scans of few long rows, in parts: with something behind the last whole one, and without; of lengths that vary."""
+
+    def function(x):
+        return scan.accumulate(x, axis=axis)
+
+    settings = {"device": "cuda", "options": {"offload": "always", "choices": choices}}
+    fn = cinductor.compile(function, backend="cuda", **settings)
+    for length in (shape[axis], *lengths):
+        sizes = (*shape[:axis], length, *shape[axis + 1 :])
+        x = np.arange(np.prod(sizes)) * 7 % 11 - 5 + np.arange(np.prod(sizes)) / 50
+        x = x.reshape(sizes)
+        for k in range(x.ndim):
+            mark = cinductor.mark_dynamic if lengths and k == axis else cinductor.mark_static
+            mark(x, k)
+        if not is_near(got := fn(x), want := scan.accumulate(x, axis=axis)):
+            return f"fail scan in parts {sizes}: {str(got)[:100]} instead of {str(want)[:100]}"
+    stats = cinductor.stats()["functions"][fn.__qualname__]
+    if stats["captures"] > 1:
+        return f"fail scan in parts {shape}: {stats['captures']} captures"
+    if "  k2: " not in (text := cinductor.explain(fn, x).kernels):
+        return f"fail scan in parts {shape}: {text}"
     return f"ok scan in parts {shape}"
 
 
@@ -154,8 +181,8 @@ def main():
                     print(run(name, function, chosen), flush=True)
         for name, function in (("softmax", softmax), ("spread", spread)):
             print(run_online(name, function, (4, 70_000 if every else 3000)), flush=True)
-        for axis, shape in ((1, (2, 33_000)), (0, (2100, 3))):
-            print(run_parts(axis, shape), flush=True)
+        for case in PARTS:
+            print(run_parts(*case), flush=True)
         for name, function in LOOPS.items():
             print(run(name, function, sizes[:6]), flush=True)
 

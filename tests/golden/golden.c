@@ -5,7 +5,7 @@
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
  * short_rows, tiles, splits, templates, batches, pools, device_memory, records: 0 or 1;
- * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts), then a graph, loops, kernels or procs as text. What stands
+ * online: bytes of a row from which on reductions of it are one walk, scans: rows up to which scans are in parts; choices: as the option has them), then a graph, loops, kernels or procs as text. What stands
  * behind a line that begins with `---` is what was expected, and not read here. For each level
  * comes a line
  * `--- expected LEVEL` and its text; when a step fails, `--- expected error` and the message, and
@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "base/os.h"
+#include "ir/choices.h"
 #include "ir/kernel.h"
 #include "ir/range.h"
 #include "passes/pass.h"
@@ -38,7 +39,7 @@ typedef struct Run {
     const char *text;   /* the program */
     const char *passes; /* comma-separated, "" for none */
     const char *dump;
-    const char *device, *backend;
+    const char *device, *backend, *choices;
     bool fusion, trees, short_rows, tiles, splits, templates, batches, pools, device_memory, records;
     int64_t online, scans;
     CiGraph *graph;
@@ -147,16 +148,29 @@ show_loops(CiContext *ctx, Run *run)
     show("loops", once.data);
 }
 
+#ifdef GOLDEN_LOWER
+static const CiTarget *
+make_scan_target(CiContext *ctx, int64_t rows)
+{
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    *target = (CiTarget){.has_lanes_across_threads = true};
+    ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld", (long long)rows, (long long)rows));
+    return target;
+}
+#endif
+
 static void
 make_loops(CiContext *ctx, Run *run)
 {
+#ifndef GOLDEN_LOWER
+    (void)ctx;
+#endif
 #ifdef GOLDEN_LOWER
     CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
                               .online_exp_bytes = run->online,
-                              .scan_rows = run->scans,
                               .shortens_results = !run->device_memory,
+                              .target = run->scans ? make_scan_target(ctx, run->scans) : NULL,
                               .own_order = run->scans > 0};
-    (void)ctx;
     if (!run->loops)
         run->loops = ci_lower(run->graph, &options);
 #endif
@@ -198,6 +212,7 @@ make_target(CiContext *ctx, const Run *run)
     if (backend && strcmp(run->device, "cpu") != 0)
         backend->compiler->fill_target(target, &options);
 #endif
+    ci_choices_set(ctx, target, run->choices);
     return target;
 }
 #endif
@@ -409,6 +424,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
                                                          : "graph");
     run->device = find_header(ctx, head, "device", "cpu");
     run->backend = find_header(ctx, head, "backend", "c");
+    run->choices = find_header(ctx, head, "choices", "");
     run->trees = strcmp(find_header(ctx, head, "trees", "0"), "0") != 0;
     run->short_rows = strcmp(find_header(ctx, head, "short_rows", "0"), "0") != 0;
     run->tiles = strcmp(find_header(ctx, head, "tiles", "0"), "0") != 0;

@@ -14,7 +14,8 @@
 #define SMALL_SCRATCH 4096
 #define POLL_NS 5000000
 /* A unit of a chain waits so long for the one before, about what that takes. Whoever waits longer,
- * perhaps for a thread that others have stopped, has other units to begin. */
+ * perhaps for a thread that others have stopped, has other units to begin. No threshold of
+ * choices.def: kernels are the same whatever it is, and no program has one of its own. */
 #define PATIENCE_NS 30000
 #define UNIT_LATER (-1) /* no CiStatus: the unit is begun again when its turn has come */
 

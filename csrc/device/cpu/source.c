@@ -27,6 +27,7 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 {
     int bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
     CiFamily family = {.name = "cpu",
+                       .target = kernels->target,
                        .lanes = bytes,
                        .tiled_lanes = CI_STAGE_TILE,
                        .vector_bytes = bytes,

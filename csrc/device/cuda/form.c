@@ -8,6 +8,7 @@ CiProcs *
 ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vectorise)
 {
     const CiFamily family = {.name = "gpu",
+                             .target = kernels->target,
                              .lanes = 1,
                              .tiled_lanes = 1,
                              .chains = 1,

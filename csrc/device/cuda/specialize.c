@@ -9,6 +9,7 @@
  * order of folds still depends on sizes and alignment alone. */
 #include "device/cuda/cuda.h"
 
+#include "ir/choices.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -260,6 +261,8 @@ ci_cuda_copy_kernel(CiContext *ctx, const CiKernels *kernels, const CiKernel *fr
     CiKernels *copies = CI_NEW(ctx, CiKernels);
     CiTarget *target = CI_NEW(ctx, CiTarget);
     *target = *kernels->target;
+    target->asked = NULL;
+    target->choices = ci_choices_copy(ctx, target);
     c.loops = ci_loops_new(ctx, c.sym, "");
     c.kernel = CI_NEW(ctx, CiKernel);
     *c.kernel = (CiKernel){.name = ci_format(ctx, "%s", from->name),

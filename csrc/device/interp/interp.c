@@ -23,12 +23,13 @@ fill_target(CiTarget *target, const CiOptions *options)
 
 /* A strip of a hundred lanes or two pays for the walk; rows of their own for each should stay in
  * near cache. */
-static const CiFamily family = {
-    .name = "interp", .lanes = CI_INTERP_LANES, .tiled_lanes = CI_STAGE_TILE};
-
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
+    const CiFamily family = {.name = "interp",
+                             .target = kernels->target,
+                             .lanes = CI_INTERP_LANES,
+                             .tiled_lanes = CI_STAGE_TILE};
     return ci_codegen(kernels, &family, options->verify);
 }
 
