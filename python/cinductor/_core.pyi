@@ -437,7 +437,7 @@ class Tracer:
     # another backend can be tried
     backend: str
     # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call
-    # raised
+    # raised and somebody may still hear of
     float_flags: int
     def finish(
         self,
