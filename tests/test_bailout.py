@@ -297,6 +297,7 @@ CAUGHT = (
     "x.reshape(3, 100)",
     "x @ np.ones(100)",
     "np.add(x, 1, out=np.zeros(100))",
+    "x[0] @ x[1]",
     "x[x > 2][99]",
     "x[x > 2] + np.ones(99)",
     "x[x > 1] = np.ones(99)",
