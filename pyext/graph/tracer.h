@@ -71,7 +71,7 @@ struct CxTracer {
     bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
-    const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in the text of an exception that somebody may catch */
+    const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
     PyObject *on_force; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
