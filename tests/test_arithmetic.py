@@ -203,3 +203,33 @@ def test_sums_of_other_things():
         compiled = cinductor.compile(f, backend="interp")
         for _ in range(2):
             assert repr(outcome(compiled, np.arange(3.0))) == repr(outcome(f, np.arange(3.0)))
+
+
+def cut(x, whole):
+    return x.astype(whole) * x.dtype.type(1), x.astype(whole).astype(x.dtype), x.astype(whole) // 2.5
+
+
+def cut_one_by_one(x):
+    made = []
+    for k in range(len(x)):
+        made.append(float(int(x[k])))
+    return made, 1 / (float(int(x[0])) + np.float64(0)), int(x[1]) * -1.0
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("whole", ["i2", "i4", "i8", "u4"])
+def test_a_float_that_was_cut_to_an_int(dtype, whole):
+    """It has no sign of zero, and what is too large for the int is the int's least: gcc would round the float."""
+    values = np.array([-0.5, 0.5, -0.0, 0.9, 3.7, 100.2, -0.1], dtype)
+    if whole in ("i4", "i8"):
+        values = np.concatenate([values, np.array([np.nan, np.inf, -np.inf, 6e4, -7.5], dtype)])
+    x = np.resize(values, 37)
+    with np.errstate(all="ignore"):
+        for got, want in zip(cinductor.compile(cut)(x, whole), cut(x, whole), strict=True):
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
+
+
+def test_floats_that_were_cut_one_by_one():
+    x = np.array([-0.5, -0.9, 0.3, -1.7, 2.2, -0.0, 1e10, -0.1, -3.0])
+    with np.errstate(all="ignore"):
+        assert repr(cinductor.compile(cut_one_by_one)(x)) == repr(cut_one_by_one(x))

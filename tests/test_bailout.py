@@ -4,6 +4,7 @@ from the very step that failed; one warning tells of it, and every effect happen
 Mistakes are planted: a function of each layer raises, once, behind the first effect.
 """
 
+import linecache
 import math
 import warnings
 
@@ -189,7 +190,15 @@ def handled(x, y):
 
 
 @pytest.mark.parametrize("error", [TypeError, AttributeError, ValueError])
-@pytest.mark.parametrize("owner, name", [(loop.Loop, "close_run"), (loop.Loop, "open_run"), (branch.Branch, "finish"), (branch.Level, "open_arm")])
+@pytest.mark.parametrize(
+    "owner, name",
+    [
+        (loop.Loop, "close_run"),
+        (loop.Loop, "open_run"),
+        (branch.Branch, "finish"),
+        (branch.Level, "open_arm"),
+    ],
+)
 def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch):
     """Before any effect: the function itself answers."""
     space = {"error": error}
@@ -202,7 +211,12 @@ def test_no_handler_of_the_users_sees_a_mistake(owner, name, error, monkeypatch)
 def test_methods_of_ours_raise_what_no_handler_waits_for():
     tracer = _core.Tracer("f", options={}, backend="interp")
     x = tracer.array(np.ones(3), 0)
-    for misuse in (lambda: tracer.as_python(1), lambda: tracer.varying(1, x), lambda: x.detached(), lambda: tracer.select(x, 1, 2, "scalar")):
+    for misuse in (
+        lambda: tracer.as_python(1),
+        lambda: tracer.varying(1, x),
+        lambda: x.detached(),
+        lambda: tracer.select(x, 1, 2, "scalar"),
+    ):
         with pytest.raises(_core.InternalError):
             misuse()
 
@@ -246,8 +260,6 @@ def f(x, i):
     return x
 """
     space = {"note": note, "np": np}
-    import linecache
-
     linecache.cache["<users>"] = (len(source), None, source.splitlines(True), "<users>")
     exec(compile(source, "<users>", "exec"), space)
     answers = []
@@ -276,3 +288,50 @@ def test_what_a_library_call_raises_at_the_end_is_the_users(effect):
             with pytest.raises(OverflowError, match="intermediate overflow"):
                 f(large)
         assert seen == ["a"] * effect
+
+
+CAUGHT = (
+    "x[99]",
+    "x + np.ones(3)",
+    "x[:2] = x",
+    "x.reshape(3, 100)",
+    "x @ np.ones(100)",
+    "np.add(x, 1, out=np.zeros(100))",
+    "x[0] @ x[1]",
+    "x[x > 2][99]",
+    "x[x > 2] + np.ones(99)",
+    "x[x > 1] = np.ones(99)",
+    "(x[:, None] * x)[-99]",
+    "np.quantile(x, x[0] - 2)",
+    "np.random.default_rng(3).normal(scale=x[0] - 2)",
+    "np.add.reduceat(x, [int(x[0]) + 99])",
+    "np.add.reduce(x, where=[True] * 99)",
+)
+
+
+@pytest.mark.parametrize("effect", [False, True])
+@pytest.mark.parametrize("statement", CAUGHT)
+def test_a_handler_is_told_what_numpy_says(statement, effect):
+    """Of this call's sizes and data, and where the statement stands."""
+    source = f"""
+def f(x):
+    {"note('a')" if effect else "pass"}
+    try:
+        y = 1
+        {statement}
+    except Exception as error:
+        return str(error)
+    finally:
+        note("b")
+"""
+    space = {"note": note, "np": np}
+    linecache.cache[source] = (len(source), None, source.splitlines(True), source)
+    exec(compile(source, source, "exec"), space)
+    for options in ({}, {"dynamic": True}):
+        compiled = cinductor.compile(space["f"], backend="interp", **options)
+        for n in (8, 8, 5, 6, 8, 7):
+            answers = []
+            for fn in (space["f"], compiled):
+                seen.clear()
+                answers.append((fn(np.arange(float(n))), list(seen)))
+            assert answers[0] == answers[1]

@@ -3,6 +3,7 @@ which share memory. Compared with NumPy in the first call and in later ones.
 """
 
 import copy
+import linecache
 
 import numpy as np
 import pytest
@@ -190,7 +191,14 @@ def writes_through_array_flat(a):
 
 @case(lambda: (np.arange(6.0).reshape(2, 3),))
 def arrays_of_flat(a):
-    return np.asarray(a.flat), np.copy(a.flat), np.array(a.T.flat), np.array(a.flat, copy=False), np.ravel(a.flat), np.asarray(a.flat[2:])
+    return (
+        np.asarray(a.flat),
+        np.copy(a.flat),
+        np.array(a.T.flat),
+        np.array(a.flat, copy=False),
+        np.ravel(a.flat),
+        np.asarray(a.flat[2:]),
+    )
 
 
 def outcome(fn, arguments):
@@ -221,3 +229,122 @@ def test_the_dict_of_an_argument_is_the_dict():
     compiled = cinductor.compile(lambda p: p.__dict__, backend="interp")
     assert compiled(p) is p.__dict__ and compiled(p) is p.__dict__
     assert type(p.a) is np.ndarray
+
+
+def draws(x, s):
+    x += 1
+    y = np.random.default_rng(3).normal(scale=s, size=3)
+    x[0] += y[0] * 0
+    return x
+
+
+def draws_ints(x, s):
+    x += 1
+    x[:3] += np.random.default_rng(3).integers(0, int(s * 4), 3)
+    return x
+
+
+def chooses(x, s):
+    x += 1
+    return np.random.default_rng(3).choice(x, p=[s, s])
+
+
+def seeds(x, s):
+    x += 1
+    np.random.seed(int(s * 4))
+    return np.random.rand()
+
+
+def asks_for_quantiles(x, s):
+    x += 1
+    y = np.quantile(x, [s, s])
+    x += y[0]
+    return x
+
+
+def adds_runs(x, s):
+    x += 1
+    return np.add.reduceat(x, [0, int(s * 4)])
+
+
+def sorts_into_bins(x, s):
+    x += 1
+    y = np.digitize(x, np.array([0, s, 0.75]))
+    x += y
+    return x
+
+
+def folds_under_a_mask(x, s):
+    x += 1
+    return np.logaddexp.reduce(x, where=np.ones(max(1, int(s * 4)), bool))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        draws,
+        draws_ints,
+        chooses,
+        seeds,
+        asks_for_quantiles,
+        adds_runs,
+        sorts_into_bins,
+        folds_under_a_mask,
+    ],
+)
+def test_a_library_call_that_raises_has_written_nothing(fn):
+    """Then the function itself answers, which writes once."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for s in (0.5, 0.5, 0.25, -2.0, 0.5, 9.0, -2.0):
+        with np.errstate(all="ignore"):
+            assert outcome(compiled, (np.arange(2.0), s)) == outcome(fn, (np.arange(2.0), s))
+
+
+LINES = """
+values.flat[1:] = values.ravel()[:-1]
+values.flat[[1, 2]] = values.ravel()[:2]
+values.flat = values.T
+values.flat = values.ravel()[::-1]
+values.flat[::2] = values.flat[::-2]
+"""
+
+
+@pytest.mark.parametrize("line", LINES.split("\n")[1:-1])
+def test_what_reads_an_array_while_it_writes_it(line):
+    space = {}
+    source = f"def fn(values):\n    {line}\n    return values\n"
+    linecache.cache[line] = (len(source), None, source.splitlines(True), line)
+    exec(compile(source, line, "exec"), space)
+    compiled = cinductor.compile(space["fn"], backend="interp")
+    for shape in ((2, 3), (2, 3), (3, 4)):
+        values = np.arange(float(np.prod(shape))).reshape(shape)
+        assert outcome(compiled, (values.copy(),)) == outcome(space["fn"], (values.copy(),))
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "f4", "c8"])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("value", [5, -1, 300, 2.5, True, 1j])
+def test_which_numbers_are_copied_into_an_array(dtype, value):
+    def fn(a, casting):
+        np.copyto(a, value, casting)
+        return a
+
+    for casting in ("same_kind", "safe", "unsafe", "equiv"):
+        compiled = cinductor.compile(fn, backend="interp")
+        with np.errstate(all="ignore"):
+            assert outcome(compiled, (np.zeros(3, dtype), casting)) == outcome(
+                fn, (np.zeros(3, dtype), casting)
+            )
+
+
+@pytest.mark.parametrize("call", ["sum(axis=k)", "max(k)", "reshape(k, -1)", "reshape((k, 2))", "cumsum(k)", "squeeze(k)", "argmax(k)"])
+def test_what_numpy_takes_for_an_axis_or_a_size(call):
+    """No bools, and no lists of axes."""
+    space = {}
+    line = f"def fn(x, k):\n    return x.{call}\n"
+    linecache.cache[call] = (len(line), None, [line], call)
+    exec(compile(line, call, "exec"), space)
+    compiled = cinductor.compile(space["fn"], backend="interp")
+    for k in (0, True, False, [0], (0,), (True,), range(1), np.array([0]), np.array(0), np.int8(0), np.bool_(True)):
+        x = np.arange(2.0).reshape(1, 2)
+        assert outcome(compiled, (x, k)) == outcome(space["fn"], (x, k))

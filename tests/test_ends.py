@@ -4,6 +4,7 @@ ends it and nothing of it is left.
 
 import functools
 import gc
+import importlib
 import itertools
 import signal
 import subprocess
@@ -893,3 +894,38 @@ print(len(seen))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0\n1\n"
     assert done.stderr.count("WARNING:cinductor") == 1
+
+
+ELSEWHERE = """
+import numpy as np
+
+def within(x):
+    old = np.seterr(all="ignore")
+    a = np.log(x - 9)
+    np.seterr(**old)
+    return a, np.sqrt(x - 9)
+
+def over(x):
+    old = np.seterr(invalid="ignore")
+    a = np.log(x - 9)
+    np.seterr(**old)
+    return a, 1 / (x * 0)
+
+def behind(x, log):
+    log.append(1)
+    return np.sqrt(x - 9)
+"""
+
+
+@pytest.mark.parametrize("name", ["within", "over", "behind"])
+def test_warnings_of_a_module_whose_functions_have_all_ended(name, tmp_path, monkeypatch):
+    """What an errstate has kept quiet stays so, behind it too."""
+    (tmp_path / "elsewhere_that_warns.py").write_text(ELSEWHERE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fn = getattr(importlib.import_module("elsewhere_that_warns"), name)
+    more = ([],) if name == "behind" else ()
+    compiled = cinductor.compile(fn)
+    for _ in range(3):
+        want = outcome(lambda x: fn(x, *more), np.ones(4), "always")[1]
+        assert outcome(lambda x: compiled(x, *more), np.ones(4), "always")[1] == want and want
+    monkeypatch.delitem(sys.modules, "elsewhere_that_warns")

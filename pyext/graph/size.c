@@ -188,15 +188,6 @@ cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides)
         cx_size_samples(x->tracer, rank, cx_strides(x), strides);
 }
 
-PyObject *
-cx_size_dummy(CxTraced *x)
-{
-    int64_t sizes[CI_MAX_RANK];
-
-    cx_size_sample_layout(x, sizes, NULL);
-    return cx_array_dummy(x->tracer->state, cx_dtype(x), cx_rank(x), sizes);
-}
-
 static void
 body_resolve(CiContext *ctx, void *arg)
 {

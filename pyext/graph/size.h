@@ -19,7 +19,6 @@ void cx_size_samples(CxTracer *tracer, int count, const CiExpr *const *exprs, in
 void cx_size_sample_layout(CxTraced *x, int64_t *sizes, int64_t *strides); /* strides: or NULL */
 const CiExpr *cx_size_resolve(CxTracer *tracer,
                              const CiExpr *e); /* data of earlier graphs as numbers */
-PyObject *cx_size_dummy(CxTraced *x);          /* cx_array_dummy of its shape */
 /* The largest value of e by what is older than `before` (ci_sym_count); *most NULL: there is no
  * such bound. */
 int cx_size_most(CxTracer *tracer, const CiExpr *e, uint32_t before, const CiExpr **most);

@@ -22,6 +22,8 @@ typedef struct CxChange { /* what a storage was before it changed; it is held */
  * CX_PADDING_AXIS - k for the padding of axis k (layout.c). */
 enum { CX_PADDING_AXIS = -2 };
 
+enum { CX_MOST_SHOWN = 16 };
+
 struct CxTracer {
     PyObject_HEAD CxState *state;
     PyObject *key;  /* of the function among all: its segments are counted */
@@ -69,6 +71,8 @@ struct CxTracer {
     bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
+    const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
+    int nshown;
     PyObject *on_force; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
     bool cannot_undo;    /* an array too large to be kept was written to */

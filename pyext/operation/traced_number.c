@@ -103,6 +103,15 @@ matmul_into(CxTraced *a, PyObject *b, binaryfunc python)
     return result;
 }
 
+/* A number, Python's or NumPy's, which has no operator @: then the other one is asked. */
+static bool
+is_single(PyObject *o)
+{
+    if (!cx_is_traced(o))
+        return !PyArray_Check(o);
+    return ((CxTraced *)o)->view == NULL && cx_kind((CxTraced *)o) != CI_KIND_array;
+}
+
 static PyObject *
 binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
 {
@@ -119,6 +128,8 @@ binary_traced(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_pl
     CxTraced *t = (CxTraced *)(cx_is_traced(a) ? a : b);
     PyObject *args[2] = {a, b};
     bool is_array = in_place && (t->view != NULL || t->storage->kind == CI_KIND_array);
+    if (ufunc == CI_OP_matmul && is_single(a) && is_single(b))
+        return binary_break(a, b, python);
     if (ufunc == CI_OP_matmul)
         return is_array ? matmul_into((CxTraced *)a, b, python) : cx_matmul(t->tracer, a, b);
     return is_array ? cx_ufunc_into(t->tracer, ufunc, 2, args, (CxTraced *)a)

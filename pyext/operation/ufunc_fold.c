@@ -250,6 +250,26 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *
     return (PyObject *)value;
 }
 
+/* An int, or a tuple of them: NumPy takes no bools for axes, and no lists of axes. */
+static bool
+is_axis(PyObject *axis)
+{
+    return !PyBool_Check(axis) && (PyLong_Check(axis) || PyArray_IsScalar(axis, Integer) ||
+                                   (cx_is_traced(axis) && cx_rank((CxTraced *)axis) == 0 &&
+                                    cx_dtype((CxTraced *)axis) != CI_DTYPE_bool));
+}
+
+static bool
+are_axes(PyObject *axis)
+{
+    if (axis == NULL || axis == Py_None || !PyTuple_Check(axis))
+        return axis == NULL || axis == Py_None || is_axis(axis);
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(axis); k++)
+        if (!is_axis(PyTuple_GET_ITEM(axis, k)))
+            return false;
+    return true;
+}
+
 static const char *
 why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
 {
@@ -257,6 +277,8 @@ why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
 
     if (f->refused != NULL)
         return f->refused;
+    if (!are_axes(f->axis))
+        return "an axis that is no int";
     if (state->is_replaced[f->ufunc])
         return CX_OTHERS_LOOP;
     if (combine == CI_OP_none)

@@ -275,8 +275,9 @@ static PyMemberDef tracer_members[] = {
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
      "Processor time of this thread in the programs of this call."},
-    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), READONLY,
-     "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised."},
+    {"float_flags", T_UINT, offsetof(CxTracer, float_flags), 0,
+     "1 divide, 2 overflow, 4 underflow, 8 invalid: what kernels of this call raised and somebody may "
+     "still hear of."},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -31,6 +31,11 @@ int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* 
 int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
 int64_t cx_size_force(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 
+/* size_shown.c: sizes for NumPy to complain of. Those of data are found out; the others are this
+ * call's, and noted: who looks at the exception has them guarded (Tracer.force_shown). 0; -1. */
+int cx_size_shown(CxTracer *tracer, int count, const CiExpr *const *exprs, int64_t *values);
+PyObject *cx_size_dummy(CxTraced *x); /* cx_array_dummy of its shape, shown */
+
 /* size_check.c: as cx_size_decide; where that is open the running program checks it. */
 int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b,
                     const char *why);

@@ -65,6 +65,10 @@ cx_shape_from(CxTracer *t, PyObject *object, const CiExpr **sizes)
     PyObject *items = NULL;
     int count = -1;
 
+    if (PyBool_Check(object)) {
+        PyErr_SetString(PyExc_TypeError, "an integer is required");
+        return -1;
+    }
     if (PyLong_Check(object) || (cx_is_traced(object) && cx_rank((CxTraced *)object) == 0) ||
         (!PySequence_Check(object) && PyIndex_Check(object)))
         return (sizes[0] = cx_size_from(t, object)) == NULL ? -1 : 1;
@@ -79,7 +83,10 @@ cx_shape_from(CxTracer *t, PyObject *object, const CiExpr **sizes)
         goto done;
     }
     for (Py_ssize_t k = 0; k < n; k++)
-        if ((sizes[k] = cx_size_from(t, PySequence_Fast_GET_ITEM(items, k))) == NULL)
+        if (PyBool_Check(PySequence_Fast_GET_ITEM(items, k))) {
+            PyErr_SetString(PyExc_TypeError, "an integer is required");
+            goto done;
+        } else if ((sizes[k] = cx_size_from(t, PySequence_Fast_GET_ITEM(items, k))) == NULL)
             goto done;
     count = (int)n;
 done:

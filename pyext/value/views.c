@@ -121,9 +121,8 @@ raise_reshape(CxTraced *x, int rank, const CiExpr *const *asked)
     int64_t sizes[CI_MAX_RANK];
     PyObject *real = cx_size_dummy(x), *result = NULL;
 
-    cx_size_samples(x->tracer, rank, asked, sizes);
     PyArray_Dims dims = {(npy_intp *)sizes, rank};
-    if (real != NULL)
+    if (real != NULL && cx_size_shown(x->tracer, rank, asked, sizes) == 0)
         result = PyArray_Newshape((PyArrayObject *)real, &dims, NPY_CORDER);
     Py_XDECREF(real);
     Py_XDECREF(result);

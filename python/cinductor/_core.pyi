@@ -413,6 +413,9 @@ class Tracer:
         """The elements of one axis where a mask is true; equal masks make equal sizes."""
     def may_check(self) -> bool:
         """Whether the running program may still give up: nothing has happened yet."""
+    def force_shown(self) -> None:
+        """The sizes in the texts of exceptions since the last call of this are numbers of the program:
+        somebody has caught one."""
     def number(self, name: str, function: Any, args: tuple[Any, ...]) -> Any:
         """function(*args) of numbers as a number of Python's, for the rows of math.def; with
         checks where Python raises. NotImplemented where the graph has no such call, or when it is
@@ -435,7 +438,7 @@ class Tracer:
     # another backend can be tried
     backend: str
     # NumPy's bits (1 divide, 2 overflow, 4 underflow, 8 invalid) that kernels of this call
-    # raised
+    # raised and somebody may still hear of
     float_flags: int
     def finish(
         self,

@@ -57,10 +57,10 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
     return quiet
 
 
-def is_looked_at(flags: int) -> bool:
-    """Whether NumPy would do anything about some of the flags."""
+def heard(flags: int) -> int:
+    """Those of the flags that NumPy would do anything about."""
     asked: dict[str, Any] = {**np.geterr()}
-    return any(flags & bit and asked[kind] != "ignore" for bit, (kind, _) in TEXTS.items())
+    return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")
 
 
 def are_all_given() -> bool:
@@ -95,7 +95,7 @@ def give(program: Any, flags: int) -> None:
         where = globals_of(file)
         registry = where.setdefault("__warningregistry__", {})
         warnings.warn_explicit(
-            text, RuntimeWarning, file, int(line), where.get("__name__"), registry
+            text, RuntimeWarning, file, int(line), where.get("__name__", "<unknown>"), registry
         )
 
 
@@ -114,8 +114,13 @@ def likely(nodes: list[tuple[str, ...]], bit: int) -> tuple[str, str, str] | Non
 
 
 def globals_of(file: str) -> dict[str, Any]:
-    """The globals of the innermost function of a file that runs; of none new ones."""
+    """The globals of the innermost function of a file that runs, else those of its module: the function
+    that is warned for may have ended. New ones where there is neither.
+    """
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back  # type: ignore[assignment]
-    return {} if frame is None else frame.f_globals
+    if frame is not None:
+        return frame.f_globals
+    modules = [*sys.modules.values()]
+    return next((vars(m) for m in modules if getattr(m, "__file__", None) == file), {})

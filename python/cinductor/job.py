@@ -409,7 +409,7 @@ class Job:
         """A run of a program that writes to its arguments has raised floating-point flags."""
         from . import float_warnings
 
-        if float_warnings.is_looked_at(flags):
+        if float_warnings.heard(flags):
             float_warnings.give(specialization.program, flags)
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:

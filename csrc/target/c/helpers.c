@@ -95,6 +95,25 @@ ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     return ci_format(p->ctx, "%s(%s)", name, value);
 }
 
+const char *
+ci_c_kept_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+{
+    bool is_cut = !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&
+                  ci_dtype_size(to) >= 4;
+    if (!is_cut || p->base->spelling->is_cpp)
+        return value;
+    const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "kept_%s", type);
+    bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
+    if (ci_c_needs(p, name))
+        ci_text_line(&p->helpers,
+                     "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __aarch64__\n"
+                     "    __asm__(\"\" : \"+%s\"(a));\n"
+                     "#else\n    __asm__(\"\" : \"+%s\"(a));\n#endif\n    return a;\n}",
+                     type, name, type, lanes == 1 ? "r" : is_register ? "w" : "m",
+                     lanes == 1 ? "r" : is_register ? "x" : "m");
+    return ci_format(p->ctx, "%s(%s)", name, value);
+}
+
 /* ---- choices and extremes ---- */
 
 const char *

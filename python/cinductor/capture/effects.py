@@ -274,9 +274,12 @@ class Effects:
 
     def take_flags(self) -> int:
         """The floating-point flags raised since the last look that somebody wants to hear of."""
-        new = self.tracer.float_flags & ~self.flags
-        if not new or not float_warnings.is_looked_at(new) or self.tracer.in_region:
+        tracer = self.tracer
+        if tracer.in_region or not tracer.float_flags & ~self.flags:
             return 0
+        heard = float_warnings.heard(tracer.float_flags)
+        tracer.float_flags = heard  # the others are over: an errstate was around what has raised them
+        new = heard & ~self.flags
         self.flags |= new
         return new
 

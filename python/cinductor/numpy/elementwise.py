@@ -146,6 +146,7 @@ def set_part(t: Any, x: Any, name: str, value: Any) -> None:
     if name == "flat":
         given = array(t, value)
         refuse(not x.flags_now.c_contiguous, "an array that is not contiguous")
+        refuse(given.shares_storage(x), "values that NumPy reads while it writes")
         refuse(
             given.ndim and given.size is not x.size and given.size != x.size, "values that repeat"
         )
@@ -172,7 +173,9 @@ def copyto(t: Any, dst: Any, src: Any, casting: str = "same_kind", where: Any = 
     """np.copyto"""
     refuse(type(dst) is not Traced, "the destination is not an array of this call")
     src = array(t, src) if is_a(src, list | tuple | np.ndarray) else src
-    if not np.can_cast(dummy_dtype(src), dst.dtype, casting) and type(src) not in (int, float):
+    if type(src) in (bool, int, float, complex):
+        np.copyto(np.zeros((), dst.dtype), src, casting)  # which raises what NumPy does
+    elif not np.can_cast(dummy_dtype(src), dst.dtype, casting):
         raise TypeError("casting")
     value = operand(t, src, dst.dtype)
     if where is not True:

@@ -9,7 +9,19 @@ import numpy as np
 
 from .index import INT64
 from .shape import sizes
-from .surface import Traced, array, function, has_dtype, into, normal_axis, refuse, whole
+from .surface import (
+    Traced,
+    array,
+    function,
+    has_dtype,
+    into,
+    library,
+    normal_axis,
+    refuse,
+    require,
+    usually_positive,
+    whole,
+)
 
 HALVES = frozenset({"rfft", "ihfft", "rfft2", "rfftn"})  # results of n // 2 + 1 along the last axis
 DOUBLES = frozenset({"irfft", "hfft", "irfft2", "irfftn"})  # of 2 * (n - 1), unless n is given
@@ -30,6 +42,13 @@ def made_size(name: str, given: Any, n: Any) -> Any:
     return n // 2 + 1 if name in HALVES else n
 
 
+def require_elements(t: Any, name: str, given: Any, n: Any) -> None:
+    """NumPy refuses to transform no elements, or to make none."""
+    if type(n) is not Traced:
+        least = given - 1 if name in DOUBLES else given
+        require(t, usually_positive(t, least) if n is None else n > 0, "a transform of nothing")
+
+
 def one_axis(name: str) -> None:
     """Enters a transform along one axis."""
     f = getattr(np.fft, name)
@@ -42,6 +61,7 @@ def one_axis(name: str) -> None:
         n = None if n is None else whole(n)
         if (type(n) is int and n < 1) or norm not in (None, "backward", "ortho", "forward"):
             raise ValueError("n or norm")
+        require_elements(t, name, x.shape[axis], n)
         size = made_size(name, x.shape[axis], n)
         shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
         varies = type(n) is Traced
@@ -56,7 +76,7 @@ def one_axis(name: str) -> None:
         xs = [x, t.cast(t.lift(n), INT64)] if varies else [x]
         key = f"{varies} {fixed} {axis} {norm}"
         dtype = result_dtype(f, x.dtype, 1)
-        return into(t, out, t.extern(f"fft_{name}", key, call, xs, shape, dtype))
+        return into(t, out, library(t, varies)(f"fft_{name}", key, call, xs, shape, dtype))
 
     function(f)(handler)
 
@@ -85,6 +105,7 @@ def several_axes(name: str) -> None:
         for k, axis in enumerate(along):
             n = None if wanted is None or wanted[k] == -1 else wanted[k]
             last = k == len(along) - 1
+            require_elements(t, name if last else "fft", x.shape[axis], n)
             shape[axis] = made_size(name, x.shape[axis], n) if last else (n or x.shape[axis])
 
         def call(values: Any, result: Any) -> None:

@@ -7,7 +7,6 @@ flat array, from which they are cut.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from .surface import (
     PARTS,
     NotCaptured,
     Traced,
+    are_axes,
     array,
     as_result,
     careful,
@@ -26,10 +26,14 @@ from .surface import (
     has_dtype,
     in_place,
     into,
+    library,
     normal_axes,
     normal_axis,
     operand,
     refuse,
+    require,
+    require_same,
+    usually_positive,
 )
 
 # --- several results ----------------------------------------------------------------------------
@@ -152,8 +156,7 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         call = ufunc_call(ufunc, k)
         parts = (f"ufunc_{ufunc.__name__}", f"{key} {k}", call, xs, shape, made)
         may_fail = ufunc is np.power and made.kind in "iu"
-        extern = functools.partial(careful, t) if may_fail else t.extern
-        value = extern(*parts, elementwise=ufunc.signature is None)
+        value = library(t, may_fail)(*parts, elementwise=ufunc.signature is None)
         if where is not True:
             mask = operand(t, where, np.dtype(bool))
             value = t.apply("where", mask, t.cast(value, out.dtype), out)
@@ -170,6 +173,7 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
     refuse(x.is_view_of_part, PARTS)
     axis, out = given.pop("axis", 0), given.pop("out", None)
+    refuse(not are_axes(axis), "an axis that is no int")
     if method == "reduce":
         made = reduced(t, ufunc, x, axis, given)
         return into(t, out, as_result(t, made))
@@ -192,7 +196,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
 
     key = f"{method} {axis} {dtype} {x.dtype.char}"
     name = f"ufunc_{ufunc.__name__}"
-    made = t.extern(name, key, call, xs, shape, like.dtype, elementwise=True)
+    call_it = library(t, method == "reduceat")  # whose indices may lie outside
+    made = call_it(name, key, call, xs, shape, like.dtype, elementwise=True)
     return into(t, out, as_result(t, made))
 
 
@@ -208,6 +213,15 @@ def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any
     refuse(not has_dtype(like.dtype), f"dtype {like.dtype}")
     kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
     xs = [x] if mask is True else [x, in_place(t, mask, np.dtype(bool))]
+    if mask is not True:
+        refuse(xs[1].ndim > x.ndim, "where= with more axes")
+        wide = t.broadcast(xs)
+        for k in range(x.ndim):
+            require_same(t, wide[k], x.shape[k])
+    if ufunc.identity is None and "initial" not in more:
+        refuse(mask is not True, "where= without initial=")
+        for k in axes:
+            require(t, usually_positive(t, x.shape[k]), "a fold of nothing")
 
     def call(*arrays: Any) -> None:
         array, *masks, result = arrays

@@ -14,9 +14,11 @@ from .surface import (
     as_result,
     function,
     in_place,
+    library,
     method,
     normal_axis,
     refuse,
+    require,
 )
 
 KINDS = {None: "quicksort", "quicksort": "quicksort", "mergesort": "stable", "heapsort": "heapsort"}
@@ -137,6 +139,9 @@ def partitioned(t: Any, name: str, a: Any, kth: Any, axis: Any, kind: str, order
     numbers = tuple(kth) if is_a(kth, tuple | list) else kth
     refuse(not is_a(numbers, int | tuple), "kth that is no number")
     x, axis = on_axis(t, a, axis)
+    for k in numbers if type(numbers) is tuple else (numbers,):
+        refuse(not is_a(k, int), "kth that is no number")
+        require(t, x.shape[axis] > (k if k >= 0 else -k - 1), "kth that lies outside")
     dtype = x.dtype if name == "partition" else INT64
     call = partition_call(name, numbers, axis)
     return t.extern(name, f"kth={numbers} axis={axis}", call, [x], x.shape, dtype)
@@ -190,7 +195,8 @@ def searchsorted(t: Any, a: Any, v: Any, side: str = "left", sorter: Any = None)
     xs = [in_place(t, x, dtype), in_place(t, y, dtype)]
     if sorter is not None:
         xs.append(in_place(t, sorter, INT64))
-    made = t.extern("searchsorted", side, searchsorted_call(side), xs, y.shape, INT64)
+    call_it = library(t, sorter is not None)  # which may lead outside
+    made = call_it("searchsorted", side, searchsorted_call(side), xs, y.shape, INT64)
     return as_result(t, made)
 
 
@@ -203,11 +209,20 @@ def digitize_call(right: bool) -> Any:
     return call
 
 
+def is_monotonic(bins: Any) -> bool:
+    """Whether they are numbers, known now, that rise or fall as NumPy demands."""
+    if not is_a(bins, list | tuple) or any(type(b) not in (int, float) for b in bins):
+        return False
+    steps = np.diff(np.asarray(bins))
+    return bool((steps >= 0).all() or (steps <= 0).all())
+
+
 @function(np.digitize)
 def digitize(t: Any, x: Any, bins: Any, right: bool = False) -> Any:
     """np.digitize"""
     values, edges = array(t, x), array(t, bins)
     refuse(values.dtype.kind == "c" or edges.ndim != 1, "such values")
     call = digitize_call(bool(right))
-    made = t.extern("digitize", f"{bool(right)}", call, [values, edges], values.shape, INT64)
+    call_it = library(t, not is_monotonic(bins))
+    made = call_it("digitize", f"{bool(right)}", call, [values, edges], values.shape, INT64)
     return as_result(t, made)

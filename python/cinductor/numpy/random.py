@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,18 @@ import numpy as np
 from ..instance import is_a
 from .index import INT64
 from .shape import sizes
-from .surface import Traced, array, dtype_of, in_place, normal_axis, refuse
+from .surface import (
+    NotCaptured,
+    Traced,
+    array,
+    dtype_of,
+    in_place,
+    library,
+    normal_axis,
+    refuse,
+    require,
+    usually_positive,
+)
 
 FLOAT64 = np.dtype(np.float64)
 OLD = "legacy_"  # before the names of what np.random's functions draw in their own way
@@ -77,6 +88,21 @@ def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable
     return call
 
 
+def may_be_refused(method: str, given: Sequence[Any], fixed: dict[str, Any]) -> bool:
+    """Whether NumPy may refuse a draw's parameters when the program runs: those of data it may, and numbers
+    are asked for now, of a generator of no one's. NotCaptured where it refuses them.
+    """
+    if any(type(v) is Traced or not is_a(v, int | float | np.number) for v in given):
+        return True
+    is_old = method.startswith(OLD)
+    one = np.random.RandomState(0) if is_old else np.random.default_rng(0)
+    try:
+        getattr(one, method.removeprefix(OLD))(*given, **fixed)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise NotCaptured(str(error)) from error
+    return False
+
+
 def drawn(
     t: Any,
     address: Any,
@@ -85,16 +111,20 @@ def drawn(
     size: Any,
     dtype: np.dtype,
     /,
+    given: Sequence[Any] = (),
     **fixed: Any,
 ) -> Any:
-    """A draw of that shape; without one it is a number: Python's float, or a NumPy scalar."""
+    """A draw of that shape; without one it is a number: Python's float, or a NumPy scalar. given: the
+    parameters as the user has them.
+    """
     shape = () if size is None else sizes(size)
     refuse(any(type(n) is int and n < 0 for n in shape), "a negative size")
     key = f"{sorted(fixed.items())} {size is None}"
     call = library_draw(method, fixed, size is not None)
     # Numbers are drawn without Python by that name, so it says what else is asked for than a dtype.
     name = "_".join(["draw", method, *(k for k in fixed if k != "dtype")])
-    made = t.extern(name, key, call, [address, *values], shape, dtype)
+    may_fail = bool(given) and may_be_refused(method, given, fixed)
+    made = library(t, may_fail)(name, key, call, [address, *values], shape, dtype)
     if size is not None:
         return made
     is_pythons = dtype == FLOAT64 or method not in ("integers",)
@@ -193,8 +223,8 @@ def of_distribution(name: str, method: str, defaults: dict[str, Any]) -> Callabl
             parameter(t, v, INT64 if (name, k) in INTS else FLOAT64) for k, v in given.items()
         ]
         if size is None and any(v.ndim for v in values):
-            return drawn(t, address, method, values, t.broadcast(values), dtype)
-        return drawn(t, address, method, values, size, dtype)
+            size = t.broadcast(values)
+        return drawn(t, address, method, values, size, dtype, [*given.values()])
 
     return handler
 
@@ -230,8 +260,8 @@ def integers(
     if size is None and any(v.ndim for v in values):
         size = t.broadcast(values)
     more = {"endpoint": True} if endpoint else {}
-    made = drawn(t, address, "integers", values, size, wanted, dtype=wanted.type, **more)
     bounds = [low, high]
+    made = drawn(t, address, "integers", values, size, wanted, bounds, dtype=wanted.type, **more)
     if endpoint or wanted != INT64:
         return made
     if not all(type(b) is int for b in bounds):
@@ -316,7 +346,14 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
         return generator_at(where).choice(among, count, **by, **fixed)
 
     key = f"{is_count} {is_single} {len(shape)} {sorted(fixed.items())} {p is None}"
-    made = t.extern("draw_choice", key, call, operands, whole, INT64 if is_count else given.dtype)
+    is_any = (
+        p is None and fixed.get("replace", True) is True
+    )  # of those that there are, over and over
+    if is_any and not is_count:
+        require(t, usually_positive(t, given.shape[axis]), "a choice among none")
+    may_fail = not is_any or (is_count and (type(a) is Traced or a <= 0))
+    dtype = INT64 if is_count else given.dtype
+    made = library(t, may_fail)("draw_choice", key, call, operands, whole, dtype)
     if whole or not is_single:
         return made
     return t.as_python(made) if is_count else t.as_scalar(made)
@@ -333,7 +370,7 @@ def drawn_rows(
         given = [v if v.ndim else v[()] for v in values]
         return getattr(generator_at(where), method)(*given, out.shape[:-1])
 
-    return t.extern(f"draw_{method}", "", call, [address, *operands], (*shape, n), dtype)
+    return library(t, True)(f"draw_{method}", "", call, [address, *operands], (*shape, n), dtype)
 
 
 @draw
@@ -445,7 +482,7 @@ def randint(
     values = [parameter(t, low, INT64), parameter(t, high, INT64)]
     if size is None and any(v.ndim for v in values):
         size = t.broadcast(values)
-    made = drawn(t, address, f"{OLD}randint", values, size, INT64)
+    made = drawn(t, address, f"{OLD}randint", values, size, INT64, [low, high])
     if type(low) is int and type(high) is int and size is not None:
         return t.apply("minimum", t.apply("maximum", made, low), high - 1)
     return made
@@ -459,7 +496,8 @@ def seed(t: Any, address: Any, seed: Any) -> None:
         generator_at(where).seed(int(value))
         out[...] = 0
 
-    t.extern("draw_seed", "", call, [address, number(t, seed, INT64)], (), INT64)
+    may_fail = may_be_refused(f"{OLD}seed", [seed], {})
+    library(t, may_fail)("draw_seed", "", call, [address, number(t, seed, INT64)], (), INT64)
 
 
 LEGACY.update(

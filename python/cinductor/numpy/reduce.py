@@ -271,6 +271,7 @@ def running(ufunc: Any) -> Any:
             x, axis = t.reshape(x, (x.size,)), 0
         elif x.ndim == 0:
             axis, x = normal_axis(axis, 1), t.reshape(x, (1,))
+        refuse(is_a(axis, tuple), "several axes")
         return ufunc.accumulate(x, axis=axis, dtype=dtype, out=out)
 
     return handler

@@ -12,6 +12,7 @@ from .. import user
 from ..instance import is_a
 from .surface import (
     Traced,
+    are_axes,
     array,
     function,
     method,
@@ -158,6 +159,7 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
     if axis is None:
         dropped = tuple(i for i, n in enumerate(x.shape) if n == 1)
     else:
+        refuse(not are_axes(axis), "an axis that is no int")
         dropped = normal_axes(axis, x.ndim)
         if any(x.shape[i] != 1 for i in dropped):
             raise ValueError("squeeze")

@@ -24,6 +24,7 @@ from .surface import (
     refuse,
     require,
     result_type,
+    usually_positive,
     whole,
 )
 
@@ -45,6 +46,8 @@ def slid(name: str, default: str) -> None:
             raise ValueError("empty")
         longest, shortest = t.size_max(m, n), t.size_min(m, n)
         size = {"full": m + n - 1, "same": longest, "valid": longest - shortest + 1}[mode]
+        for k in (m, n):
+            require(t, usually_positive(t, k), "an empty array")
         dtype = f(np.ones(1, x.dtype), np.ones(1, y.dtype)).dtype
         refuse(not has_dtype(dtype), f"dtype {dtype}")
 
@@ -129,9 +132,7 @@ def insert(t: Any, arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     single = is_number(obj) or (np.size(obj) == 1 and not is_a(obj, slice))
     if not single:
         refuse(type(n) is not int, "an axis whose size varies")
-        return insert_several(
-            t, x, np.arange(n)[obj] if is_a(obj, slice) else obj, given, axis
-        )
+        return insert_several(t, x, np.arange(n)[obj] if is_a(obj, slice) else obj, given, axis)
     k = obj if is_number(obj) else np.asarray(obj).item()
     if is_number(obj):  # one index, many values: they are inserted there
         given = t.permute(given, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))

@@ -21,6 +21,7 @@ from .surface import (
     has_dtype,
     in_place,
     into,
+    library,
     normal_axes,
     of_numpy,
     operand,
@@ -124,7 +125,8 @@ def quantile_of(name: str) -> None:
 
         shape = (*wanted.shape, *left_shape(x, axis, keep))
         key = f"{varies} {is_weak} {fixed!r} {axis} {method} {keep}"
-        made = t.extern(name, key, call, [x, wanted] if varies else [x], shape, dtype)
+        xs = [x, wanted] if varies else [x]
+        made = library(t, varies)(name, key, call, xs, shape, dtype)  # of 0 to 1, or to 100
         return into(t, out, as_result(t, made))
 
     function(f)(handler)
@@ -176,7 +178,10 @@ def interp(
         return np.interp(*given[:3], **fixed, **more)
 
     key = f"{sorted(fixed.items())!r} {varying}"
-    return as_result(t, t.extern("interp", key, call, xs, values.shape, dtype))
+    require(t, usually_positive(t, where.shape[0]), "no places")
+    refuse(fixed.get("period") == 0, "period=0")
+    call_it = library(t, "period" in varying)
+    return as_result(t, call_it("interp", key, call, xs, values.shape, dtype))
 
 
 @function(np.gradient)
@@ -200,6 +205,8 @@ def gradient_along(t: Any, x: Any, step: Any, axis: int, order: int, dtype: np.d
     given = array(t, step) if rank(step) else operand(t, step, FLOAT64)
     if given.ndim and (given.ndim > 1 or given.shape[0] != x.shape[axis]):
         raise ValueError("distances")
+
+    require(t, x.shape[axis] > order, "an array too small for such differences")
 
     def call(values: Any, places: Any, _out: Any) -> Any:
         return np.gradient(values, places, axis=axis, edge_order=order)

@@ -8,6 +8,7 @@ with its reason. Functions that NumPy itself writes in Python are not written ag
 
 from __future__ import annotations
 
+import functools
 import importlib
 import operator
 from collections.abc import Callable
@@ -21,7 +22,9 @@ from ..instance import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
-has_dtype = _core.has_dtype  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
+has_dtype = (
+    _core.has_dtype
+)  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
 
 
 class NotCaptured(Exception):
@@ -168,8 +171,19 @@ def dummy(value: Any) -> Any:
     return value
 
 
+def may_be_named(value: Any) -> bool:
+    """Whether NumPy's complaint may hang on what a value holds: on numbers that count, point or choose."""
+    if type(value) is Traced:
+        return value.dtype.kind in "biu"
+    if is_a(value, dict):
+        return any(map(may_be_named, value.values()))
+    return is_a(value, tuple | list) and any(map(may_be_named, value))
+
+
 def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Raises what NumPy raises for such arguments; returns when it accepts them."""
+    """Raises what NumPy raises for such arguments; returns when it accepts them, or has to see their contents."""
+    if may_be_named(args) or may_be_named(kwargs):
+        return
     try:
         quietly(f, *(dummy(a) for a in args), **{k: dummy(v) for k, v in kwargs.items()})
     except MemoryError:
@@ -179,7 +193,9 @@ def raise_numpys(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 
 def whole(n: Any) -> Any:
-    """operator.index, but an int that the program decides stays what it is."""
+    """operator.index, but an int that the program decides stays what it is. A bool is no size."""
+    if type(n) is bool:
+        raise TypeError("a bool")
     is_int = type(n) is Traced and n.kind != "array" and n.dtype.kind in "iu"
     return n if is_int else operator.index(n)
 
@@ -274,9 +290,7 @@ def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     if type(x) is Traced:
         return converted(t, x, dtype)
     if is_a(x, bool | int | float | complex | np.generic):
-        return t.lift(
-            np.asarray(x).astype(dtype)[()] if is_a(x, np.generic) else dtype.type(x)
-        )
+        return t.lift(np.asarray(x).astype(dtype)[()] if is_a(x, np.generic) else dtype.type(x))
     return converted(t, array(t, x), dtype)
 
 
@@ -307,8 +321,16 @@ def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
     return wanted
 
 
+def are_axes(axis: Any) -> bool:
+    """Whether NumPy's functions in C take it for axes, lists of which are refused."""
+    if type(axis) is Traced:
+        return axis.ndim == 0
+    return axis is None or is_a(axis, int | np.integer | tuple)
+
+
 def normal_axis(axis: Any, ndim: int) -> int:
     """An axis counted from the front; raises AxisError."""
+    refuse(type(axis) in (bool, np.bool), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_index(axis, ndim)
 
 
@@ -316,6 +338,8 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front; None is all of them."""
     if axis is None:
         return tuple(range(ndim))
+    for one in axis if is_a(axis, tuple | list) else (axis,):
+        refuse(type(one) in (bool, np.bool), "an axis that is no int")
     return np.lib.array_utils.normalize_axis_tuple(axis, ndim)
 
 
@@ -363,6 +387,7 @@ def careful(
     """
     refuse(not t.may_check(), "a call that may raise, behind effects")
 
+    @functools.wraps(call)  # and marked as it is
     def checked(*arrays: Any) -> Any:
         try:
             return call(*arrays)
@@ -372,6 +397,11 @@ def careful(
             raise _core.CheckFailed(f"{name} raises {type(error).__name__}") from None
 
     return t.extern(name, key, checked, xs, shape, dtype, may_fail=True, elementwise=elementwise)
+
+
+def library(t: _core.Tracer, may_fail: bool) -> Callable[..., Any]:
+    """What makes a library call: one that raises for some contents, or one that raises for none."""
+    return functools.partial(careful, t) if may_fail else t.extern
 
 
 def refuse_other(out: Any, dtype: Any) -> None:

@@ -369,6 +369,7 @@ class Managed:
 
     def __exit__(self, *error: Any) -> Any:
         self.lifting.tracer.flush()
+        self.lifting.tracer.force_shown()
         return type(self.manager).__exit__(self.manager, *error)
 
 

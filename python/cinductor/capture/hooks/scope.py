@@ -312,12 +312,14 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def caught(self) -> None:
         """First in every except clause: what is the library's own is none of the user's business, nor
-        is a mistake, and a message that names a traced value is not the one that NumPy gives.
+        is a mistake, and a message that names a traced value is not the one that NumPy gives. Sizes that a
+        message names are guarded.
         """
         error = sys.exc_info()[1]
         if is_a(error, OWN_ERRORS):
             raise  # noqa: PLE0704  (this is called by the handler)
         if error is None or not (names_traced(error) or comes_from_within(error)):
+            self.stage.tracer.force_shown()
             return
         if self.stage.effects.undo_call():
             raise Raised(error) from None

@@ -330,7 +330,7 @@ def read_flat(scope: Scope, flat: Flat, key: Any) -> Any:
         if type(found) is not Traced or found.kind != "array":
             return found
         return scope.stage.tracer.copy(found, "C")
-    return scope.stage.lift(flat.real(scope.stage)[scope.stage.materialise(key)])
+    return scope.stage.lift(flat.real(scope.stage.effects)[scope.stage.materialise(key)])
 
 
 def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
@@ -340,13 +340,14 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
         raise ValueError("underlying array is read-only")
     if type(key) is not tuple and not stage.effects.before_write(array):
         is_number = np.ndim(value) == 0 if type(value) is not Traced else value.ndim == 0
-        line = array if array.ndim == 1 else None
-        if line is None and array.flags_now.c_contiguous:
+        is_own = type(value) is Traced and value.kind == "array" and value.shares_storage(array)
+        line = array if array.ndim == 1 and not is_own else None  # NumPy reads its own while it writes
+        if line is None and array.flags_now.c_contiguous and not is_own:
             line = stage.tracer.reshape(array, (array.size,))
         if line is not None and (is_number or has_shape(value, line[key])):
             line[key] = value
             return
-    flat.real(stage)[stage.materialise(key)] = stage.materialise(value)
+    flat.real(stage.effects)[stage.materialise(key)] = stage.materialise(value)
 
 
 def has_shape(value: Any, place: Any) -> bool:
