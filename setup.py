@@ -52,6 +52,12 @@ def in_parallel(compile_objects):
 
 
 class BuildCore(build_clib):
+    def finalize_options(self):
+        """What is built stays, as it is in the package: tests link with it. It is built anew each time."""
+        super().finalize_options()
+        self.build_clib = self.build_temp = f"build/core-{sys.implementation.cache_tag}{BUILT_AS}"
+        self.force = True
+
     def build_libraries(self, libraries):
         program = getattr(self.compiler, "compiler", ["cc"])[0]
         if shutil.which(program) is None:
@@ -83,6 +89,7 @@ class BuildExtension(build_ext):
 
 
 COMPILE, LINK = flags()
+BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
 CORE = {
     "sources": sorted(glob("csrc/**/*.c", recursive=True)),

@@ -1,5 +1,6 @@
 """Each TEST of tests/core/*.c as one pytest item."""
 
+import functools
 import os
 import re
 import subprocess
@@ -30,11 +31,14 @@ ITEMS = [
 ]
 
 
-def run(program, *arguments):
-    """Runs a test program; what it printed is the failure."""
+# Each of their tests takes its time, and shows it.
+LONG = ("device", "region_random", "api", "ir")
+
+
+def start(program, *arguments):
     # A preloaded sanitizer runtime of another build would meet the one that is linked in.
     clean = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    done = subprocess.run(
+    return subprocess.run(
         [program, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -44,15 +48,34 @@ def run(program, *arguments):
         timeout=300,
         env={**clean, **ENVIRONMENT},
     )
+
+
+def run(program, *arguments):
+    """Runs a test program; what it printed is the failure."""
+    done = start(program, *arguments)
     if done.returncode:
         pytest.fail(done.stdout[-8000:] or f"exit status {done.returncode}", pytrace=False)
 
 
+@pytest.fixture(scope="module")
+def pass_together(request):
+    """Whether all tests of a program pass in one process: asked once, and of none that few are wanted of."""
+    wanted = [item.callspec.params["source"] for item in request.session.items if item.name.startswith("test_core[")]
+
+    @functools.cache
+    def ask(program, source):
+        return source.stem[5:] not in LONG and wanted.count(source) > 2 and start(program).returncode == 0
+
+    return ask
+
+
 @pytest.mark.parametrize("source, name", ITEMS)
-def test_core(request, source, name):
+def test_core(request, pass_together, source, name):
     """Under sanitizers, but for files named *_plain.c, which say why not."""
     build = request.getfixturevalue("plain_core" if source.stem.endswith("_plain") else "core")
-    run(build.link(source), name)
+    program = build.link(source)
+    if not pass_together(program, source):
+        run(program, name)
 
 
 def test_a_compiler_behind_a_script(core, tmp_path, monkeypatch):

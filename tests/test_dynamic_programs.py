@@ -30,6 +30,7 @@ LARGEST = {
         automata.lattice_boltzmann fractals.mandelbrot_by_pixels fractals.newton_fractal
         linear_algebra.back_substitution linear_algebra.gauss_seidel signals.dithering roots.pascal nets.max_pool
         particles.lennard_jones linear_algebra.cholesky_by_columns linear_algebra.lu_with_pivots stencils.relax_until_still fractals.mandelbrot_by_masks particles.n_body
+        benchmarks.rbf particles.neighbour_lists fractals.mandelbrot_by_shrinking
         fractals.burning_ship graphs.floyd_warshall graphs.floyd_by_rows graphs.transitive_closure""",
     100: """monte_carlo.percolation fractals.julia automata.life_by_cells clustering.nearest_by_elements linear_algebra.gram_schmidt clustering.single_linkage dynamic_programming.rna_folding
         graphs.floyd_by_elements linear_algebra.cholesky linear_algebra.lu linear_algebra.gauss_jordan

@@ -55,7 +55,7 @@ def memory_of(result, arguments):
     arrays = [x for x in found if isinstance(x, np.ndarray)]
     return (
         [[a is b for b in found] for a in found],
-        [[np.shares_memory(a, b) for b in arrays] for a in arrays],
+        [np.shares_memory(a, b) for a, b in itertools.combinations(arrays, 2)],
         [[s for s, n in zip(a.strides, a.shape) if n > 1] for a in arrays if a.size],
     )
 

@@ -43,6 +43,8 @@ def operands(dtype, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "c16", "c8", "i8", "u1", "?"])
 def test_bits(dtype, layout):
+    """Each shape with its strides once: a row of `a` is the same for any number of rows."""
+    met = set()
     for a, b in operands(dtype, layout):
         cases = [(np.matmul, a, b)]
         if a.shape[0]:
@@ -52,6 +54,10 @@ def test_bits(dtype, layout):
         if a.shape[0] and b.shape[1]:
             cases += [(f, a[0], b[:, 0]) for f in (np.matmul, np.dot, np.inner, np.vdot)]
         for function, x, y in cases:
+            case = function, x.shape, x.strides, y.shape, y.strides
+            if case in met:
+                continue
+            met.add(case)
             got, want = traced(function, x, y), function(x, y)
             assert got.dtype == want.dtype and got.shape == want.shape
             assert got.tobytes() == want.tobytes(), (function, x.shape, y.shape, x.strides, y.strides)

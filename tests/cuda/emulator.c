@@ -2,11 +2,16 @@
  * live have come there. Which thread runs first is $EMULATOR_ORDER (first: 0, 1, 2…; last: the
  * other way round; any: as it falls, so that some warps are far ahead of others), so that a result
  * that needs a barrier which is not there differs between them. Kernels that never wait run as
- * plain calls. */
+ * plain calls.
+ *
+ * A fiber is begun as a context, once, and runs one thread after another; from then on it is left and
+ * entered by jumps, for to swap contexts asks the system for the mask of signals each time. */
+#undef _FORTIFY_SOURCE /* which takes a jump to another stack for a mistake */
 #include "emulator.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -41,7 +46,8 @@ typedef struct Kernel {
 typedef enum State { STATE_runs, STATE_waits_for_warp, STATE_waits_for_block, STATE_ended } State;
 
 typedef struct Thread {
-    ucontext_t context;
+    jmp_buf at;
+    bool has_fiber;
     State state;
     unsigned char value[WIDEST];
 } Thread;
@@ -50,18 +56,26 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one launch at a time
 static Runtime runtime;
 static Thread threads[MAX_THREADS];
 static unsigned char *stacks;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
+static pthread_t owner; /* of the fibers */
 static const Kernel *running;
 static enum { ORDER_first, ORDER_last, ORDER_any } order;
 static uint64_t chance = 1;
 static void **running_parameters;
 
 static void
+jump(jmp_buf from, jmp_buf to)
+{
+    if (!_setjmp(from))
+        _longjmp(to, 1);
+}
+
+static void
 wait_for(int for_warp)
 {
-    int number = runtime.thread.x;
-    threads[number].state = for_warp ? STATE_waits_for_warp : STATE_waits_for_block;
-    swapcontext(&threads[number].context, &scheduler);
+    Thread *thread = &threads[runtime.thread.x];
+    thread->state = for_warp ? STATE_waits_for_warp : STATE_waits_for_block;
+    jump(thread->at, scheduler);
 }
 
 /* The value becomes that of another lane of the warp. */
@@ -88,10 +102,41 @@ collect(const void *value, int size, void *all)
 }
 
 static void
-run_thread(void)
+run_threads(void)
 {
-    running->start(running_parameters);
-    threads[runtime.thread.x].state = STATE_ended;
+    for (;;) {
+        running->start(running_parameters);
+        threads[runtime.thread.x].state = STATE_ended;
+        jump(threads[runtime.thread.x].at, scheduler);
+    }
+}
+
+/* Enters the thread where it waits, or at its beginning; returns when it waits again, or has ended. */
+static void
+enter(int number)
+{
+    Thread *thread = &threads[number];
+    ucontext_t context;
+    if (thread->has_fiber) {
+        jump(scheduler, thread->at);
+        return;
+    }
+    thread->has_fiber = true;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stacks + (size_t)number * STACK;
+    context.uc_stack.ss_size = STACK;
+    makecontext(&context, run_threads, 0);
+    if (!_setjmp(scheduler))
+        setcontext(&context);
+}
+
+/* A fiber goes on in the thread of the host that has begun it. */
+static void
+own_fibers(void)
+{
+    for (int k = 0; k < MAX_THREADS && !pthread_equal(owner, pthread_self()); k++)
+        threads[k].has_fiber = false;
+    owner = pthread_self();
 }
 
 static bool
@@ -138,21 +183,15 @@ run_turns(int count)
         runtime.thread.x = k;
         if (threads[k].state == STATE_runs && !(resting >> k / WARP & 1) &&
             !(order == ORDER_any && draw() % 4 == 0))
-            swapcontext(&scheduler, &threads[k].context);
+            enter(k);
     }
 }
 
 static void
 run_block(int count)
 {
-    for (int k = 0; k < count; k++) {
-        getcontext(&threads[k].context);
-        threads[k].context.uc_stack.ss_sp = stacks + (size_t)k * STACK;
-        threads[k].context.uc_stack.ss_size = STACK;
-        threads[k].context.uc_link = &scheduler;
+    for (int k = 0; k < count; k++)
         threads[k].state = STATE_runs;
-        makecontext(&threads[k].context, run_thread, 0);
-    }
     for (bool goes_on = true; goes_on;) {
         run_turns(count);
         goes_on = false;
@@ -234,6 +273,7 @@ emulator_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned count
     memset(runtime.shared, 0x5a, shared_bytes);
     if (!stacks)
         stacks = malloc((size_t)STACK * MAX_THREADS);
+    own_fibers();
     order = !wanted || !strcmp(wanted, "first") ? ORDER_first
             : !strcmp(wanted, "last")           ? ORDER_last
                                                 : ORDER_any;

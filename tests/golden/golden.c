@@ -439,22 +439,37 @@ read_file(CiContext *ctx, Run *run, const char *file)
     run->fusion = strcmp(find_header(ctx, head, "fusion", "1"), "0") != 0;
 }
 
-int
-main(int argc, char **argv)
+static bool
+show_file(const char *path)
 {
     void *data;
     size_t size;
-    if (argc != 2 || ci_os_read(argv[1], &data, &size) != 0) {
-        fprintf(stderr, "usage: golden FILE\n");
-        return 2;
-    }
+    if (ci_os_read(path, &data, &size) != 0)
+        return false;
     CiContext *ctx = ci_context_open();
     Run run = {0};
     read_file(ctx, &run, ci_copy_text(ctx, data, size));
-    if (ci_protect(ctx, run_levels, &run) != CI_OK) {
+    if (ci_protect(ctx, run_levels, &run) != CI_OK)
         printf("--- expected error\n%s\n", ci_context_message(ctx));
-    }
     ci_context_close(ctx);
     free(data);
+    return true;
+}
+
+/* Of several files each one's text stands behind a line with its name, and is out before the next. */
+int
+main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    for (int k = 1; k < argc; k++) {
+        if (argc > 2)
+            printf("=== %s\n", argv[k]);
+        if (!show_file(argv[k])) {
+            fprintf(stderr, "usage: golden FILE...\n");
+            return 2;
+        }
+        fflush(stdout);
+    }
     return 0;
 }
