@@ -110,6 +110,15 @@ add_symbols(Source *s, const CiKernel *kernel)
     }
 }
 
+/* Of a kernel's text, as a compiler takes it: where it is asked for all that it can do, half as much
+ * again for each byte. */
+static int64_t
+length_of(const CiText *text)
+{
+    int64_t length = (int64_t)text->length;
+    return ci_emit_mentions(text->data, "CI_OPTIMIZED") ? length * 3 / 2 : length;
+}
+
 /* None where a kernel before it has the same functions. */
 static void
 add_kernel(Source *s, const CiKernel *kernel)
@@ -125,7 +134,7 @@ add_kernel(Source *s, const CiKernel *kernel)
         const CiKernel *same = ci_cpu_find_same(s->known, kernel, &own);
         s->unit->partial_bytes[kernel->id] = partial_bytes(s, kernel);
         s->unit->printed[kernel->id] = same ? same : kernel;
-        s->unit->lengths[kernel->id] = same ? 0 : (int64_t)own.length;
+        s->unit->lengths[kernel->id] = same ? 0 : length_of(&own);
         if (same)
             return;
     }

@@ -11,7 +11,7 @@ typedef struct CiCpuUnit {
     const bool *is_wanted;
     const CiKernel **printed; /* whose functions a kernel runs: its own, or those of one like it */
     int64_t *partial_bytes;   /* what a unit of work of a split kernel stores */
-    int64_t *lengths;         /* bytes of the functions that are printed */
+    int64_t *lengths;         /* bytes of the functions that are printed, as compilers take them */
     bool *is_linked;          /* per CiLibrary */
 } CiCpuUnit;
 

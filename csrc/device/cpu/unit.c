@@ -3,9 +3,12 @@
  * depends on the kernels alone, never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
-/* Compilers take as long as the text is: 15 ms for 1,000 bytes of a kernel, and 8 ms for the kernel
- * itself. A unit of less than the least is not worth a compiler run. */
-#define LEAST_LENGTH 3000
+/* Compilers take as long as the text is, and for a kernel itself as long as for 500 bytes. What comes
+ * with every run of one (its start, an assembler, a linker) is as much as 9,000 bytes. Two units run
+ * side by side wherever there are two processors; a third and a fourth have as much text as their
+ * runs cost beside it, for where there are only two processors they cost as much again. */
+#define LEAST_LENGTH 4000
+#define RUN_LENGTH 9000
 #define KERNEL_LENGTH 500
 
 int
@@ -55,7 +58,9 @@ int
 ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of)
 {
     int count = CI_CPU_MAX_UNITS;
-    while (share_out(lengths, nkernels, count, unit_of) < LEAST_LENGTH && count > 1)
+    while (share_out(lengths, nkernels, count, unit_of) <
+               (count > 2 ? RUN_LENGTH : LEAST_LENGTH) &&
+           count > 1)
         count--;
     return count;
 }

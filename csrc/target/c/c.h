@@ -28,6 +28,8 @@ typedef struct CiCDialect {
     /* The element of a load, and of a store that does not combine, that others touch now. */
     const char *(*load_now)(CiCPrinter *p, const char *element);
     const char *(*store_now)(CiCPrinter *p, const char *element, const char *value);
+    /* Accesses in lanes that differ by a number name their pointer once (place.c). */
+    bool shares_pointers;
     /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
     bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */
@@ -57,6 +59,9 @@ struct CiCPrinter {
     const char *moves_from; /* of elements that are moved back, this one's; NULL: all are */
     int moves_step;
     CiMap *lane_symbols; /* bound in lanes: symbol -> its bind */
+    CiMap *bases;        /* pointers that are declared here: place.c */
+    int nbases;
+    bool is_left; /* in a loop that the compiler is to make vectors of */
 };
 
 CiCPrinter *ci_c_printer_new(CiContext *ctx, const CiCMachine *machine, int vector_bytes);
@@ -108,7 +113,17 @@ const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes);
 const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 const char *ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes);
 
-/* place.c: where memory is: a pointer, an element as an lvalue. */
+/* place.c: pointers that accesses of a block share. What a block has of them, counted before it is
+ * printed; the pointer that a statement is the first to need, declared before it; at the block's
+ * end they are no more. memory + index, by such a pointer where there is one. */
+typedef struct CiCBase CiCBase;
+CiMap *ci_c_count_bases(CiCPrinter *p, const CiStmts *block);
+void ci_c_declare_base(CiCPrinter *p, const CiMap *counted, const CiStmt *stmt);
+void ci_c_forget_bases(CiCPrinter *p, const CiMap *counted);
+const char *ci_c_pointer(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
+/* The same as the number of an address that may lie outside of the memory. */
+const char *ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
+/* Where memory is: a pointer, an element as an lvalue. */
 const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
 const char *ci_c_element(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 const char *ci_c_load(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
@@ -120,6 +135,16 @@ static inline const char *
 ci_c_name(CiCPrinter *p, int value)
 {
     return ci_format(p->ctx, "v%d", value);
+}
+
+/* It has another value in each lane. */
+static inline bool
+ci_c_has_lanes(const CiCPrinter *p, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (ci_map_find(p->lane_symbols, CI_KEY(e->symbols[k])))
+            return true;
+    return false;
 }
 
 static inline CiType

@@ -157,9 +157,8 @@ print_apply(CiCPrinter *p, const CiStmt *apply)
 static void
 print_prefetch(CiCPrinter *p, const CiStmt *stmt)
 {
-    ci_text_line(p->out, "__builtin_prefetch((const void *)((uint64_t)%s + %d*(%s)));",
-                 ci_c_memory(p, stmt->at.memory), ci_dtype_size(stmt->at.memory->dtype),
-                 ci_emit_index_text(p->base, stmt->at.index));
+    ci_text_line(p->out, "__builtin_prefetch((const void *)(%s));",
+                 ci_c_ahead(p, stmt->at.memory, stmt->at.index));
 }
 
 static const CiStmt *
@@ -283,6 +282,7 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .argument = argument,
                                        .alloc = ci_c_print_alloc,
                                        .packs_alone = true,
+                                       .shares_pointers = true,
                                        .own_memory = own_memory};
     p->dialect = &dialect;
     p->index_type = "int64_t";

@@ -159,15 +159,6 @@ print_vector_math(CiCPrinter *p, const CiStmt *let)
 
 /* ---- memory ---- */
 
-static bool
-has_lanes(const CiCPrinter *p, const CiExpr *e)
-{
-    for (int k = 0; k < e->nsymbols; k++)
-        if (ci_map_find(p->lane_symbols, CI_KEY(e->symbols[k])))
-            return true;
-    return false;
-}
-
 /* Symbols that have a value in each lane, in this one. */
 static void
 declare_lane_symbols(CiCPrinter *p, const CiExpr *e, const char *lane)
@@ -183,7 +174,7 @@ declare_lane_symbols(CiCPrinter *p, const CiExpr *e, const char *lane)
 static bool
 is_contiguous(const CiCPrinter *p, const CiAccess *at)
 {
-    return !at->stride && !has_lanes(p, at->index) && !ci_dtype_is_narrow(at->memory->dtype) &&
+    return !at->stride && !ci_c_has_lanes(p, at->index) && !ci_dtype_is_narrow(at->memory->dtype) &&
            ci_dtype_class(at->memory->dtype) != CI_CLASS_complex;
 }
 
@@ -192,7 +183,7 @@ static const char *
 apart_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
 {
     const CiAccess *at = &stmt->at;
-    if (!at->stride || has_lanes(p, at->index))
+    if (!at->stride || ci_c_has_lanes(p, at->index))
         return NULL;
     return stmt->kind == CI_STMT_store
                ? ci_c_store_apart(p, at->memory->dtype, lanes, stmt->live != NULL)
@@ -203,8 +194,7 @@ apart_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
 static const char *
 apart_place(CiCPrinter *p, const CiAccess *at)
 {
-    return ci_format(p->ctx, "%s + %s, %s", ci_c_memory(p, at->memory),
-                     ci_emit_index_text(p->base, at->index),
+    return ci_format(p->ctx, "%s, %s", ci_c_pointer(p, at->memory, at->index),
                      ci_emit_index_text(p->base, at->stride));
 }
 
@@ -222,7 +212,7 @@ lane_element(CiCPrinter *p, const CiStmt *stmt)
     const char *lane = lane_name(stmt);
     declare_lane_symbols(p, at->index, lane);
     const char *index = ci_emit_index_text(p->base, at->index);
-    if (!has_lanes(p, at->index))
+    if (!ci_c_has_lanes(p, at->index))
         index = ci_format(p->ctx, "%s + %s * (%s)", index, lane,
                           at->stride ? ci_emit_index_text(p->base, at->stride) : "1");
     return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);
@@ -237,13 +227,12 @@ print_load(CiCPrinter *p, const CiStmt *let)
     if (at->memory->lanes > 1) {
         declare(p, let, ci_c_element(p, at->memory, at->index));
     } else if (is_contiguous(p, at)) {
-        const char *name = ci_c_memory(p, at->memory),
-                   *index = ci_emit_index_text(p->base, at->index);
+        const char *at_first = ci_c_pointer(p, at->memory, at->index);
         declare(p, let,
-                let->live ? ci_format(p->ctx, "%s(%s + %s, %s)", ci_c_load_part(p, dtype, lanes),
-                                      name, index, ci_emit_index_text(p->base, let->live))
-                          : ci_format(p->ctx, "*(const %s_u *)(%s + %s)",
-                                      ci_c_type(p, dtype, lanes), name, index));
+                let->live ? ci_format(p->ctx, "%s(%s, %s)", ci_c_load_part(p, dtype, lanes),
+                                      at_first, ci_emit_index_text(p->base, let->live))
+                          : ci_format(p->ctx, "*(const %s_u *)(%s)", ci_c_type(p, dtype, lanes),
+                                      at_first));
     } else if (apart_name(p, let, lanes)) {
         declare(p, let,
                 ci_format(p->ctx, "%s(%s%s)", apart_name(p, let, lanes), apart_place(p, at),
@@ -318,14 +307,13 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
     } else if (at->memory->lanes > 1) {
         ci_text_line(p->out, "%s = %s;", ci_c_element(p, at->memory, at->index), value);
     } else if (is_contiguous(p, at) && store->op == CI_OP_none) {
-        const char *name = ci_c_memory(p, at->memory),
-                   *index = ci_emit_index_text(p->base, at->index);
+        const char *at_first = ci_c_pointer(p, at->memory, at->index);
         if (store->live)
-            ci_text_line(p->out, "%s(%s + %s, %s, %s);", ci_c_store_part(p, dtype, lanes), name,
-                         index, value, ci_emit_index_text(p->base, store->live));
+            ci_text_line(p->out, "%s(%s, %s, %s);", ci_c_store_part(p, dtype, lanes), at_first,
+                         value, ci_emit_index_text(p->base, store->live));
         else
-            ci_text_line(p->out, "*(%s_u *)(%s + %s) = %s;", ci_c_type(p, dtype, lanes), name,
-                         index, value);
+            ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, dtype, lanes), at_first,
+                         value);
     } else if (store->op == CI_OP_none && apart_name(p, store, lanes)) {
         ci_text_line(p->out, "%s(%s, %s%s);", apart_name(p, store, lanes), apart_place(p, at),
                      value, live_argument(p, store));

@@ -1,6 +1,176 @@
 /* Where memory is while a kernel runs. What a register holds has the form that it is computed in,
- * all other memory that of arrays. */
+ * all other memory that of arrays.
+ *
+ * in0 + 8*c + 4 and in0 + 8*c + 12 differ by a number. Printed in full each is a product and sums of
+ * its own, of which a compiler makes one after a dozen passes over all of them; behind a pointer to
+ * in0 + 8*c, named once, both are a number in an instruction from the beginning.
+ *
+ * Invariant: such a pointer lies within its memory, for it is not behind the elements that are
+ * reached by it. What is asked for ahead may lie anywhere, so its address is a number. */
 #include "target/c/c.h"
+
+struct CiCBase {
+    const CiMemory *memory;
+    const CiExpr *steps; /* elements behind its beginning */
+    bool is_ahead;       /* it is a number, for lines that are asked for ahead */
+    const char *name;    /* NULL: not declared */
+    int accesses;        /* of the block, that are not printed yet */
+    CiCBase *outer;      /* of as many steps in other memory, or outside */
+};
+
+const char *
+ci_c_memory(CiCPrinter *p, const CiMemory *memory)
+{
+    return memory->space == CI_SPACE_global ? ci_emit_buffer(p->base, memory->buffer)
+                                            : memory->name;
+}
+
+/* ---- pointers that are shared ---- */
+
+/* The index without its number, which is not negative. */
+static const CiExpr *
+steps_of(CiCPrinter *p, const CiExpr *index, int64_t *number)
+{
+    *number = index->kind == CI_EXPR_linear && index->value > 0 ? index->value : 0;
+    return *number ? ci_expr_sub(p->sym, index, ci_expr_const(p->sym, *number)) : index;
+}
+
+static CiCBase *
+find_in(const CiMap *bases, const CiMemory *memory, const CiExpr *steps, bool is_ahead)
+{
+    CiCBase *base = ci_map_find(bases, CI_KEY(steps));
+    while (base && (base->memory != memory || base->is_ahead != is_ahead))
+        base = base->outer;
+    return base;
+}
+
+static bool
+is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_prefetch ||
+           (stmt->kind == CI_STMT_store && ci_c_type_of(p, stmt->args[0]).lanes > 1) ||
+           (stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->type.lanes > 1);
+}
+
+/* Of memory that moves each access says where it is; so does one of one element, for what a compiler
+ * makes of loops over single ones it makes of their indices. */
+static bool
+may_share(CiCPrinter *p, const CiStmt *stmt)
+{
+    int64_t number;
+    const CiMemory *memory = is_in_lanes(p, stmt) ? stmt->at.memory : NULL;
+    return memory && memory->space == CI_SPACE_global && !memory->buffer->is_swapped &&
+           !ci_expr_is_const(stmt->at.index, NULL) &&
+           steps_of(p, stmt->at.index, &number)->low >= 0;
+}
+
+CiMap *
+ci_c_count_bases(CiCPrinter *p, const CiStmts *block)
+{
+    CiMap *counted = ci_map_new(p->ctx);
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        int64_t number;
+        if (!may_share(p, stmt))
+            continue;
+        bool is_ahead = stmt->kind == CI_STMT_prefetch;
+        const CiExpr *steps = steps_of(p, stmt->at.index, &number);
+        CiCBase *base = find_in(counted, stmt->at.memory, steps, is_ahead);
+        if (!base) {
+            base = CI_NEW(p->ctx, CiCBase);
+            *base = (CiCBase){.memory = stmt->at.memory,
+                              .steps = steps,
+                              .is_ahead = is_ahead,
+                              .outer = ci_map_find(counted, CI_KEY(steps))};
+            ci_map_put(counted, CI_KEY(steps), base);
+        }
+        base->accesses++;
+    }
+    return counted;
+}
+
+static bool
+is_stored(const CiKernel *kernel, const CiBuffer *buffer)
+{
+    for (int k = 0; k < kernel->nbuffers; k++)
+        if (kernel->buffers[k] == buffer)
+            return kernel->is_stored[k];
+    return true;
+}
+
+static void
+declare(CiCPrinter *p, const CiCBase *base)
+{
+    const CiMemory *memory = base->memory;
+    const char *from = ci_c_memory(p, memory), *steps = ci_emit_index_text(p->base, base->steps);
+    if (base->is_ahead)
+        ci_text_line(p->out, "const uint64_t %s = (uint64_t)%s + %d*(%s);", base->name, from,
+                     (int)ci_dtype_size(memory->dtype), steps);
+    else
+        ci_text_line(p->out, "%s%s *const %s = %s + %s;",
+                     is_stored(p->proc->kernel, memory->buffer) ? "" : "const ",
+                     ci_emit_storage(memory->dtype), base->name, from, steps);
+}
+
+void
+ci_c_declare_base(CiCPrinter *p, const CiMap *counted, const CiStmt *stmt)
+{
+    int64_t number;
+    if (!may_share(p, stmt) || ci_c_has_lanes(p, stmt->at.index))
+        return;
+    bool is_ahead = stmt->kind == CI_STMT_prefetch;
+    const CiExpr *steps = steps_of(p, stmt->at.index, &number);
+    CiCBase *base = find_in(counted, stmt->at.memory, steps, is_ahead);
+    if (base->accesses-- < 2 || find_in(p->bases, stmt->at.memory, steps, is_ahead))
+        return;
+    base->name = ci_format(p->ctx, is_ahead ? "ahead%d" : "base%d", p->nbases++);
+    declare(p, base);
+    CiCBase *own = CI_NEW(p->ctx, CiCBase);
+    *own = *base;
+    own->outer = ci_map_find(p->bases, CI_KEY(steps));
+    ci_map_put(p->bases, CI_KEY(steps), own);
+}
+
+void
+ci_c_forget_bases(CiCPrinter *p, const CiMap *counted)
+{
+    for (int k = 0; k < ci_map_count(counted); k++)
+        for (const CiCBase *base = ci_map_value_at(counted, k); base; base = base->outer)
+            if (base->name) {
+                CiCBase *own = ci_map_find(p->bases, CI_KEY(base->steps));
+                ci_map_put(p->bases, CI_KEY(base->steps), own->outer);
+            }
+}
+
+/* NULL: there is none. */
+static const CiCBase *
+find(CiCPrinter *p, const CiMemory *memory, const CiExpr *index, bool is_ahead, int64_t *number)
+{
+    return p->nbases ? find_in(p->bases, memory, steps_of(p, index, number), is_ahead) : NULL;
+}
+
+const char *
+ci_c_pointer(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
+{
+    int64_t number;
+    const CiCBase *base = find(p, memory, index, false, &number);
+    if (!base)
+        return ci_format(p->ctx, "%s + %s", ci_c_memory(p, memory),
+                         ci_emit_index_text(p->base, index));
+    return number ? ci_format(p->ctx, "%s + %lld", base->name, (long long)number) : base->name;
+}
+
+const char *
+ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
+{
+    int64_t number;
+    int size = (int)ci_dtype_size(memory->dtype);
+    const CiCBase *base = find(p, memory, index, true, &number);
+    return base ? ci_format(p->ctx, "%s + %lld", base->name, (long long)number * size)
+                : ci_format(p->ctx, "(uint64_t)%s + %d*(%s)", ci_c_memory(p, memory), size,
+                            ci_emit_index_text(p->base, index));
+}
+
+/* ---- elements ---- */
 
 /* It holds values in the form that they are computed in. */
 static bool
@@ -13,13 +183,6 @@ static bool
 is_variable(const CiMemory *memory)
 {
     return memory->space == CI_SPACE_register && ci_expr_equals_const(memory->size, 1);
-}
-
-const char *
-ci_c_memory(CiCPrinter *p, const CiMemory *memory)
-{
-    return memory->space == CI_SPACE_global ? ci_emit_buffer(p->base, memory->buffer)
-                                            : memory->name;
 }
 
 const char *

@@ -231,7 +231,10 @@ print_for(CiCPrinter *p, const CiStmt *loop)
             ci_text_line(p->out, "#pragma omp simd");
     }
     ci_text_open(p->out, "for (%s %s = 0; %s < %s; %s++) {", p->index_type, var, var, extent, var);
+    bool was_left = p->is_left;
+    p->is_left |= loop->run == CI_RUN_vector;
     ci_c_print_block(p, &loop->body);
+    p->is_left = was_left;
     ci_text_close(p->out);
 }
 
@@ -302,13 +305,19 @@ print_stmt(CiCPrinter *p, const CiStmt *stmt)
 void
 ci_c_print_block(CiCPrinter *p, const CiStmts *block)
 {
+    bool shares = p->dialect->shares_pointers && !p->is_left;
+    CiMap *counted = shares ? ci_c_count_bases(p, block) : NULL;
     for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        if (shares)
+            ci_c_declare_base(p, counted, stmt);
         const CiStmt *last = p->dialect->statement(p, stmt);
         if (last)
             stmt = last;
         else
             print_stmt(p, stmt);
     }
+    if (shares)
+        ci_c_forget_bases(p, counted);
 }
 
 void
@@ -320,6 +329,8 @@ ci_c_begin_proc(CiCPrinter *p, const CiProc *proc, CiText *body)
     p->base->kernel = proc->kernel;
     p->defined = CI_NEW_ARRAY(p->ctx, const CiStmt *, proc->nvalues + 1);
     p->lane_symbols = ci_map_new(p->ctx);
+    p->bases = ci_map_new(p->ctx);
+    p->nbases = 0;
     p->uses = CI_NEW_ARRAY(p->ctx, int, proc->nvalues + 1);
     ci_stmts_count_uses(&proc->body, p->uses);
     p->has_loops_left = false;
