@@ -86,7 +86,7 @@ const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
 /* helpers.c: an int that a float was cut to, of which the compiler does not know that: gcc makes a
  * float of it by rounding the first one, which keeps the sign of -0.5, and NaN, and what is too large
  * for the int. Other casts as they are. */
-const char *ci_c_kept_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
+const char *ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 /* helpers.c: names of functions; a choice as an expression. */
 const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
                        const char *no);

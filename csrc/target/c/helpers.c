@@ -96,13 +96,13 @@ ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
 }
 
 const char *
-ci_c_kept_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
+ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
 {
     bool is_cut = !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&
                   ci_dtype_size(to) >= 4;
     if (!is_cut || p->base->spelling->is_cpp)
         return value;
-    const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "kept_%s", type);
+    const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "cut_%s", type);
     bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,

@@ -31,7 +31,7 @@ print_cast(CiCPrinter *p, const CiStmt *let)
         if (is_far) /* as x86 converts */
             name = ci_c_convert(p, from, CI_DTYPE_i32, lanes, name);
         name = ci_c_convert(p, is_far ? CI_DTYPE_i32 : from, to, lanes, name);
-        name = ci_c_kept_int(p, from, to, lanes, name);
+        name = ci_c_cut_int(p, from, to, lanes, name);
     }
     declare(p, let, name);
 }
@@ -131,7 +131,7 @@ print_lane_operation(CiCPrinter *p, const CiStmt *let)
     CiDtype operand = ci_c_type_of(p, let->args[let->op == CI_OP_where]).dtype;
     ci_emit_scalar(p->base, &text, &op, operand, letters);
     bool is_cast = let->op == CI_OP_cast;
-    set_lane(p, let, is_cast ? ci_c_kept_int(p, operand, op.dtype, 1, text.data) : text.data);
+    set_lane(p, let, is_cast ? ci_c_cut_int(p, operand, op.dtype, 1, text.data) : text.data);
     ci_text_close(p->out);
 }
 

@@ -67,7 +67,7 @@ ci_c_operation(CiCPrinter *p, const CiStmt *let, const char *const *names)
     CiText text = ci_text_new(p->ctx);
     ci_emit_scalar(p->base, &text, &op, operand, names);
     if (let->op == CI_OP_cast)
-        return ci_c_kept_int(p, operand, op.dtype, 1, text.data);
+        return ci_c_cut_int(p, operand, op.dtype, 1, text.data);
     return text.data;
 }
 
