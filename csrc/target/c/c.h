@@ -96,7 +96,8 @@ const char *ci_c_extreme(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes, const
 const char *ci_c_fused(CiCPrinter *p, CiDtype dtype, int lanes);
 const char *ci_c_rounding(CiCPrinter *p, const char *name, CiDtype dtype, int lanes);
 const char *ci_c_math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes);
-const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes);
+const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
+                           const CiExpr *live);
 /* NULL where lanes are moved one by one. Of memory, a stride, (a vector,) and how many where
  * is_part. */
 const char *ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
@@ -107,7 +108,8 @@ bool ci_c_has_pack(int vector_bytes, CiDtype dtype);
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
 /* Of n: a mask of so many bytes a lane, true in lanes that are less. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
-const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes);
+const char *ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place,
+                            const char *value, const CiExpr *live);
 
 /* A value of another number type. */
 const char *ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);

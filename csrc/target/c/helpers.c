@@ -445,40 +445,83 @@ print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes, const char *masked)
                 type, masked, ci_emit_type(moved_as(dtype)), moved);
 }
 
+/* Few elements, of a number that is known, are written out; 0: they are not. */
+static int
+few_live(const CiExpr *live, int lanes)
+{
+    int64_t count;
+    return lanes <= 8 && ci_expr_is_const(live, &count) && count < lanes ? (int)count : 0;
+}
+
 /* Its lanes from number n on are the first. */
+static const char *
+load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
+{
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, "load_%d_of_%s", n, type);
+    if (!ci_c_needs(p, name))
+        return name;
+    ci_text_add(&p->helpers, "CI_INLINE %s\n%s(const %s *m)\n{\n    return (%s){", type, name,
+                ci_emit_storage(dtype), type);
+    for (int l = 0; l < lanes; l++)
+        ci_text_add(&p->helpers, "%sm[%d]", l ? ", " : "", l < n ? l : 0);
+    ci_text_add(&p->helpers, "};\n}\n");
+    return name;
+}
+
 const char *
-ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes)
+ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const CiExpr *live)
 {
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "load_part_%s", type),
                *masked = masked_type(p, dtype, lanes);
-    if (!ci_c_needs(p, name))
-        return name;
-    if (masked)
+    if (!masked && few_live(live, lanes))
+        return ci_format(p->ctx, "%s(%s)", load_few(p, dtype, lanes, few_live(live, lanes)), place);
+    bool is_new = ci_c_needs(p, name);
+    if (is_new && masked)
         print_masked_load(p, dtype, lanes, masked);
-    else
+    else if (is_new)
         ci_text_add(&p->helpers,
                     "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n"
                     "    for (int64_t l = 0; l < %d; l++)\n        v[l] = m[l < n ? l : 0];\n"
                     "    return v;\n}\n",
                     type, name, ci_emit_storage(dtype), type, lanes);
+    return ci_format(p->ctx, "%s(%s, %s)", name, place, ci_emit_index_text(p->base, live));
+}
+
+static const char *
+store_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
+{
+    const char *type = ci_c_type(p, dtype, lanes),
+               *name = ci_format(p->ctx, "store_%d_of_%s", n, type);
+    if (!ci_c_needs(p, name))
+        return name;
+    ci_text_add(&p->helpers, "CI_INLINE void\n%s(%s *m, %s v)\n{\n", name, ci_emit_storage(dtype),
+                type);
+    for (int l = 0; l < n; l++)
+        ci_text_add(&p->helpers, "    m[%d] = v[%d];\n", l, l);
+    ci_text_add(&p->helpers, "}\n");
     return name;
 }
 
 const char *
-ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes)
+ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const char *value,
+                const CiExpr *live)
 {
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "store_part_%s", type),
                *masked = masked_type(p, dtype, lanes),
                *moved = ci_c_type(p, masked ? moved_as(dtype) : dtype, lanes);
-    if (!ci_c_needs(p, name))
-        return name;
-    ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
-                masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
-    if (masked)
-        ci_text_add(&p->helpers,
-                    "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n", masked,
-                    ci_emit_type(moved_as(dtype)), moved);
-    else
-        ci_text_add(&p->helpers, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
-    return name;
+    if (!masked && few_live(live, lanes))
+        return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few_live(live, lanes)),
+                         place, value);
+    if (ci_c_needs(p, name)) {
+        ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
+                    masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
+        if (masked)
+            ci_text_add(&p->helpers,
+                        "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n", masked,
+                        ci_emit_type(moved_as(dtype)), moved);
+        else
+            ci_text_add(&p->helpers, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
+    }
+    return ci_format(p->ctx, "%s(%s, %s, %s)", name, place, value, ci_emit_index_text(p->base, live));
 }

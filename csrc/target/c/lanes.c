@@ -229,8 +229,7 @@ print_load(CiCPrinter *p, const CiStmt *let)
     } else if (is_contiguous(p, at)) {
         const char *at_first = ci_c_pointer(p, at->memory, at->index);
         declare(p, let,
-                let->live ? ci_format(p->ctx, "%s(%s, %s)", ci_c_load_part(p, dtype, lanes),
-                                      at_first, ci_emit_index_text(p->base, let->live))
+                let->live ? ci_c_load_part(p, dtype, lanes, at_first, let->live)
                           : ci_format(p->ctx, "*(const %s_u *)(%s)", ci_c_type(p, dtype, lanes),
                                       at_first));
     } else if (apart_name(p, let, lanes)) {
@@ -309,8 +308,8 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
     } else if (is_contiguous(p, at) && store->op == CI_OP_none) {
         const char *at_first = ci_c_pointer(p, at->memory, at->index);
         if (store->live)
-            ci_text_line(p->out, "%s(%s, %s, %s);", ci_c_store_part(p, dtype, lanes), at_first,
-                         value, ci_emit_index_text(p->base, store->live));
+            ci_text_line(p->out, "%s;",
+                         ci_c_store_part(p, dtype, lanes, at_first, value, store->live));
         else
             ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, dtype, lanes), at_first,
                          value);
