@@ -66,11 +66,14 @@ ask(const CiNode *node, Asked *asked)
         ask(node->args[k], asked);
 }
 
-/* A walk over much memory that computes little: what is counted so may be counted by the pack. */
+/* A walk over much memory that computes little: what is counted so may be counted by the pack. Nests
+ * over nothing are none. */
 static bool
 is_worth_one_walk(const CiNode *mask)
 {
     Asked asked = {0};
+    if (ci_expr_equals_const(mask->sizes[0], 0))
+        return false;
     ask(mask, &asked);
     return asked.noperations <= FEW && !asked.is_function && asked.widest >= WIDE;
 }

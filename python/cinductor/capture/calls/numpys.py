@@ -235,7 +235,8 @@ def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[st
     source = stage.sources.source_of(f)
     if source is not None and source >= 0:
         function = stage.lift_guarded(function, stage.sources.source("attr", source, "pyfunc"))
-    return call_function(scope, written.vectorized, (function, otypes, *args), {})
+    dtype = np.dtype(otypes[0]) if otypes else None
+    return call_function(scope, written.vectorized, (function, dtype, *args), {})
 
 
 def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
