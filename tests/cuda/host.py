@@ -110,7 +110,7 @@ def broken_promises(text):
         if "__sync" not in body and "__shfl" not in body:
             continue
         for pointer in re.findall(r"(?:^|, )(?!const)\w+ \*__restrict__ (\w+)", parameters):
-            rest = re.sub(rf"\b{pointer}\[[^;=]*\] = ", "", body)
+            rest = re.sub(rf"\b{pointer}\[[^;]*?\] = ", "", body)
             if re.search(rf"\b{pointer}\[", rest):
                 yield f"{name}: {pointer} is restrict, loaded and stored"
 
