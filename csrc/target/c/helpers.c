@@ -106,10 +106,11 @@ ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;
     if (ci_c_needs(p, name))
         ci_text_line(&p->helpers,
-                     "CI_INLINE %s\n%s(%s a)\n{\n#ifdef __aarch64__\n"
+                     "%s %s\n%s(%s a)\n{\n#ifdef __aarch64__\n"
                      "    __asm__(\"\" : \"+%s\"(a));\n"
                      "#else\n    __asm__(\"\" : \"+%s\"(a));\n#endif\n    return a;\n}",
-                     type, name, type, lanes == 1 ? "r" : is_register ? "w" : "m",
+                     lanes == 1 ? "static inline" : "CI_INLINE", type, name, type,
+                     lanes == 1 ? "r" : is_register ? "w" : "m",
                      lanes == 1 ? "r" : is_register ? "x" : "m");
     return ci_format(p->ctx, "%s(%s)", name, value);
 }

@@ -387,7 +387,6 @@ def careful(
     """
     refuse(not t.may_check(), "a call that may raise, behind effects")
 
-    @functools.wraps(call)  # and marked as it is
     def checked(*arrays: Any) -> Any:
         try:
             return call(*arrays)
@@ -396,6 +395,8 @@ def careful(
                 raise
             raise _core.CheckFailed(f"{name} raises {type(error).__name__}") from None
 
+    if hasattr(call, "is_of_numpy"):
+        of_numpy(checked)
     return t.extern(name, key, checked, xs, shape, dtype, may_fail=True, elementwise=elementwise)
 
 
