@@ -236,21 +236,17 @@ lower(Job *job, const CiTarget *target)
 {
     CiRequest *request = job->request;
     const CiDevice *device = request->queue.backend->device;
-    bool is_free = request->queue.backend->compiler->has_own_order ||
-                   !strcmp(request->options->numerics, "fast");
+    bool has_own_order = request->queue.backend->compiler->has_own_order;
     CiLowerOptions options = {.packs_operands = device->allocate && !request->host_arrays,
                               .takes_extern = device->takes_extern,
                               .has_atomic = target->has_atomic,
                               .inline_limit = (int)request->options->inline_limit,
-                              .frame_bytes = ci_choice(target, CI_CHOICE_frame_bytes),
-                              .online_bytes =
-                                  is_free ? ci_choice(target, CI_CHOICE_online_bytes) : 0,
-                              .online_exp_bytes =
-                                  is_free ? ci_choice(target, CI_CHOICE_online_exp_bytes) : 0,
-                              .shortens_results = !ci_backend_has_memory(request->queue.backend),
                               .target = target,
-                              .own_order = request->queue.backend->compiler->has_own_order ||
-                                           !ci_options_have_numpys_order(request->options)};
+                              .own_order = has_own_order ||
+                                           !ci_options_have_numpys_order(request->options),
+                              .is_online =
+                                  has_own_order || !strcmp(request->options->numerics, "fast"),
+                              .shortens_results = !ci_backend_has_memory(request->queue.backend)};
     CiLoops *loops = ci_lower(request->graph, &options);
     request->info.lower_ms = lap_ms(job);
     CiLoops *given = ci_given_loops(request, loops);
@@ -283,7 +279,7 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
     CiRequest *request = job->request;
     CiScheduleOptions options = {.fusion = request->options->fusion,
                                  .has_device_memory =
-                                     request->queue.backend->device->allocate != NULL,
+                                     ci_backend_has_memory(request->queue.backend),
                                  .reuse = request->options->reuse,
                                  .fusion_limit = request->options->fusion_limit,
                                  .apart = request->options->apart,

@@ -8,13 +8,10 @@
 
 typedef struct CiLowerOptions {
     int inline_limit; /* ops a body may reach before a value gets a buffer */
-    int64_t frame_bytes; /* of an array from which on a copy leaves out what is overwritten */
-    bool own_order;   /* folds of floats are in our own order, not in NumPy's */
-    /* Of a row from which on what is folded of it twice is folded in one walk: squares, exponentials;
-     * 0: never. */
-    int64_t online_bytes, online_exp_bytes;
+    const CiTarget *target; /* whose thresholds decide; NULL: nothing is done that one would have to be worth */
+    bool own_order;        /* folds of floats are in our own order, not in NumPy's */
+    bool is_online;        /* and what is folded twice of a long row may be folded in one walk */
     bool shortens_results; /* what leaves the program may be the first elements of its memory */
-    const CiTarget *target; /* whose thresholds say which scans are in parts; NULL: none are */
     /* Arguments are in the memory of devices, which do these library calls themselves (NULL: none); the
      * host does the others, with copies, each of one dense run of bytes. */
     bool packs_operands;

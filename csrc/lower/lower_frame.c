@@ -7,6 +7,8 @@
  * Worth it where the frame is thin: launches are then dearer than what they store. */
 #include "lower/lowering.h"
 
+#include "ir/choices.h"
+
 #include "ir/cost.h"
 
 #define THICKEST 8 /* elements of the frame along an axis, before or behind the box */
@@ -33,10 +35,11 @@ find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr
 static bool
 is_large(const CiLowering *low, const CiNode *base)
 {
+    const CiTarget *target = low->options->target;
     CiAmount bytes = ci_amount(ci_dtype_size(base->dtype));
     for (int k = 0; k < base->rank; k++)
         bytes = ci_amount_of(bytes, base->sizes[k]);
-    return ci_amount_likely(bytes) >= low->options->frame_bytes;
+    return target && ci_amount_likely(bytes) >= ci_choice(target, CI_CHOICE_frame_bytes);
 }
 
 bool

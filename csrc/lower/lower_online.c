@@ -6,6 +6,7 @@
  * follows alone. */
 #include "lower/lowering.h"
 
+#include "ir/choices.h"
 #include "ir/cost.h"
 
 /* The same elements in the same order. */
@@ -138,17 +139,18 @@ static const struct {
 static bool
 is_long(CiLowering *low, const CiNode *sum, const CiNode *elements, CiOp online)
 {
-    int64_t least = online == CI_OP_exp_sum ? low->options->online_exp_bytes
-                                            : low->options->online_bytes;
+    int64_t least = ci_choice(low->options->target, online == CI_OP_exp_sum
+                                                        ? CI_CHOICE_online_exp_bytes
+                                                        : CI_CHOICE_online_bytes);
     const CiExpr *length = row_length(low, sum, elements);
     CiAmount bytes = ci_amount_of(ci_amount(ci_dtype_size(sum->dtype)), length);
-    return least && length->high > CI_SERIAL_LIMIT && ci_amount_likely(bytes) >= least;
+    return length->high > CI_SERIAL_LIMIT && ci_amount_likely(bytes) >= least;
 }
 
 void
 ci_lowering_find_online(CiLowering *low)
 {
-    for (int k = 0; k < low->nstates; k++) {
+    for (int k = 0; k < low->nstates && low->options->is_online; k++) {
         CiNodeState *state = &low->states[k];
         const CiNode *sum = state->node;
         if (!sum || sum->op != CI_OP_sum || !is_wide(sum->dtype))

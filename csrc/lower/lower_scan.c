@@ -30,6 +30,17 @@ totals_of(const CiNode *scan)
     return ci_op_alike(scan->op, CI_OPKIND_reduce);
 }
 
+/* Of rows with a thread each: the parts of all are as many threads as run at once. */
+static int64_t
+length_across(const CiTarget *target, int64_t points, int64_t size)
+{
+    int64_t length = ci_choice(target, CI_CHOICE_scan_column_part),
+            parts = ci_fill_threads(target) / (points > 0 ? points : 1);
+    while (length < size && size / length > parts)
+        length *= 2;
+    return length;
+}
+
 /* Whether so few rows would leave most of a device idle that reading them twice is quicker; sets the
  * length of a part. */
 static bool
@@ -38,10 +49,8 @@ are_worth_it(Parts *parts, const CiExpr *points, const CiExpr *size)
     const CiTarget *target = parts->low->options->target;
     bool is_across = parts->kind == CI_FOLD_rows;
     int64_t most = ci_choice(target, is_across ? CI_CHOICE_scan_columns : CI_CHOICE_scan_rows),
-            length = ci_choice(target, CI_CHOICE_scan_row_part);
-    if (is_across)
-        length = ci_fill_part_length(target, points->high, size->low,
-                                     ci_choice(target, CI_CHOICE_scan_column_part));
+            length = is_across ? length_across(target, points->high, size->low)
+                               : ci_choice(target, CI_CHOICE_scan_row_part);
     parts->length = ci_expr_const(parts->low->sym, length);
     bool is_long = size->high / length >= ci_choice(target, CI_CHOICE_scan_parts);
     return points->high <= most && is_long;

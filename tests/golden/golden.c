@@ -149,12 +149,19 @@ show_loops(CiContext *ctx, Run *run)
 }
 
 #ifdef GOLDEN_LOWER
+/* Any frame is worth it, and what the file says. */
 static const CiTarget *
-make_scan_target(CiContext *ctx, int64_t rows)
+make_lower_target(CiContext *ctx, const Run *run)
 {
     CiTarget *target = CI_NEW(ctx, CiTarget);
-    *target = (CiTarget){.has_lanes_across_threads = true};
-    ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld", (long long)rows, (long long)rows));
+    *target = (CiTarget){.has_lanes_across_threads = run->scans > 0};
+    ci_choices_set(ctx, target, "frame_bytes=1");
+    if (run->scans)
+        ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
+                                              (long long)run->scans, (long long)run->scans));
+    if (run->online)
+        ci_choices_set(ctx, target, ci_format(ctx, "online_bytes=%lld, online_exp_bytes=%lld",
+                                              (long long)run->online, (long long)run->online));
     return target;
 }
 #endif
@@ -166,11 +173,11 @@ make_loops(CiContext *ctx, Run *run)
     (void)ctx;
 #endif
 #ifdef GOLDEN_LOWER
-    CiLowerOptions options = {.inline_limit = 64, .online_bytes = run->online,
-                              .online_exp_bytes = run->online,
-                              .shortens_results = !run->device_memory,
-                              .target = run->scans ? make_scan_target(ctx, run->scans) : NULL,
-                              .own_order = run->scans > 0};
+    CiLowerOptions options = {.inline_limit = 64,
+                              .target = make_lower_target(ctx, run),
+                              .own_order = run->scans > 0,
+                              .is_online = run->online > 0,
+                              .shortens_results = !run->device_memory};
     if (!run->loops)
         run->loops = ci_lower(run->graph, &options);
 #endif
