@@ -33,7 +33,7 @@ open_packs(CiExpander *x, const CiKernel *leaf)
 /* Zeros behind what was packed, up to what was counted: another thread may have written to the mask
  * since. Then threads that pack side by side may have counted more than there is room for. */
 static void
-fill_pack(CiExpander *x, const CiNest *nest)
+add_zeros(CiExpander *x, const CiNest *nest)
 {
     CiMemory *cell = ci_map_find(x->cells, CI_KEY(nest)),
              *target = ci_expand_memory(x, nest->target);
@@ -60,7 +60,7 @@ close_pack(CiExpander *x, const CiNest *nest)
 {
     const CiExpr *zero = ci_expand_number(x, 0);
     if (!ci_nest_count(nest)) {
-        fill_pack(x, nest);
+        add_zeros(x, nest);
         return;
     }
     ci_build_store(&x->b, ci_expand_memory(x, ci_nest_count(nest)), zero,

@@ -435,6 +435,8 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 
 #define LONG_FOLD 8192
 #define TOGETHER 32 /* points of a block, where they lie side by side */
+#define ENOUGH 2    /* blocks that a multiprocessor has of points of their own */
+#define BLOCKS 4    /* or of parts */
 #define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
 #define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
 
@@ -463,9 +465,12 @@ count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
 {
     if (points->high == CI_INFINITY)
         return UNKNOWN_PARTS;
-    bool is_across = s->kernel->lanes_on_outer;
-    int64_t count = ci_fill_points(points);
-    return ci_fill_parts(family->target, is_across ? (count + TOGETHER - 1) / TOGETHER : count);
+    int64_t blocks = ci_fill_points(points),
+            multiprocessors = ci_choice(family->target, CI_CHOICE_multiprocessors);
+    if (s->kernel->lanes_on_outer)
+        blocks = (blocks + TOGETHER - 1) / TOGETHER;
+    return blocks >= ENOUGH * multiprocessors ? 1
+                                              : BLOCKS * multiprocessors / (blocks ? blocks : 1);
 }
 
 /* A fold so long, of so few points, that a card would have little to do: how many parts depends on

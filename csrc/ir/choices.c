@@ -49,8 +49,8 @@ set_choice(CiContext *ctx, int64_t *values, const char *at, size_t length)
     values[choice] = strtoll(equals + 1, NULL, 10);
 }
 
-static int64_t *
-copy_values(CiContext *ctx, const CiTarget *target)
+int64_t *
+ci_choices_copy(CiContext *ctx, const CiTarget *target)
 {
     int64_t *values = CI_NEW_ARRAY(ctx, int64_t, CI_CHOICE_COUNT);
     for (int k = 0; k < CI_CHOICE_COUNT; k++)
@@ -58,16 +58,10 @@ copy_values(CiContext *ctx, const CiTarget *target)
     return values;
 }
 
-const int64_t *
-ci_choices_copy(CiContext *ctx, const CiTarget *target)
-{
-    return copy_values(ctx, target);
-}
-
 void
 ci_choices_set(CiContext *ctx, CiTarget *target, const char *text)
 {
-    int64_t *values = copy_values(ctx, target);
+    int64_t *values = ci_choices_copy(ctx, target);
     for (const char *at = text; *at;) {
         size_t length = strcspn(at, ", ");
         if (length)

@@ -30,8 +30,8 @@ typedef struct CiChoiceRow {
 const CiChoiceRow *ci_choice_row(CiChoice choice);
 /* The target's own, or the row's; noted in target->asked. */
 int64_t ci_choice(const CiTarget *target, CiChoice choice);
-/* Of a target that outlives the context of its own. */
-const int64_t *ci_choices_copy(CiContext *ctx, const CiTarget *target);
+/* All of a target's, by number. */
+int64_t *ci_choices_copy(CiContext *ctx, const CiTarget *target);
 /* text: `few_points=8, near_lines=1024`, numbers from 1 on; fails with CI_ERR_VALUE. */
 void ci_choices_set(CiContext *ctx, CiTarget *target, const char *text);
 
