@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#define MOST_WRITTEN_OUT 8 /* lanes that are loaded and stored one by one */
+
 static int
 full_lanes(const CiCPrinter *p, CiDtype dtype)
 {
@@ -98,8 +100,11 @@ ci_c_convert(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
 const char *
 ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value)
 {
-    bool is_cut = !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&
-                  ci_dtype_size(to) >= 4;
+    bool is_cut = false;
+#define CUT(least_bytes, compiler, until, shown)                                                   \
+    is_cut |= !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&    \
+              ci_dtype_size(to) >= (least_bytes);
+#include "target/c/quirks.def"
     if (!is_cut || p->base->spelling->is_cpp)
         return value;
     const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "cut_%s", type);
@@ -446,12 +451,14 @@ print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes, const char *masked)
                 type, masked, ci_emit_type(moved_as(dtype)), moved);
 }
 
-/* Few elements, of a number that is known, are written out; 0: they are not. */
+/* How many lanes live, where that is known and they are few enough to be written out one by one, for
+ * want of instructions with masks; else 0. */
 static int
-few_live(const CiExpr *live, int lanes)
+few_live(CiCPrinter *p, CiDtype dtype, int lanes, const CiExpr *live)
 {
     int64_t count;
-    return lanes <= 8 && ci_expr_is_const(live, &count) && count < lanes ? (int)count : 0;
+    bool is_few = lanes <= MOST_WRITTEN_OUT && ci_expr_is_const(live, &count) && count < lanes;
+    return is_few && !masked_type(p, dtype, lanes) ? (int)count : 0;
 }
 
 /* Its lanes from number n on are the first. */
@@ -475,8 +482,9 @@ ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const
 {
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "load_part_%s", type),
                *masked = masked_type(p, dtype, lanes);
-    if (!masked && few_live(live, lanes))
-        return ci_format(p->ctx, "%s(%s)", load_few(p, dtype, lanes, few_live(live, lanes)), place);
+    int few = few_live(p, dtype, lanes, live);
+    if (few)
+        return ci_format(p->ctx, "%s(%s)", load_few(p, dtype, lanes, few), place);
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
         print_masked_load(p, dtype, lanes, masked);
@@ -511,9 +519,9 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "store_part_%s", type),
                *masked = masked_type(p, dtype, lanes),
                *moved = ci_c_type(p, masked ? moved_as(dtype) : dtype, lanes);
-    if (!masked && few_live(live, lanes))
-        return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few_live(live, lanes)),
-                         place, value);
+    int few = few_live(p, dtype, lanes, live);
+    if (few)
+        return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few), place, value);
     if (ci_c_needs(p, name)) {
         ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
                     masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
