@@ -251,6 +251,13 @@ note_begin(void *arg, CiBuffer *buffer, bool is_stored)
     CI_PUSH(c->s->ctx, c->begun, c->nbegun, c->capbegun, buffer);
 }
 
+static bool
+may_follow(const Coalesce *c, const CiBuffer *from, const CiBuffer *to)
+{
+    return may_be_one(from, to) && has_same_shape(from, to) &&
+           c->lives->of[from->id].last < c->lives->of[to->id].first;
+}
+
 /* In a loop, what ends in a trip before another begins. Outside of loops memory goes from one to the
  * other by lines of the program (wrapper/reuse.c). */
 static void
@@ -267,9 +274,7 @@ share(Coalesce *c)
         if (c->became[to->id] != to || to->kind != CI_BUFFER_temp || !is_of_list(c, to))
             continue;
         int h = 0;
-        while (h < nfree && !(may_be_one(free_ones[h], to) && has_same_shape(free_ones[h], to) &&
-                              c->lives->of[free_ones[h]->id].last <
-                                                               c->lives->of[to->id].first))
+        while (h < nfree && !may_follow(c, free_ones[h], to))
             h++;
         if (h < nfree)
             make_one(c, free_ones[h], to);
