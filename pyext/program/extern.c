@@ -29,7 +29,7 @@ typedef struct Callee {
     CxState *state;
     PyObject *callable;
     CiOp parts[CX_MOST_OPERANDS + 1]; /* that it takes of its operands */
-    bool is_of_numpy; /* it changes no operand, though they may seem to be for that */
+    bool is_of_numpy; /* NumPy's own, which changes no operand and keeps no array */
     CxDirect direct;
 } Callee;
 
@@ -59,7 +59,7 @@ take_result(const CiExternCall *call, PyObject *made, PyObject *out)
     PyArrayObject *array = (PyArrayObject *)made;
     bool is_own = call->arg != NULL && call->other_result != NULL && PyArray_CheckExact(made) &&
                   Py_REFCNT(made) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) &&
-                  PyArray_ISBEHAVED(array) && PyArray_SIZE(array) > 1;
+                  PyArray_ISBEHAVED(array);
     int k = is_own ? find_result(call->arg, call, array) : -1;
 
     if (k >= 0) {
@@ -91,7 +91,7 @@ call_library(void *data, const CiExternCall *call)
         if (args[k] == NULL)
             goto done;
     }
-    if (call->other_result != NULL &&
+    if (callee->is_of_numpy && call->other_result != NULL &&
         cx_warm_enter(callee->state, call->dtypes[n], call->ranks[n], call->sizes[n], &before) < 0)
         goto done;
     result = PyObject_Vectorcall(callee->callable, args, (size_t)n + 1, NULL);

@@ -29,12 +29,12 @@ fill_returns(CxProgram *p)
         if (r->sizes == storage) /* of this call only: a run asks again */
             r->sizes = r->strides = NULL;
         p->returns[k].is_shared = r->result_buffer < 0 || !r->is_whole;
-        p->returns[k].is_alone = r->result_buffer >= 0;
+        p->returns[k].is_part = r->result_buffer >= 0 && !r->is_whole && r->rank == 1;
         for (int j = 0; j < k; j++) {
             bool is_same = p->returns[j].layout.result_buffer == r->result_buffer;
             p->returns[k].is_shared |= is_same;
-            p->returns[k].is_alone &= !is_same;
-            p->returns[j].is_alone &= !is_same;
+            p->returns[k].is_part &= !is_same;
+            p->returns[j].is_part &= !is_same;
         }
         if (r->result_buffer >= 0 && (r->kind == CI_KIND_array || !r->is_whole || r->rank != 0))
             p->is_scalar[r->result_buffer] = false;

@@ -8,7 +8,7 @@ extern PyType_Spec cx_program_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides NULL: they depend on the call */
     bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
-    bool is_alone;   /* no other return is of that buffer */
+    bool is_part;    /* it is some of a buffer of one axis that no other return is of */
 } CxReturn;
 typedef struct CxProgram CxProgram;
 struct CxProgram {

@@ -33,8 +33,8 @@ copy_view(CxRun *run, int position, PyObject *base)
     return copy;
 }
 
-/* The first elements of a buffer that is nobody else's: the buffer, made shorter, where they are a good
- * part of it. NULL: they are not, or it is no such view. */
+/* Of a part of a buffer that is its first elements, and much of it: the buffer, made shorter. Else
+ * NULL. */
 static PyObject *
 shortened(CxRun *run, int position, PyObject *array)
 {
@@ -42,12 +42,11 @@ shortened(CxRun *run, int position, PyObject *array)
     CiReturn r;
     int64_t storage[2 * CI_MAX_RANK];
 
-    if (!run->program->returns[position].is_alone || PyArray_NDIM((PyArrayObject *)array) != 1)
+    if (!run->program->returns[position].is_part || PyArray_NDIM((PyArrayObject *)array) != 1)
         return NULL;
     ci_program_return_at(run->program->program, position, run->symbols, storage, &r);
     npy_intp *size = PyArray_DIMS((PyArrayObject *)array);
-    if (r.is_whole || r.rank != 1 || r.offset != 0 || r.strides[0] != 1 ||
-        r.sizes[0] < *size / PART || r.sizes[0] < 2)
+    if (r.offset != 0 || r.strides[0] != 1 || r.sizes[0] < *size / PART || r.sizes[0] < 2)
         return NULL;
     *size = r.sizes[0];
     return Py_NewRef(array);

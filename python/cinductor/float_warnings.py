@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextvars
 import re
 import sys
+import types
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .instance import is_a
 from .notices import filters
 
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
@@ -122,5 +124,5 @@ def globals_of(file: str) -> dict[str, Any]:
         frame = frame.f_back  # type: ignore[assignment]
     if frame is not None:
         return frame.f_globals
-    modules = [*sys.modules.values()]
-    return next((vars(m) for m in modules if getattr(m, "__file__", None) == file), {})
+    spaces = [vars(m) for m in [*sys.modules.values()] if is_a(m, types.ModuleType)]
+    return next((space for space in spaces if space.get("__file__") == file), {})

@@ -346,9 +346,7 @@ def chosen(t: Any, address: Any, a: Any, size: Any, p: Any, fixed: dict[str, Any
         return generator_at(where).choice(among, count, **by, **fixed)
 
     key = f"{is_count} {is_single} {len(shape)} {sorted(fixed.items())} {p is None}"
-    is_any = (
-        p is None and fixed.get("replace", True) is True
-    )  # of those that there are, over and over
+    is_any = p is None and fixed.get("replace", True) is True  # of those that there are, over and over
     if is_any and not is_count:
         require(t, usually_positive(t, given.shape[axis]), "a choice among none")
     may_fail = not is_any or (is_count and (type(a) is Traced or a <= 0))

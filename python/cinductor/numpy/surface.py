@@ -22,9 +22,7 @@ from ..instance import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
-has_dtype = (
-    _core.has_dtype
-)  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
+has_dtype = _core.has_dtype  # whether kernels know a dtype: NumPy's own, and those of packages in pyext/state/foreign.def
 
 
 class NotCaptured(Exception):
@@ -365,8 +363,9 @@ PARTS = "parts of complex numbers, whose steps decide the order of a sum"
 
 
 def of_numpy(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks what a library call calls as NumPy's own, which changes no operand. Others get operands that are
-    read-only; many functions of NumPy's copy those before they read them."""
+    """Marks what a library call calls as NumPy's own, which changes no operand and keeps no array. Others get
+    operands that are read-only; many functions of NumPy's copy those before they read them.
+    """
     call.is_of_numpy = True  # type: ignore[attr-defined]
     return call
 
