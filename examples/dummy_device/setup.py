@@ -6,9 +6,9 @@ setup(
     ext_modules=[
         Extension(
             "cinductor_dummy._dummy",
-            ["cinductor_dummy/_dummy.c", "cinductor_dummy/_testing.c"],
+            [f"cinductor_dummy/_{name}.c" for name in ("dummy", "memory", "streams", "testing")],
             include_dirs=[cinductor.get_include()],
-            depends=["cinductor_dummy/_testing.h"],
+            depends=["cinductor_dummy/_card.h", "cinductor_dummy/_testing.h"],
             extra_compile_args=["-std=gnu11"],
         )
     ]
