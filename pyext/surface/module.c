@@ -16,11 +16,14 @@
 #define WARM_BYTES ((size_t)256 << 20)
 
 /* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. */
+ * works. A thread of a device's own gets no signals; while Python ends, taking the lock would end that
+ * thread, too, and what waits for it would wait for ever. */
 static int32_t
 poll_signals(void *arg)
 {
     (void)arg;
+    if (PyGILState_GetThisThreadState() == NULL)
+        return 0;
     CX_CALLBACK_BEGIN();
     int32_t stop = PyErr_CheckSignals() < 0 ? CI_ERR_INTERRUPTED : 0;
     CX_CALLBACK_END();
