@@ -185,7 +185,7 @@ class Block:
 @final
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
+    fullgraph: if it is not empty a break raises Unsupported instead of flushing, naming line, reason and this text. key: what the
     function's segments are counted by; its name alone unless given. keep: what keeps the programs
     of its segments alive; the module does unless given."""
     def __new__(
@@ -195,7 +195,7 @@ class Tracer:
         options: dict[str, Any],
         device: str = "cpu",
         backend: str = "",
-        fullgraph: bool = False,
+        fullgraph: str = "",
         key: str = ...,
         keep: set[Program] = ...,
     ) -> Tracer: ...
@@ -626,6 +626,7 @@ def propose_stance(stance: int, number: int, /) -> int: ...
 def settle_stance(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
+def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 

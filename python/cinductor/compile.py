@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from . import _core, saved
-from .config import OPTIONS, Mode, nearest, refusal, resolve
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
 from .signature import signature_of
@@ -89,13 +89,14 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import split
+        from .machine import Device, check_place, split_asked
 
-        device, index = split(device)
-        options = {**(options or {}), "device_index": index} if index else options
+        device, index = split_asked(device)
+        options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
     resolved = resolve(mode, options)
-    check_numerics(resolved, device)
+    if device is not None:
+        check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -157,15 +158,6 @@ def check_backend(backend: str | None, device: str | None) -> None:
         hint = f" (device={others[0]!r} has it)" if others else ""
         of = f"backend of device {device or 'cpu'!r}"
         raise ValueError(refusal(of, backend, own) + hint)
-
-
-def check_numerics(options: dict[str, Any], device: str | None) -> None:
-    """Raises ValueError for a promise that a device cannot keep."""
-    if device not in (None, "cpu") and options.get("numerics") == "exact":
-        raise ValueError(
-            f"numerics is 'exact', but functions and sums of device {device!r} have bits of their "
-            "own; allowed there: 'numpy', 'close', 'fast'"
-        )
 
 
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:

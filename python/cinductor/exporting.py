@@ -145,7 +145,7 @@ def export(
         "options": {**settings.get("options", {}), **(options or {})},
     }
     compiled = compile(fn, **settings)
-    compiled._cinductor_job.is_for_show = True
+    compiled._cinductor_job.is_for_show, compiled._cinductor_job.why_whole = True, "export"
     compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
     made = compiled.specializations
     if not made:

@@ -86,6 +86,7 @@ class Job:
     """What is known of one function beside its specialisations."""
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
@@ -187,11 +188,12 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
-        if self.settings["device"] not in (None, "cpu"):
-            from .machine import open_beside
-
-            open_beside(self.device)
         try:
+            if self.settings["device"] not in (None, "cpu"):
+                from .machine import Device, check_place, open_beside
+
+                check_place(Device(self.device), self.options()["numerics"])
+                open_beside(self.device)
             notices.begin()
             try:
                 return self.answer(compiled, bound, args, kwargs)
@@ -400,7 +402,7 @@ class Job:
         """Runs the function itself; such calls do so from now on."""
         self.why = why
         if self.settings["fullgraph"]:
-            raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
+            raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
         if remember:
             self.budget.remember(bound, why)
         return self.fn(*args, **kwargs)

@@ -333,7 +333,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
         options=options,
         device=job.settings["device"] or "cpu",
         backend=way.backend,
-        fullgraph=job.settings["fullgraph"],
+        fullgraph=job.why_whole if job.settings["fullgraph"] else "",
         key=job.key,
         keep=job.segments,
     )
