@@ -150,6 +150,8 @@ def export(
     made = compiled.specializations
     if not made:
         raise _core.Unsupported("nothing of the function was compiled for these arguments")
+    if made[-1].program is None:
+        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
     text = made[-1].program.text("c" if form == "c" else "json")
     if text.startswith("#error "):
         raise _core.Unsupported(text.removeprefix("#error ").strip())
