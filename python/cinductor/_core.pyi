@@ -609,7 +609,8 @@ class CompiledFunction:
     stance: int
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
-    plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
+    is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
     def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
@@ -623,7 +624,7 @@ class CompiledFunction:
 MISSING: Any
 
 def propose_stance(stance: int, number: int, /) -> int: ...
-def settle_stance(thread: int, number: int, holds: bool, /) -> None: ...
+def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
 def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, events, notices, saved
+from . import _core, counted, events, notices, saved
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
@@ -92,6 +92,7 @@ class Job:
         self.fn = fn
         self.settings = settings
         self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
+        self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # of `stats`; never forgotten
         self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
         self.forget()
 
@@ -99,7 +100,7 @@ class Job:
         """As it was before the first call."""
         self.names, self.kinds, _ = signature_of(self.fn)
         self.profile = Profile()
-        self.captures = self.misses = self.eager = 0
+        self.captures = self.misses = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
         self.saved_under: str | None = None  # the key of the latest capture
         self.is_at_limit = False  # compiled once more for any sizes
@@ -122,6 +123,10 @@ class Job:
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
+
+    def retire(self, compiled: Any) -> None:
+        """Its compiled function ends, which is asked for the last time."""
+        counted.retire(compiled)
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
         """The function's parameters, which has got another code or other defaults: nothing that was
@@ -260,6 +265,8 @@ class Job:
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
+        self.counts["captures"] += 1
+        self.counts["recompiles"] += self.captures > 1
         begun = events.begin(self)
         try:
             return run(self, compiled, bound, args, kwargs or {})
@@ -296,7 +303,7 @@ class Job:
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """The function itself."""
-        self.eager += 1
+        self.counts["eager"] += 1
         return self.fn(*args, **(kwargs or {}))
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
@@ -405,7 +412,7 @@ class Job:
             raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
         if remember:
             self.budget.remember(bound, why)
-        return self.fn(*args, **kwargs)
+        return self.run_eager(args, kwargs)
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """A run of a program that writes to its arguments has raised floating-point flags."""
@@ -416,7 +423,7 @@ class Job:
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """The function itself answers one call."""
-        return self.fn(*args, **kwargs)
+        return self.run_eager(args, kwargs)
 
 
 def device_calls() -> Any:
