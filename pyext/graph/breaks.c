@@ -98,8 +98,11 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     }
     if (tracer->fullgraph) {
-        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (%U)", loc.file,
-                     loc.line, reason, tracer->whole);
+        PyObject *file = cx_path(loc.file);
+        if (file != NULL)
+            PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%U:%d: %U (%U)", file,
+                         loc.line, reason, tracer->whole);
+        Py_XDECREF(file);
         return -1;
     }
     tracer->needs_python = true;
@@ -107,7 +110,7 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
     if (b == NULL)
         return -1;
     b->reason = Py_NewRef(reason);
-    b->file = PyUnicode_FromString(loc.file);
+    b->file = cx_path(loc.file);
     b->line = loc.line;
     find_own_line(tracer, b);
     if (b->file != NULL)
