@@ -70,7 +70,7 @@ def compile(
     tuples and dataclasses; calls with anything else run in NumPy.
 
     fullgraph: raise Unsupported, with line and reason, where Python would have to run
-    between kernels.
+    between kernels, and what the compiler has to say (CompileError, LoweringError, PassFailed, ...) where it fails.
     dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
     and a size or int that another call shows to differ becomes a symbol; True: symbols from the
     first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
