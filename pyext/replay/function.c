@@ -259,37 +259,37 @@ static PyMemberDef function_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* fn's, until somebody sets others: those that wait to be asked for are not copied (3.14). */
+/* fn's, until somebody sets others: annotations that wait to be asked for are not copied (3.14), and what
+ * inspect says of a function (iscoroutinefunction) it reads from its code and defaults. */
 static PyObject *
-function_annotations(PyObject *self, void *unused)
+function_attribute(PyObject *self, void *name)
 {
     CxFunction *f = (CxFunction *)self;
-    int failed = 0;
-    PyObject *own = f->dict ? cx_dict_find(f->dict, f->state->str___annotations__, &failed) : NULL;
+    PyObject *own = f->dict ? cx_dict_named(f->dict, name) : NULL;
 
-    (void)unused;
-    if (own != NULL || failed)
-        return Py_XNewRef(own);
-    return PyObject_GetAttr(f->fn, f->state->str___annotations__);
+    return own ? Py_NewRef(own) : PyObject_GetAttrString(f->fn, name);
 }
 
 static int
-function_annotate(PyObject *self, PyObject *value, void *unused)
+function_set_attribute(PyObject *self, PyObject *value, void *name)
 {
     PyObject *dict = PyObject_GenericGetDict(self, NULL);
-    PyObject *name = ((CxFunction *)self)->state->str___annotations__;
     int status = dict == NULL    ? -1
-                 : value != NULL ? PyDict_SetItem(dict, name, value)
-                                 : PyDict_DelItem(dict, name);
+                 : value != NULL ? PyDict_SetItemString(dict, name, value)
+                                 : PyDict_DelItemString(dict, name);
 
-    (void)unused;
     Py_XDECREF(dict);
     return status;
 }
 
+#define ATTRIBUTE(name) {name, function_attribute, function_set_attribute, NULL, name}
+
 static PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {"__annotations__", function_annotations, function_annotate, NULL, NULL},
+    ATTRIBUTE("__annotations__"),
+    ATTRIBUTE("__code__"),
+    ATTRIBUTE("__defaults__"),
+    ATTRIBUTE("__kwdefaults__"),
     {NULL, NULL, NULL, NULL, NULL},
 };
 

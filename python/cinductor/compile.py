@@ -169,11 +169,25 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
+    if is_a(fn, functools.partial):  # inspect sees through it
+        inner = fn
+        while is_a(inner, functools.partial):
+            inner = inner.func
+        functools.update_wrapper(compiled, inner, ("__name__", "__code__", "__defaults__", "__kwdefaults__"), ())
+        compiled.__wrapped__ = fn
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
         compiled.is_counted = True
         _functions.add(compiled)
     return compiled
+
+
+def for_show(compiled: Any) -> Any:
+    """The job of a compiled function that is called to be looked at: it is compiled whatever the stance is."""
+    compiled.stance = -1
+    job = compiled._cinductor_job
+    job.is_for_show = True
+    return job
 
 
 # --- compiled functions, all of them --------------------------------------------------------------
