@@ -227,7 +227,19 @@ function_note_twin(PyObject *self, PyObject *args)
     return cx_twins_note(f->state, &f->twins, args) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *
+function_html(PyObject *self, PyObject *unused)
+{
+    PyObject *module = PyImport_ImportModule("cinductor.report.card");
+    PyObject *card = module ? PyObject_CallMethod(module, "card", "O", self) : NULL;
+
+    (void)unused;
+    Py_XDECREF(module);
+    return card;
+}
+
 static PyMethodDef function_methods[] = {
+    {"_repr_html_", function_html, METH_NOARGS, "What a notebook shows of it."},
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
     {"drop", function_drop, METH_O,
      "drop(specialization): forgets it; a call that runs it goes on."},
@@ -312,6 +324,6 @@ PyType_Spec cx_function_spec = {
     "cinductor._core.CompiledFunction",
     sizeof(CxFunction),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
     function_slots,
 };

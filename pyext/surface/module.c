@@ -485,7 +485,7 @@ module_exec(PyObject *module)
 
     if (PyArray_ImportNumPyAPI() < 0)
         return -1;
-    if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
+    if (cx_check_sets() < 0 || make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
         return -1;
     if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 ||

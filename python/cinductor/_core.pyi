@@ -611,6 +611,7 @@ class CompiledFunction:
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
     is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
+    def _repr_html_(self) -> str: ...
     def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises

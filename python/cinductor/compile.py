@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
 
 
 @overload
@@ -178,7 +178,8 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
         compiled.is_counted = True
-        _functions.add(compiled)
+        number = id(compiled)
+        _functions[number] = weakref.ref(compiled, lambda _: _functions.pop(number, None))
     return compiled
 
 
@@ -212,17 +213,8 @@ copyreg.pickle(_core.CompiledFunction, reduce_compiled)
 
 def functions() -> list[Any]:
     """All compiled functions that are alive."""
-    return list(_functions)
-
-
-def card(compiled: Any) -> str:
-    """What a notebook shows of a compiled function."""
-    from .report.card import card as make_card
-
-    return make_card(compiled)
-
-
-_core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
+    found = [function() for function in list(_functions.values())]
+    return [function for function in found if function is not None]
 
 
 def reset() -> None:
