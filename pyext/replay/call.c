@@ -55,7 +55,7 @@ note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 
 /* ---- calls ---- */
 
-/* The function itself answers. */
+/* Runs the original function, and counts that. */
 static PyObject *
 call_itself(CxFunction *f, const Call *call)
 {

@@ -1,4 +1,4 @@
-/* What `compile` returns, for the two files about it: call.c and function.c. */
+/* The struct of a compiled function, shared by call.c and function.c. */
 #ifndef CX_FUNCTION_H
 #define CX_FUNCTION_H
 

@@ -1,7 +1,7 @@
-/* Coverage tools and debuggers look at lines. A kernel runs none, and a capture runs lines of both arms of
- * a branch. So while a trace function is set (sys.settrace) or a tool of sys.monitoring takes line events,
- * the original function answers. Asking costs a comparison: each change of the tools' events gives
- * sys.monitoring another version. */
+/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture runs the
+ * lines of both arms of a branch. So the original function runs while a trace function is set
+ * (sys.settrace) or a tool of sys.monitoring takes line events. The check is a comparison: each change of
+ * the tools' events gives sys.monitoring another version. */
 #include "replay/watched.h"
 
 #if PY_VERSION_HEX >= 0x030D0000
@@ -37,7 +37,7 @@ version_of(CxState *state, uint64_t *version)
 }
 #endif
 
-/* What a method of the job answers; -1 with an exception. */
+/* Calls a method of the job that returns a bool; -1 with an exception. */
 static int
 ask(PyObject *miss, const char *method)
 {

@@ -174,7 +174,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
         while is_a(inner, functools.partial):
             inner = inner.func
         functools.update_wrapper(compiled, inner, ("__name__", "__code__", "__defaults__", "__kwdefaults__"), ())
-        compiled.__wrapped__ = fn
+        compiled.__wrapped__ = fn  # type: ignore[attr-defined]
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
         compiled.is_counted = True

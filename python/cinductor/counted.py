@@ -1,4 +1,4 @@
-"""What `stats` and `cache.info` tell, and how `stats` counts."""
+"""Counters of `stats` and `cache.info`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def row_of(compiled: Any) -> dict[str, int]:
 
 
 def programs_of(compiled: Any) -> list[Any]:
-    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
+    """The programs that calls of a function run: its own, its pieces' and its device counterparts'."""
     job = compiled._cinductor_job
     own = [*(one.program for one in compiled.specializations), *job.segments]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
@@ -73,13 +73,13 @@ def programs_of(compiled: Any) -> list[Any]:
 
 
 def retire(compiled: Any) -> None:
-    """A compiled function ends: it has counted, but keeps no specialisation and no piece."""
+    """Add the counters of a compiled function that ends to the totals; it keeps no specialisation or piece."""
     for name, count in row_of(compiled).items():
         gone[name] += count if name not in ("specializations", "pieces") else 0
 
 
 def forget(functions: list[Any]) -> None:
-    """All counters begin at 0 again."""
+    """Set all counters to 0."""
     gone.update(dict.fromkeys(COUNTERS, 0))
     for compiled in functions:
         compiled.calls = compiled.failed_checks = compiled.plain_calls = 0

@@ -1,4 +1,4 @@
-"""Tools that look at the lines that run: coverage, debuggers. While one does, the original function answers."""
+"""Detection of tools that record lines: coverage and debuggers. The original function runs while one is active."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _told: list[str] = []
 
 
 def nothing() -> None:
-    """Is run to see which version of sys.monitoring its code gets."""
+    """Run by watched.c, which then reads the version that sys.monitoring gave its code."""
 
 
 if sys.version_info[:2] == (3, 12):
@@ -23,10 +23,10 @@ if sys.version_info[:2] == (3, 12):
 
 
 def are_lines_watched(code: Any) -> bool:
-    """Whether a tool of sys.monitoring takes events of lines, of this code or of all.
+    """Check if a tool of sys.monitoring takes line events, for this code or for all code.
 
-    Coverage tools and debuggers ask for lines only when code starts, so their start events count, too.
-    A profiler's do not.
+    Coverage tools and debuggers enable line events when code starts, so their start events count, too. A
+    profiler's start events do not.
     """
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     events = monitoring.events
@@ -54,7 +54,7 @@ def log(title: str) -> None:
 
 @contextlib.contextmanager
 def unseen() -> Iterator[None]:
-    """No trace function sees the lines that a capture runs, for `explain` while one is set."""
+    """Suspend the trace function: it must not record the lines that a capture runs (`explain`)."""
     tracer = sys.gettrace()
     if tracer is None:
         yield
