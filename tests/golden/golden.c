@@ -158,6 +158,8 @@ make_lower_target(CiContext *ctx, const Run *run)
 {
     CiTarget *target = CI_NEW(ctx, CiTarget);
     *target = (CiTarget){.has_lanes_across_threads = run->scans > 0};
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = true;
     ci_choices_set(ctx, target, "frame_bytes=1");
     if (run->scans)
         ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
@@ -205,13 +207,11 @@ make_target(CiContext *ctx, const Run *run)
                          .has_batches = run->batches,
                          .splits_running = run->splits && strcmp(run->device, "cpu") != 0,
                          .chains_running = run->splits && strcmp(run->device, "cpu") == 0,
-                         .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
                          .tree_elements = 32768,
                          .max_buffers = 64,
-                         .max_fused_nests = 64,
-                         .unroll_limit = 8};
+                         .max_fused_nests = 64};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 #ifdef GOLDEN_DEVICE

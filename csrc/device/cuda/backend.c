@@ -47,15 +47,13 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .has_templates = true,
                          .splits_running = true,
                          .has_own_order = true,
-                         .vector_bytes = 16,
                          .row_bytes = 64 * 1024,
                          .chunk_elements = 1024,
                          .tree_elements = 512,
                          .tile_rows = 32,
-                         .max_buffers = 128,
+                         .max_buffers = 256,
                          .max_fused_nests = 64,
-                         .has_atomic = ci_cuda_has_atomic,
-                         .unroll_limit = CI_SERIAL_LIMIT};
+                         .has_atomic = ci_cuda_has_atomic};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 }
