@@ -523,6 +523,12 @@ def test_sizes_that_vary(card):
     assert lines and not failed, "\n".join(failed)
 
 
+def test_kernels_for_classes_of_sizes(card):
+    """They run as the ones for all sizes do, a bounded number is kept, and each is made once."""
+    lines = card("variants.py", *([] if RUNS else ["emulated"]))
+    assert len(lines) > 40 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
+
+
 def test_kernels_of_ones_own(card):
     lines = card("own_kernels.py")
     assert len(lines) == 17 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)

@@ -108,6 +108,7 @@ typedef struct CiLaunch {
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
+    bool is_recorded; /* between record_begin and record_end: replays launch it again */
     bool is_on_pool; /* not on the thread of the call: nobody may be asked whether to go on */
 } CiLaunch;
 
@@ -137,7 +138,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 5
+#define CI_DEVICE_ABI 6
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */
