@@ -16,7 +16,7 @@ def module_of(name):
 
 
 def test_literals_are_their_tables():
-    module, config = module_of("compile"), module_of("config")
+    module, config = module_of("stance"), module_of("config")
     assert typing.get_args(config.Mode) == tuple(config.MODES)
     assert typing.get_args(module.Stance) == tuple(module.STANCES)
 

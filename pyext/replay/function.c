@@ -6,6 +6,7 @@
 #include "replay/driven.h"
 #include "replay/signature.h"
 #include "replay/specialization.h"
+#include "state/stance.h"
 
 typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -19,7 +20,7 @@ typedef struct CxFunction {
     CxTwins twins;          /* what answers where arguments are arrays of a device */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
-    int stance; /* -1: it is compiled whatever the process's stance is */
+    int stance; /* a CxStance, its own; -1: it is compiled whatever the stance is */
     Py_ssize_t calls, failed_checks, plain_calls;
     int unusual; /* calls whose sizes were unusual for what there is, and that returned */
 } CxFunction;
@@ -188,9 +189,9 @@ call_once(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t n
         result = outcome.suspects != 0 && result != NULL
                      ? diagnose(f, args, nargsf, names, result, spec, outcome.suspects)
                      : result;
-    else if (stance == 2)
+    else if (stance == CX_STANCE_eager_on_recompile)
         result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    else if (stance == 3)
+    else if (stance == CX_STANCE_fail_on_recompile)
         result = refuse(f, bound, table);
     else
         result = call_miss(f, bound, args, nargsf, names);
@@ -238,19 +239,29 @@ renew(CxFunction *f)
     return 0;
 }
 
+/* The context's or the process's; where that is the default, the function's own. */
+static int
+stance_of(const CxFunction *f)
+{
+    if (f->stance < 0)
+        return CX_STANCE_default;
+    int stance = cx_stance(f->state);
+    return stance == CX_STANCE_default ? f->stance : stance;
+}
+
 static PyObject *
 function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     CxFunction *f = (CxFunction *)self;
     Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    int stance = f->stance < 0              ? 0
-                 : f->state->stance != 0 ? f->state->stance
-                                         : f->stance;
     PyObject *small[16] = {NULL}, **bound = small, *result = NULL;
 
     CX_ENTRY();
+    int stance = stance_of(f);
     f->calls++;
-    if (stance == 1)
+    if (stance < 0)
+        return NULL;
+    if (stance == CX_STANCE_force_eager)
         return PyObject_Vectorcall(f->fn, args, nargsf, names);
     if (!cx_body_is_same(&f->body, &f->signature) && renew(f) < 0)
         return NULL;

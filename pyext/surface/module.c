@@ -8,6 +8,7 @@
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/dlpack.h"
+#include "state/stance.h"
 #include "surface/register.h"
 #include "value/value.h"
 
@@ -16,11 +17,14 @@
 #define WARM_BYTES ((size_t)256 << 20)
 
 /* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. */
+ * works. A thread of a device's own gets no signals; while Python ends, taking the lock would end that
+ * thread, too, and what waits for it would wait for ever. */
 static int32_t
 poll_signals(void *arg)
 {
     (void)arg;
+    if (PyGILState_GetThisThreadState() == NULL)
+        return 0;
     CX_CALLBACK_BEGIN();
     int32_t stop = PyErr_CheckSignals() < 0 ? CI_ERR_INTERRUPTED : 0;
     CX_CALLBACK_END();
@@ -51,19 +55,6 @@ module_set_surface(PyObject *module, PyObject *args)
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
     return before;
-}
-
-static PyObject *
-module_set_stance(PyObject *module, PyObject *value)
-{
-    CxState *state = PyModule_GetState(module);
-    long stance = PyLong_AsLong(value);
-
-    if (stance < 0 || stance > 3)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a stance is 0, 1, 2 or 3");
-    long old = state->stance;
-    state->stance = (int)stance;
-    return PyLong_FromLong(old);
 }
 
 static PyObject *
@@ -362,7 +353,6 @@ module_paddings(PyObject *self, PyObject *array)
 
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
-    {"set_stance", module_set_stance, METH_O, NULL},
     {"view", module_view, METH_VARARGS, NULL},
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
@@ -486,7 +476,8 @@ module_exec(PyObject *module)
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
-        cx_streams_init(state, module) < 0 ||
+        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0 ||
+        PyModule_AddFunctions(module, cx_stance_methods) < 0 ||
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
         PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_shared_methods) < 0 ||

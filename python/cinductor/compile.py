@@ -1,4 +1,4 @@
-"""`compile` and its settings, and what holds for all compiled functions: counters, the stance, `reset`."""
+"""`compile` and its settings, and what holds for all compiled functions: counters, `reset`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
-STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
 COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -290,35 +288,3 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
 
-
-class set_stance:  # noqa: N801  (used like a function)
-    """What compiled functions do in this process, from now on or inside a with statement or a
-    function.
-
-    "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead. Operators of `Array`s, and
-    NumPy's functions on them, run on the device in every stance.
-    Raises ValueError for another name.
-    """
-
-    def __init__(self, stance: Stance) -> None:
-        if not is_a(stance, str) or stance not in STANCES:
-            raise ValueError(refusal("stance", stance, STANCES))
-        self.stance: Stance = stance
-        self.before = _core.set_stance(STANCES[stance])
-
-    def __enter__(self) -> None:
-        _core.set_stance(STANCES[self.stance])
-
-    def __exit__(self, *error: Any) -> None:
-        _core.set_stance(self.before)
-
-    def __call__(self, fn: F) -> F:
-        _core.set_stance(self.before)  # a decorator only sets it for the function's calls
-
-        @functools.wraps(fn)
-        def staged(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(self.stance):
-                return fn(*args, **kwargs)
-
-        return staged  # type: ignore[return-value]

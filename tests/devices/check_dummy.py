@@ -6,6 +6,8 @@ import json
 import operator
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -395,6 +397,21 @@ def test_what_an_array_is_not():
     with pytest.raises(TypeError, match="neither __dlpack__ nor"):
         cinductor.from_dlpack([1, 2])
     assert a.__dlpack__(dl_device=(1, 0)) is not None  # a copy on the host
+
+
+ENDING = """
+import numpy as np, cinductor, cinductor_dummy as dummy
+a = cinductor.to_device(np.arange(8e6), dummy.register())
+f = cinductor.compile(lambda x: np.tanh(x) * 3)
+f(a).numpy()
+dummy.set_delay(200000)
+kept = f(a)  # its kernel runs, and polls, while Python ends
+"""
+
+
+def test_a_kernel_that_runs_while_the_process_ends():
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_operations_by_name():

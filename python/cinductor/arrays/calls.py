@@ -88,6 +88,8 @@ def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> An
         own.is_for_show, own.devices = job.is_for_show, () if name == "host_twin" else devices
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
+        if own.devices:
+            twin.stance = -1  # NumPy cannot take its arguments
         twin._cinductor_job = own  # type: ignore[attr-defined]
         twins[name, devices] = twin
     return twin
@@ -212,7 +214,6 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
     inner = tuple([rebuild(v, enter) for v in args])
     inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
-    before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
         twin = twin_of(job, devices, name)
         result = twin(*inner, **inner_kwargs)
@@ -226,8 +227,6 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_ours(job, compiled, args, kwargs)
     else:
         has_failed = False
-    finally:
-        _core.set_stance(before)
     if has_failed:  # nothing has been changed: the function itself has an exception with its line, or an answer
         return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):
