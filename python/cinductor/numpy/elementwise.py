@@ -14,6 +14,8 @@ from .surface import (
     function,
     into,
     left_to_numpy,
+    lying,
+    memory_order,
     method,
     operand,
     rank,
@@ -123,8 +125,12 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
         return into(t, out, np.rint(x))
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
-        return into(t, out, np.true_divide(np.rint(np.multiply(x, scale)), scale))
-    return into(t, out, np.multiply(np.rint(np.true_divide(x, scale)), scale))
+        made = np.true_divide(np.rint(np.multiply(x, scale)), scale)
+    else:
+        made = np.multiply(np.rint(np.true_divide(x, scale)), scale)
+    if out is None and x.ndim > 1:  # which NumPy allocates in one of these orders
+        return lying(t, made, memory_order(x))
+    return into(t, out, made)
 
 
 def complex_of(t: Any, real: Any, imag: Any) -> Any:

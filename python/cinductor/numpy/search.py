@@ -34,16 +34,10 @@ def found_places(t: Any, x: Any) -> tuple[Any, ...]:
     number = places(t, truth(t, x))
     if x.ndim == 1:
         return (number,)
-    table = found_table(t, x, number)
-    return tuple(table[:, k] for k in range(x.ndim))
-
-
-def found_table(t: Any, x: Any, number: Any) -> Any:
-    """A row of coordinates for each place."""
     table = t.empty((number.shape[0], x.ndim), INT64)
     for k, column in enumerate(coordinates(t, number, x.shape)):
         t.assign(table[:, k], column)
-    return table
+    return tuple(table[:, k] for k in range(x.ndim))
 
 
 @function(np.nonzero)
@@ -61,11 +55,14 @@ def flatnonzero(t: Any, a: Any) -> Any:
 
 @function(np.argwhere)
 def argwhere(t: Any, a: Any) -> Any:
-    """np.argwhere"""
+    """np.argwhere: the transpose of a table with one row for each axis."""
     x = array(t, a)
     refuse(x.ndim == 0, "an array without axes")
     number = places(t, truth(t, x))
-    return found_table(t, x, number)
+    table = t.empty((x.ndim, number.shape[0]), INT64)
+    for k, row in enumerate(coordinates(t, number, x.shape)):
+        t.assign(table[k], row)
+    return t.permute(table, (1, 0))
 
 
 @function(np.extract)

@@ -92,15 +92,14 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
                 "order='K' of strides that are not positive",
             )
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
-            in_order = x.flags_now if is_read else x.flags
-            x = x if in_order.c_contiguous else t.copy(x, "C")
             order = "C"
         else:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     x = x if order == "C" else turn(t, x)
-    is_in_order = x.flags_now.c_contiguous if is_read else x.is_in_order
-    return t.reshape(x if is_in_order else t.copy(x, "C"), (x.size,))
+    if x.flags_now.c_contiguous if is_read else x.is_in_order:
+        return t.reshape(x, (-1,))
+    return t.reshape(t.copy(x, "C"), (-1,)).detached()
 
 
 def is_asked_by_numpy() -> bool:
