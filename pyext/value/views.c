@@ -431,7 +431,7 @@ body_diagonal(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
+cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset, bool is_readonly)
 {
     VIEW_BEGIN(x);
     ViewJob job = {.x = x, .starts = &offset};
@@ -439,7 +439,7 @@ cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
     if (job.view != NULL) {
         job.view->axes[0] = axis1;
         job.view->axes[1] = axis2;
-        job.view->is_readonly = true;
+        job.view->is_readonly |= is_readonly;
     }
     result = finish_job(&job, body_diagonal);
     VIEW_END(x);

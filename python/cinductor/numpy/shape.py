@@ -282,14 +282,10 @@ def fill_diagonal(t: Any, a: Any, val: Any, wrap: bool = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     refuse(a.ndim != 2 or wrap, "more than two axes, or wrapped")
-    n = min(a.shape)
-    block = a[:n, :n]
-    value = array(t, val)
-    refuse(value.ndim > 1 or (value.ndim == 1 and value.shape[0] != n), "values that repeat")
-    if value.ndim == 1:
-        value = t.reshape(value, (n, 1))
-    mask = np.equal(t.iota(block.shape, 0), t.iota(block.shape, 1))
-    t.assign(block, t.apply("where", mask, t.cast(value, a.dtype), block))
+    value = array(t, val) if is_a(val, list | tuple | np.ndarray) else val
+    n = getattr(value, "ndim", 0)
+    refuse(n > 1 or (n == 1 and value.shape[0] != min(a.shape)), "values that repeat")
+    t.assign(t.diagonal(a, 0, 1, 0, True), value)
 
 
 @function(np.rot90)
