@@ -14,6 +14,7 @@ from .surface import (
     Traced,
     as_result,
     boxed,
+    cast,
     converted,
     dtype_of,
     function,
@@ -113,7 +114,7 @@ def full(
         new = t.empty(checked(sizes(shape)), made, order)
         t.assign(new, operand(t, fill_value, made))
         return new
-    return t.full(checked(sizes(shape)), np.asarray(fill_value, made)[()], made, order)
+    return t.full(checked(sizes(shape)), np.full((), fill_value, made)[()], made, order)
 
 
 def like_order(x: Any, order: str) -> str:
@@ -152,7 +153,7 @@ def full_like(
         new = t.empty(size, made, order, x)
         t.assign(new, operand(t, fill_value, made))
         return new
-    return t.full(size, np.asarray(fill_value, made)[()], made, order, x)
+    return t.full(size, np.full((), fill_value, made)[()], made, order, x)
 
 
 def filled_like(value: int) -> Any:
@@ -214,7 +215,7 @@ def eye(
     columns = rows if M is None else whole(M)
     shape = checked((rows, columns))
     where = np.equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1))
-    return t.cast(where, made)
+    return cast(t, where, made)
 
 
 @function(np.identity, creates=True)

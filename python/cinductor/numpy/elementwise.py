@@ -11,6 +11,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     into,
     left_to_numpy,
@@ -64,17 +65,17 @@ def clip(
     dtype = result_type(*given)
     if low is None and high is None:
         return into(t, out, np.positive(x) if x.dtype.kind != "b" else t.copy(x, "K"))
-    made = t.cast(x, dtype) if x.dtype != dtype else x
+    made = cast(t, x, dtype) if x.dtype != dtype else x
     if KEEPS_ZEROS and low is not None and high is not None and dtype.char in "fd":
         low, high = fit(t, low, dtype), fit(t, high, dtype)
         if rank(low) == rank(high) == 0:
             made = np.where(is_beyond(np.less, made, low), low, made)
-            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made))
+            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made), True)
     if low is not None:
         made = np.maximum(made, fit(t, low, dtype))
     if high is not None:
         made = np.minimum(made, fit(t, high, dtype))
-    return into(t, out, made)
+    return into(t, out, made, True)
 
 
 # Between two numbers, NumPy's loop leaves a -0 or 0 that equals one of them as it is.
@@ -90,7 +91,7 @@ def is_beyond(compare: Any, x: Any, bound: Any) -> Any:
 def fit(t: Any, bound: Any, dtype: np.dtype) -> Any:
     """A bound in the dtype of the result."""
     if type(bound) is Traced:
-        return bound if bound.dtype == dtype or bound.kind == "python" else t.cast(bound, dtype)
+        return bound if bound.dtype == dtype or bound.kind == "python" else cast(t, bound, dtype)
     if is_a(bound, bool | int | float | complex):
         return bound
     return array(t, bound)
@@ -210,7 +211,7 @@ def conj(t: Any, self: Any, out: Any = None) -> Any:
     if self.kind == "python" and self.dtype.kind != "b" and out is None:
         is_complex = self.dtype.kind == "c"
         return t.as_python(t.apply("conjugate", self)) if is_complex else self
-    return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self)
+    return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self, True)
 
 
 @function(np.iscomplexobj, np.isrealobj)

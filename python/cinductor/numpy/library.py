@@ -22,6 +22,7 @@ from .surface import (
     array,
     as_result,
     careful,
+    cast,
     function,
     has_dtype,
     in_place,
@@ -66,7 +67,7 @@ def packed(
         part = t.reshape(whole[at : at + count], shape)
         if dtype.kind != "c" and wide.kind == "c":
             part = part.real
-        results.append(t.copy(part, "C") if dtype == part.dtype else t.cast(part, dtype))
+        results.append(t.copy(part, "C") if dtype == part.dtype else cast(t, part, dtype, "unsafe"))
         at = at + count
     return results
 
@@ -159,8 +160,8 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         value = library(t, may_fail)(*parts, elementwise=ufunc.signature is None)
         if where is not True:
             mask = operand(t, where, np.dtype(bool))
-            value = t.apply("where", mask, t.cast(value, out.dtype), out)
-        results.append(into(t, out, value) if out is not None else as_result(t, value))
+            value = t.apply("where", mask, cast(t, value, out.dtype), out)
+        results.append(into(t, out, value, True) if out is not None else as_result(t, value))
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 

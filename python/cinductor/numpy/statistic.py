@@ -17,6 +17,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     has_dtype,
     in_place,
@@ -279,7 +280,7 @@ def histogram(
         refuse(type(x.size) is int and x.size > 2**53, "so many elements")
         dtypes = [np.dtype(np.float64), dtypes[1]]
     counts, made = packed(t, "histogram", key, call, xs, shapes, dtypes)
-    return t.cast(counts, probe[0].dtype), made
+    return cast(t, counts, probe[0].dtype, "unsafe"), made
 
 
 @function(np.histogram_bin_edges)
