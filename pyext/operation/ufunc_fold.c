@@ -402,6 +402,18 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
     return NULL;
 }
 
+/* Over no axes NumPy still folds each element into the identity: a sum of -0.0 is 0.0. */
+static CiNode *
+build_elements(CxTracer *tracer, Fold *f, CiDtype dtype)
+{
+    CxOperand operands[2] = {{.traced = f->x, .want = dtype},
+                             {.want = dtype, .kind = CI_KIND_array, .value = {0}}};
+
+    if (f->op != CI_OP_sum || f->initial != NULL)
+        return cx_build_cast(tracer, f->x, dtype, CI_KIND_array);
+    return cx_build_pointwise(tracer, CI_OP_add, 2, operands, CI_DTYPE_none, CI_KIND_array);
+}
+
 static CiNode *
 build_reduce(CxTracer *tracer, Fold *f, int naxes, const int *axes)
 {
@@ -479,7 +491,7 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
         kept[k] = cx_sizes(f.x)[k];
     for (int k = 0; k < naxes; k++)
         kept[axes[k]] = tracer->one;
-    CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array)
+    CiNode *node = naxes == 0 ? build_elements(tracer, &f, dtype)
                               : build_reduce(tracer, &f, naxes, axes);
     result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array),
                          rank, kept);

@@ -498,8 +498,8 @@ cx_make_part(CxTraced *x, bool imaginary)
         result = cx_traced_from_node(
             x->tracer, cx_build_fill(x->tracer, dtype, rank, cx_sizes(x), NULL, &zero),
             CI_KIND_array);
-        if (result != NULL)
-            ((CxTraced *)result)->storage->is_readonly = true;
+        if (result != NULL) /* a view, which is read-only also where it is returned */
+            Py_SETREF(result, cx_make_expand((CxTraced *)result, rank, cx_sizes(x)));
         return result;
     }
     if (is_scalar) {

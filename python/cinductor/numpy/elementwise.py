@@ -113,7 +113,7 @@ ROUNDS_TO_ITSELF = _integers.round() is _integers  # NumPy 2.4 and later copy an
 @method("round")
 def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
-    x = a if type(a) is Traced else array(t, a)
+    x = a if type(a) is Traced and a.kind != "python" else array(t, a)
     kind = x.dtype.kind
     refuse(kind == "b", f"dtype {x.dtype}")
     if kind == "c":
@@ -151,7 +151,7 @@ def call_complex(real: Any, imag: Any, out: Any) -> None:
 def set_part(t: Any, x: Any, name: str, value: Any) -> None:
     """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
     if name == "flat":
-        given = array(t, value)
+        given = array(t, value if type(value) is Traced else operand(t, value, x.dtype))
         refuse(not x.flags_now.c_contiguous, "an array that is not contiguous")
         refuse(given.shares_storage(x), "values that NumPy reads while it writes")
         refuse(
@@ -202,7 +202,10 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
     refuse(getattr(mask, "shape", None) != a.shape, "a mask of another shape")
-    copyto(t, a, values, "unsafe", mask)
+    if is_a(values, list | tuple):
+        values = operand(t, values, a.dtype)
+    is_array = is_a(values, np.ndarray) or (type(values) is Traced and values.kind == "array")
+    copyto(t, a, values, "safe" if is_array else "unsafe", mask)
 
 
 @method("conj", "conjugate")

@@ -241,7 +241,9 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
 
 def stored(t: Any, x: Any, value: Any) -> Any:
     """A value as what is stored in x."""
-    if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
+    if type(value) is not Traced and not is_a(
+        value, int | float | complex | np.generic | list | tuple
+    ):
         value = array(t, value)
     if type(value) is Traced:
         loses = value.dtype.kind == "c" and x.dtype.kind != "c"

@@ -23,6 +23,7 @@ from .surface import (
     as_result,
     careful,
     cast,
+    converted,
     function,
     has_dtype,
     in_place,
@@ -174,10 +175,15 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
     refuse(x.is_view_of_part, PARTS)
     axis, out = given.pop("axis", 0), given.pop("out", None)
+    if is_a(out, tuple):
+        (out,) = out
     refuse(not are_axes(axis), "an axis that is no int")
+    refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
+    if out is not None and given.get("dtype") is None and not ufunc.types[0].endswith("?"):
+        given["dtype"] = np.promote_types(x.dtype, out.dtype)  # which NumPy computes in
     if method == "reduce":
-        made = reduced(t, ufunc, x, axis, given)
-        return into(t, out, as_result(t, made))
+        made = as_result(t, reduced(t, ufunc, x, axis, given))
+        return made if out is None else into(t, out, converted(t, made, out.dtype))
     dtype = given.pop("dtype", None)
     refuse(given, "keyword " + ", ".join(given))
     refuse(axis is None and x.ndim != 1, "several axes")
@@ -198,8 +204,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     key = f"{method} {axis} {dtype} {x.dtype.char}"
     name = f"ufunc_{ufunc.__name__}"
     call_it = library(t, method == "reduceat")  # whose indices may lie outside
-    made = call_it(name, key, call, xs, shape, like.dtype, elementwise=True)
-    return into(t, out, as_result(t, made))
+    made = as_result(t, call_it(name, key, call, xs, shape, like.dtype, elementwise=True))
+    return made if out is None else into(t, out, converted(t, made, out.dtype))
 
 
 def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any:

@@ -163,7 +163,7 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
         if any(x.shape[i] != 1 for i in dropped):
             raise ValueError("squeeze")
     if not dropped:
-        return a if type(a) is Traced else x
+        return a if type(a) is Traced and a.kind != "python" else x
     return t.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
 
@@ -178,7 +178,7 @@ def expand_dims(t: Any, a: Any, axis: Any) -> Any:
     return t.reshape(x, shape)
 
 
-@function(np.broadcast_to)
+@function(np.broadcast_to, creates=True)
 def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to: a view that cannot be written to."""
     x = array(t, array_)
@@ -186,7 +186,7 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     return t.expand(x, shape)
 
 
-@function(np.broadcast_arrays)
+@function(np.broadcast_arrays, creates=True)
 def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays"""
     xs = [array(t, a) for a in args]
@@ -205,7 +205,7 @@ def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     return t.diagonal(x, i, j, whole(offset))
 
 
-@function(np.lib.stride_tricks.sliding_window_view)
+@function(np.lib.stride_tricks.sliding_window_view, creates=True)
 def sliding_window_view(
     t: Any,
     x: Any,

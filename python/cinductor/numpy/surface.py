@@ -299,7 +299,11 @@ def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
         return converted(t, x, dtype)
     if is_a(x, np.generic):
         return converted(t, t.lift(x), dtype)
-    return t.lift(dtype.type(x)) if is_a(x, bool | int | float | complex) else converted(t, array(t, x), dtype)
+    if is_a(x, bool | int | float | complex):
+        return t.lift(dtype.type(x))
+    if is_a(x, list | tuple):  # numbers in it must fit, too
+        return functions_by_id[id(np.array)].handler(t, x, dtype)
+    return converted(t, array(t, x), dtype)
 
 
 def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
