@@ -156,6 +156,23 @@ ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank, const CiExpr *c
     return sort_axes(ctx, rank, vote_by_stride, &arg);
 }
 
+bool
+ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
+                          const CiExpr *const *strides, int64_t unit, bool is_fortran)
+{
+    const CiExpr *step = ci_expr_const(sym, unit);
+    bool is_dense = true;
+    for (int k = 0; k < rank; k++) {
+        int axis = is_fortran ? k : rank - 1 - k;
+        if (ci_expr_equals_const(sizes[axis], 0))
+            return true;
+        if (!ci_expr_equals_const(sizes[axis], 1) && strides[axis] != step)
+            is_dense = false;
+        step = ci_expr_mul(sym, step, sizes[axis]);
+    }
+    return is_dense;
+}
+
 /* ---- order of a result ---- */
 
 typedef struct OperandArg {

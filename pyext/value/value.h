@@ -45,7 +45,8 @@ PyObject *cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *steps,
                         const CiExpr *const *sizes);
 PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
-PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset);
+PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset,
+                           bool is_readonly);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
 /* x with these sizes for its last axes, which are known to be its own where they are written

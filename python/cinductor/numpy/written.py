@@ -40,10 +40,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = np.asanyarray(ary).ravel()
     parts = [x[1:] - x[:-1]]
     if to_begin is not None:
-        parts.insert(0, np.asanyarray(to_begin).ravel().astype(x.dtype))
+        parts.insert(0, np.asanyarray(to_begin).ravel())
     if to_end is not None:
-        parts.append(np.asanyarray(to_end).ravel().astype(x.dtype))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        parts.append(np.asanyarray(to_end).ravel())
+    if not all(np.can_cast(part.dtype, x.dtype, "same_kind") for part in parts):
+        raise Otherwise
+    return np.concatenate(parts, dtype=x.dtype) if len(parts) > 1 else parts[0]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:

@@ -440,6 +440,8 @@ def is_integer(scope: Hooks, value: Any, args: Any) -> Any:
 @in_graph(math.ldexp)
 def ldexp(n: Numbers, x: Any, exponent: Any) -> Any:
     """math.ldexp"""
+    if exponent.kind != "python" if type(exponent) is Traced else not is_a(exponent, int):
+        raise PythonComputes  # which takes no int of NumPy's
     x, places = n.real(x), n.whole(exponent)
     y = n.ldexp(x, n.real(n.maximum(n.minimum(places, 5000), -5000)))
     fits = n.logical_or(n.isfinite(y), n.logical_not(n.isfinite(x)))
