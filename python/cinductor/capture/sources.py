@@ -22,6 +22,7 @@ from .objects import (
     OPAQUE,
     find_in_class,
     has_hooks,
+    is_mutable,
     is_plain_getter,
     is_standard,
     is_users,
@@ -96,9 +97,9 @@ class Sources:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
 
-    def note_name(self, space: Any, name: str | None, value: Any) -> None:
+    def note_name(self, space: Any, name: Any, value: Any) -> None:
         """Guards what a name is in the dict of a module or in a class: MISSING, that there is none.
-        No name: that a function of the namespace gives a false value.
+        No name: that a function of the namespace gives a false value. A name and a class: what super() finds.
         """
         self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
 
@@ -109,11 +110,12 @@ class Sources:
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 
-    def class_attr(self, cls: type, name: str) -> Any:
-        """The attribute of a class as its dictionaries have it, or MISSING, guarded."""
-        found = find_in_class(cls, name)
-        if is_users(cls):
-            self.note_name(cls, name, _core.MISSING if found is MISSING else found)
+    def class_attr(self, cls: type, name: str, after: type | None = None) -> Any:
+        """The attribute of a class as its dictionaries have it, or MISSING, guarded. after: as for `find_in_class`."""
+        found = find_in_class(cls, name, after)
+        if is_mutable(cls):
+            key = name if after is None else (name, after)
+            self.note_name(cls, key, _core.MISSING if found is MISSING else found)
         return found
 
     def has_hooks(self, cls: type) -> bool:
@@ -167,6 +169,11 @@ class Sources:
             hiding.materialise()
         found = self.known.get(id(value))
         return None if found is None else found[1]
+
+    def source_of_class(self, cls: type) -> int:
+        """The source of a class: if no argument reaches it, the class itself."""
+        source = self.source_of(cls)
+        return self.source("const", cls) if source is None or source == OPAQUE else source
 
     def note_opaque(self, value: Any) -> None:
         """An object that nobody knows how to reach."""

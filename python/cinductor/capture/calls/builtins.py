@@ -177,7 +177,7 @@ def _getattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced:
         return hasattr(args[0].__class__, *args[1:])
-    if type(args[0]) in PURE_TYPES or is_a(args[0], type):
+    if type(args[0]) in PURE_TYPES:
         return hasattr(*args)
     try:
         scope.attr(*args)
@@ -191,8 +191,8 @@ def guard_absent(scope: Hooks, value: Any) -> None:
     """Guards that an object still has the attributes it has, and so not the one asked for."""
     stage = scope.stage
     source = stage.sources.source_of(value)
-    if source is None or type(value) is Traced:
-        return
+    if source is None or type(value) is Traced or is_a(value, type | types.ModuleType | super):
+        return  # or the read has guarded it
     own = attributes_of(value)
     if source >= 0 and type(own) is dict:
         stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))

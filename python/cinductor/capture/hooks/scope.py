@@ -361,7 +361,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 name=found.__name__,
                 path=getattr(found, "__file__", None),
             )
-        return self._module_attr(found, name)
+        return self.attr(found, name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         """A decorator of a function inside."""
@@ -478,9 +478,6 @@ class PlainScope(Scope):
     def import_module(self, name: str, is_last: bool) -> Any:
         top = __import__(name, self.fn_globals, None, None, 0)
         return sys.modules[name] if is_last else top
-
-    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
-        return getattr(module, name)
 
     def import_name(self, module: str, name: str, level: int) -> Any:
         found = __import__(module, self.fn_globals, None, (name,), level)
