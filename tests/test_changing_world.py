@@ -19,7 +19,7 @@ import programs
 import pytest
 import state_generator
 import worlds
-from changing_world import MISSING, other_at, places
+from changing_world import other_at, places
 from test_hidden_state import outcome
 
 import cinductor

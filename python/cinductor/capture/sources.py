@@ -12,6 +12,8 @@ import itertools
 import types
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..dynamic import place_of
 from ..instance import is_a
@@ -19,7 +21,9 @@ from .objects import (
     FREE_TYPES,
     IDENTITY_TYPES,
     MISSING,
+    NUMBER_TYPES,
     OPAQUE,
+    VALUE_TYPES,
     find_in_class,
     has_hooks,
     is_mutable,
@@ -28,6 +32,8 @@ from .objects import (
     is_users,
 )
 
+# Values whose identity no guard of the value says.
+COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
 # Attributes by which functions and partials are looked into.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
@@ -139,6 +145,25 @@ class Sources:
         if type(value) is int:
             return self.source("const", value)
         return next((s for s, (_, new) in self.entered.items() if new is value), None)
+
+    def are_one(self, a: Any, b: Any) -> bool | None:
+        """True if two numbers or texts that the call was given are one object, which is guarded; None if one of them was
+        not given.
+        """
+        both = [self.sources_of_value(value) for value in (a, b)]
+        if not all(both):
+            return None
+        is_same = self.entered[both[0][0]][0] is self.entered[both[1][0]][0]
+        for first, second in itertools.product(*both):
+            if first != second and (first, "one", second) not in self.checked:
+                self.checked.add((first, "one", second))
+                self.check(first, "same" if is_same else "other", second)
+        return is_same
+
+    def sources_of_value(self, value: Any) -> list[int]:
+        """The sources that gave a number or text, of which Python may have several equal objects."""
+        found = [s for s, (real, new) in self.entered.items() if new is value and type(real) in COPIED]
+        return [s for s in found if self.rows[s][0] != "const"]
 
     def make(self, f: Any, source: int, *given: Any) -> Any:
         """f(value), or f() where the source is -1: each call of the program makes its own."""

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 # What only looks at the values it is given: each is a row, by its name.
 LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
-OPERATORS = """lt le eq ne ge gt not_ truth is_ is_not is_none is_not_none abs add and_ floordiv index
+OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
     inv invert lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
     indexOf length_hint""".split()
 IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
@@ -91,6 +91,13 @@ def _in_place(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if len(args) != 2 or kwargs:
         return f(*args, **kwargs)  # raises
     return scope.augment("iadd" if f is operator.iconcat else f.__name__, *args)
+
+
+@understands(operator.is_, operator.is_not)
+def _is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 2 or kwargs:
+        return f(*args, **kwargs)  # raises
+    return scope.is_one(*args) is (f is operator.is_)
 
 
 @understands(operator.setitem)

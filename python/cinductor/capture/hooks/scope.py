@@ -133,6 +133,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """A name of a function around the captured one."""
         return self.stage.lift_guarded(value, self.stage.sources.source_of_free(self.fn, name))
 
+    def own_super(self, made: Any, cls: type) -> Any:
+        """What `super()` has made of the class in its function's cell."""
+        self.name("super")
+        return made
+
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""
         return self.stage.lift_array(value) if type(value) is np.ndarray else value
@@ -423,6 +428,7 @@ class PlainScope(Scope):
         lambda value: value
     )
     key = born = truth
+    own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
