@@ -59,10 +59,14 @@ def attribute(name, owner, key, value, like=1.0):
     return Place(f"{name}.{key}", value, put, like)
 
 
+def is_in_library(module):
+    top = str(module).partition(".")[0]
+    return top in sys.stdlib_module_names or top in ("numpy", "cinductor")
+
+
 def is_users(cls):
     """A class that is written in Python, and by no library."""
-    top = cls.__module__.partition(".")[0]
-    return bool(cls.__flags__ & IN_PYTHON) and top not in sys.stdlib_module_names and top not in ("numpy", "cinductor")
+    return bool(cls.__flags__ & IN_PYTHON) and not is_in_library(cls.__module__)
 
 
 # --- the walk ---------------------------------------------------------------------------------------
@@ -115,7 +119,6 @@ def of_class(name, cls):
         yield attribute(name, cls, "__bases__", cls.__bases__)
     for key, member in cls.__members__.items() if is_enum else ():
         yield attribute(f"{name}.{key}", member, "_value_", member._value_)
-        yield attribute(f"{name}.{key}", member, "_name_", member._name_)
     for base in (*cls.__bases__, type(cls)):
         yield Place(f"{name} base {base.__name__}", base)
 
@@ -133,8 +136,8 @@ def of_object(name, value):
 
 
 def of_module(name, module):
-    """Of modules of the program's own, and of those that are small: a name of NumPy's is many programs'."""
-    if module.__name__ in sys.modules and module.__name__ not in ("math", "operator"):
+    """Of modules of the program's own. Those of Python and NumPy are both worlds', and capture's."""
+    if module.__name__ in sys.modules:
         return
     for key in [*vars(module)]:
         if key == "__getattr__" or not key.startswith("__"):
@@ -157,7 +160,7 @@ def inside(name, value):
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
     if cls is types.FunctionType:
-        yield from of_function(name, value)
+        yield from () if is_in_library(value.__module__) else of_function(name, value)
     elif cls is types.ModuleType:
         yield from of_module(name, value)
     elif cls is list:
@@ -173,14 +176,14 @@ def inside(name, value):
         yield from of_object(name, value)
 
 
-def places(values):
-    """Every place that is reached from values, by name."""
-    todo = [Place(f"argument {k}", value) for k, value in enumerate(values)]
+def places(fn, given):
+    """Every place that is reached from a function and its arguments, by name."""
+    todo = [Place("function", fn), *(item("arguments", given, k) for k in range(len(given)))]
     seen, found = set(), {}
     for at in todo:
         if at.put is not None:
             found.setdefault(at.name, at)
-        if id(at.value) not in seen and len(todo) < MOST:
+        if id(at.value) not in seen and len(todo) < MOST and not at.name.startswith("items of "):
             seen.add(id(at.value))
             todo += inside(at.name, at.value)
     return found

@@ -26,6 +26,8 @@ import cinductor
 
 HERE = Path(__file__).parent
 MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
+BATCH = 20
+SEEDS = [*range(100), *(int.from_bytes(os.urandom(4), "little") for _ in range(MORE))]
 TIMES = 8  # changes of one compiled function
 SECONDS = 20  # of one call
 ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -36,7 +38,7 @@ class World:
     """A module that is loaded anew, a function in it, and what the function is given."""
 
     def __init__(self, module, fn, given):
-        self.module, self.fn, self.given, self.called = module, fn, given, fn
+        self.module, self.fn, self.given, self.called = module, fn, [*given], fn
         if not hasattr(module, "LOG"):
             module.LOG = []
 
@@ -113,7 +115,7 @@ def change(worlds, key, seed):
     """Changes a place in both worlds alike; how it is undone, or None where that cannot be."""
     undone = []
     for world in worlds:
-        place = places([world.fn, *world.given])[key]
+        place = places(world.fn, world.given)[key]
         new = other_at(place, random.Random(seed))
         if new is place.value:
             return None
@@ -128,7 +130,7 @@ def change(worlds, key, seed):
 def compare(worlds, what):
     """A call in each."""
     want, got = (world.run() for world in reversed(worlds))
-    assert got == want, what
+    assert got == want, f"{what}\n{got}\ninstead of\n{want}"
     return "endless" not in want
 
 
@@ -143,7 +145,7 @@ def explore(made, seed, count, name=""):
             return done
         for _ in range(min(count, TIMES)):
             count -= 1
-            both = [places([world.fn, *world.given]) for world in pair]
+            both = [places(world.fn, world.given) for world in pair]
             key, number = rng.choice([key for key in both[0] if key in both[1]]), rng.random()
             undone = change(pair, key, number)
             if undone is None:
@@ -151,7 +153,7 @@ def explore(made, seed, count, name=""):
             done += 1
             what = f"{name}: {key} changed (seed {seed}, number {number})"
             is_well = compare(pair, what)
-            for put, value in undone:
+            for put, value in reversed(undone):
                 put(value)
             if not (is_well and compare(pair, f"{what} and undone")):
                 return done
@@ -169,5 +171,19 @@ def test_attributes(name):
 
 
 def test_programs():
-    for seed, name in enumerate(programs.load()):
+    """A sample of them: each call of most is captured anew."""
+    names = [*programs.load()]
+    for seed, name in enumerate(names if MORE else names[::4]):
         explore(of_programs(name), seed, 2, name)
+
+
+def test_reproducers():
+    of_one, of_other = of_reproducers(), of_reproducers()
+    for seed, pair in enumerate(zip(of_one, of_other, strict=True)):
+        explore(iter(pair).__next__, seed, 1, pair[0].fn.__qualname__)
+
+
+@pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))
+def test_generated(first, tmp_path):
+    for seed in SEEDS[first : first + BATCH]:
+        explore(of_generator(seed, tmp_path), seed, 3, f"program {seed}")

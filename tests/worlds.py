@@ -544,6 +544,38 @@ def named_tuples(x):
     return x * Pair(1.0).b + Typed(1.0).b + PAIR.a + len(Pair._fields) + Pair._field_defaults["b"]
 
 
+K, KEY = 1, 3
+
+
+@program
+def deleted(x):
+    rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    del rows[K]
+    return x * rows[0] + rows[1]
+
+
+@given(1)
+def deleted_parts(x, k):
+    rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    del rows[:k]
+    del rows[slice(0, k)]
+    operator.delitem(rows, k)
+    rows.__delitem__(k)
+    return x * rows[0] + len(rows)
+
+
+@program
+def deleted_key(x):
+    table = {3: 1.0, 4: 2.0, 5: 4.0}
+    del table[KEY]
+    return x * sum(table.values())
+
+
+@given(1, 1, 2.5, 2.5)
+def identity(x, i, j, v, w):
+    return x + (i is j) + 2 * (v is w) + 4 * operator.is_(i, v)
+
+
 SPACE = types.SimpleNamespace(a=1.0, b=types.SimpleNamespace(c=2.0))
 lazy = types.ModuleType("lazy")
 lazy.present = 2.0

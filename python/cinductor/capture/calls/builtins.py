@@ -93,13 +93,6 @@ def _in_place(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.augment("iadd" if f is operator.iconcat else f.__name__, *args)
 
 
-@understands(operator.is_, operator.is_not)
-def _is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) != 2 or kwargs:
-        return f(*args, **kwargs)  # raises
-    return scope.is_one(*args) is (f is operator.is_)
-
-
 @understands(operator.setitem)
 def _setitem(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value, key, item = args
