@@ -26,7 +26,8 @@ bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 
 /* materialise.c */
-PyObject *cx_traced_materialise(CxTraced *traced); /* flushes when it must */
+PyObject *cx_traced_real(CxTraced *traced); /* flushes if it must; guards nothing: for the call's end */
+PyObject *cx_traced_materialise(CxTraced *traced); /* a guard or a break, too, until Python is needed */
 PyObject *cx_traced_force(CxTraced *traced,
                            const char *what); /* a break; kind python specialises */
 /* Notes that the values which this Python scalar came from are forced. */

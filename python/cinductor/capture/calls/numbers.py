@@ -38,6 +38,13 @@ def is_traced(*values: Any) -> bool:
     return any(type(v) is Traced for v in values)
 
 
+@understands(operator.is_, operator.is_not)
+def _is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 2 or kwargs:
+        return f(*args, **kwargs)  # raises
+    return scope.is_one(*args) is (f is operator.is_)
+
+
 @understands_family(*(f for f in offered(math) if callable(f)))
 def _math(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     """A function of the table in math.def, or one that Python itself computes."""

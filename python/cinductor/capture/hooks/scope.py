@@ -133,6 +133,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         """A name of a function around the captured one."""
         return self.stage.lift_guarded(value, self.stage.sources.source_of_free(self.fn, name))
 
+    def own_super(self, made: Any, cls: type) -> Any:
+        """What `super()` has made of the class in its function's cell."""
+        self.name("super")
+        return made
+
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""
         return self.stage.lift_array(value) if type(value) is np.ndarray else value
@@ -361,7 +366,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 name=found.__name__,
                 path=getattr(found, "__file__", None),
             )
-        return self._module_attr(found, name)
+        return self.attr(found, name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         """A decorator of a function inside."""
@@ -423,6 +428,7 @@ class PlainScope(Scope):
         lambda value: value
     )
     key = born = truth
+    own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
@@ -478,9 +484,6 @@ class PlainScope(Scope):
     def import_module(self, name: str, is_last: bool) -> Any:
         top = __import__(name, self.fn_globals, None, None, 0)
         return sys.modules[name] if is_last else top
-
-    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
-        return getattr(module, name)
 
     def import_name(self, module: str, name: str, level: int) -> Any:
         found = __import__(module, self.fn_globals, None, (name,), level)
