@@ -401,7 +401,7 @@ def test_what_a_class_does_not_show_is_carried(is_collected, is_derived):
     cls = type("Derived", (hiding,), {}) if is_derived else hiding
 
     def f(x):
-        def get(h=cls()):
+        def get(h=cls()):  # noqa: B008
             return h
 
         get().held = [0.0]
