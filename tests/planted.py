@@ -259,6 +259,37 @@ def keys() -> None:
     Materialiser.of = of
 
 
+@bug
+def reach() -> None:
+    """Functions hold nothing but their closures."""
+    from cinductor.capture.control import region, state
+
+    def reached(roots: Any, wanted: Any, known: Any, real: Any = state.reached) -> Any:
+        state.ATOMS |= {types.FunctionType}
+        functions = [v for v in roots if type(v) is types.FunctionType]
+        return real([*roots, *(f.__closure__ for f in functions)], wanted, known)
+
+    region.reached = reached
+
+
+@bug
+def gone_over() -> None:
+    """Nobody sees what a loop goes over."""
+    from cinductor.capture.control.loop import Loop
+
+    Loop.operands = property(lambda self: (), lambda self, values: None)
+
+
+@bug
+def bound() -> None:
+    """A bound method of an array does not hold it."""
+    from cinductor.capture.control import state
+    from cinductor.capture.objects import BOUND
+
+    state.ATOMS |= {*BOUND}
+    state.OPENED -= {*BOUND}
+
+
 def find(name: str, programs: int) -> int | None:
     """The first program that shows the bug."""
     os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "5"

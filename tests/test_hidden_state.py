@@ -8,10 +8,13 @@ import contextlib
 import functools
 import importlib.util
 import io
+import itertools
 import math
 import os
 import signal
+import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -294,3 +297,362 @@ def test_a_property_put_on_a_class_later():
     np.testing.assert_array_equal(compiled(X), X * 2)
     Later.v = property(lambda self: 5.0)
     np.testing.assert_array_equal(compiled(X), X * 5)
+
+
+# --- objects without a name -----------------------------------------------------------------------
+
+UNNAMED = []
+VALUES = [np.arange(1.0, 13.0), np.array([0.25, 0.5, 0.1])]
+
+
+def unnamed(fn):
+    UNNAMED.append(fn)
+    return fn
+
+
+@unnamed
+def calls_are_counted(x):
+    def g(v):
+        g.calls += 1
+        return v * g.calls
+
+    g.calls = 0
+    s = 0.0
+    for i in range(len(x)):
+        s += g(x[i])
+    return s
+
+
+@unnamed
+def a_keyword_default(x):
+    def acc(v, *, o=[0.0]):  # noqa: B006
+        o[0] += v
+        return o[0]
+
+    s = 0.0
+    for i in range(len(x)):
+        s += acc(x[i])
+    return s
+
+
+@unnamed
+def a_default_of_an_operand(x):
+    def acc(o=[0.0]):  # noqa: B006
+        o[0] += 1.0
+        return o[0]
+
+    s = acc() if x.sum() > 3 else 5.0
+    return s + acc()
+
+
+@unnamed
+def a_default_of_a_test(x):
+    def nxt(o=[0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    while nxt() < len(x):
+        s += x[0]
+    return s, nxt()
+
+
+@unnamed
+def an_attribute_of_a_decorator(x):
+    def deco(f):
+        def w(*a):
+            w.n += 1
+            return f(*a) * w.n
+
+        w.n = 0
+        return w
+
+    @deco
+    def h(v):
+        return v + 1.0
+
+    s = 0.0
+    for v in x:
+        s += h(v)
+    return s
+
+
+@unnamed
+def an_attribute_of_a_function(x):
+    def p():
+        return 0.0
+
+    p.n = 1.0
+    if x.sum() > 3.0:
+        p.n = x.sum()
+    return p.n * 2
+
+
+@unnamed
+def a_list_of_its_method(x):
+    m = [].append
+    for v in x:
+        if v > 3:
+            m(v)
+    return len(m.__self__)
+
+
+@unnamed
+def what_is_repeated(x):
+    s = 0.0
+    for o in itertools.repeat([1.0], len(x)):
+        o[0] += x[0]
+        s += o[0]
+    return s
+
+
+@unnamed
+def a_cell_of_what_starmap_calls(x):
+    def mk(o):
+        def g(v, w):
+            o[0] += v * w
+            return o[0]
+
+        return g
+
+    s = 0.0
+    for v in itertools.starmap(mk([0.0]), zip(x, x)):
+        s += v
+    return s
+
+
+@unnamed
+def a_cell_of_what_map_calls_for_zip(x):
+    def mk():
+        o = [0.0]
+
+        def g(v):
+            o[0] += v
+            return o[0]
+
+        return g
+
+    s = 0.0
+    for a, b in zip(map(mk(), x), x):
+        s += a * b
+    return s
+
+
+@unnamed
+def a_cell_of_a_default(x):
+    def mk():
+        k = 0.0
+
+        def g(v):
+            nonlocal k
+            k += v
+            return k
+
+        return g
+
+    def h(v, g=mk()):  # noqa: B008
+        return g(v)
+
+    if x.sum() > 3:
+        h(2.0)
+    return h(0.0)
+
+
+@unnamed
+def a_function_that_asks_for_nothing(x):
+    def g(o=[1.0]):  # noqa: B006
+        return o
+
+    if x.sum() > 3:
+        g()[0] = 7.0
+    return g()[0]
+
+
+@unnamed
+def an_argument_of_an_exception(x):
+    e = ValueError([1.0])
+    if x.sum() > 3:
+        e.args[0][0] = 7.0
+    return e.args[0][0]
+
+
+@unnamed
+def two_methods_of_a_list(x):
+    o = [1.0]
+    m, g = o.__setitem__, o.__getitem__
+    del o
+    if x.sum() > 3:
+        m(0, 7.0)
+    return g(0)
+
+
+@unnamed
+def a_method_of_an_array(x):
+    z = x + 0.0
+    m = z.__getitem__
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, m(0)
+
+
+@unnamed
+def an_array_of_a_default(x):
+    z = x + 0.0
+
+    def g(a=z):
+        return a.sum()
+
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, g()
+
+
+@unnamed
+def an_array_of_an_iterator(x):
+    z = x + 0.0
+    it = iter(z)
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, next(it)
+
+
+@unnamed
+def an_array_of_an_attribute(x):
+    def g():
+        return g.a
+
+    g.a = x * 0
+    if x.sum() > 3:
+        g.a = x + 1
+    g.a += 1
+    return g()
+
+
+@unnamed
+def an_exception_raised_in_each_trip(x):
+    err = ValueError([0.0])
+    s = 0.0
+    for v in x:
+        try:
+            raise err
+        except ValueError as e:
+            e.args[0][0] += v
+        s += err.args[0][0]
+    return s
+
+
+@unnamed
+def a_subject_of_match(x):
+    def acc(o=[0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    for v in x:
+        match acc():
+            case 1:
+                s += v
+            case 3:
+                s += 2 * v
+            case _:
+                s += 1
+    return s
+
+
+@unnamed
+def a_chain_of_comparisons(x):
+    def acc(o=[0.0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    for v in x:
+        if 0 < acc() < v:
+            s += v
+    return s, acc()
+
+
+@unnamed
+def a_weak_dict(x):
+    class C:
+        pass
+
+    k = (C(),)
+    k[0].n = 0.0
+    w = weakref.WeakValueDictionary(a=k[0])
+    for v in x:
+        w["a"].n += v
+    return k[0].n
+
+
+@unnamed
+def a_value_of_a_thread(x):
+    t = threading.local()
+    t.o = [0.0]
+    for v in x:
+        t.o[0] += v
+    return t.o[0]
+
+
+@unnamed
+def an_array_of_objects(x):
+    a = np.empty(1, object)
+    a[0] = [0.0]
+    for v in x:
+        a[0][0] += v
+    return a[0][0]
+
+
+@unnamed
+def metadata_of_a_dtype(x):
+    d = np.dtype("f8", metadata={"a": [0.0]})
+    for v in x:
+        d.metadata["a"][0] += v
+    return d.metadata["a"][0]
+
+
+@unnamed
+def a_frame_of_a_generator(x):
+    def gen(o):
+        while True:
+            o[0] += 1.0
+            yield o[0]
+
+    g = gen([0.0])
+    s = 0.0
+    for v in x:
+        s += next(g) * v
+    return s
+
+
+@unnamed
+def a_chain_of_holders(x):
+    def a():
+        pass
+
+    def b():
+        pass
+
+    def c():
+        pass
+
+    a.b = functools.partial(b)
+    b.c = [c]
+    c.n = 0.0
+    e = ValueError(a)
+    del a, b, c
+    for v in x:
+        e.args[0].b.func.c[0].n += v
+    return e.args[0].b.func.c[0].n
+
+
+@pytest.mark.parametrize("fn", UNNAMED, ids=lambda fn: fn.__name__)
+def test_what_changes_without_a_name_is_carried(fn):
+    """It lives in a default, an attribute, an exception, a view, a frame, or in what is gone over alone."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for x in VALUES + VALUES:
+        y = x.copy()
+        assert described(compiled(x)) == described(fn(y)) and np.array_equal(x, y)

@@ -49,5 +49,6 @@ void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *si
                        const CiExpr *const *paddings, const CiExpr **strides);
 
 extern PyMethodDef cx_syntax_methods[]; /* syntax.c */
+extern PyMethodDef cx_reach_methods[];  /* reach.c */
 
 #endif

@@ -482,6 +482,7 @@ module_exec(PyObject *module)
         PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
         PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_reach_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

@@ -471,6 +471,32 @@ def paddings(array: np.ndarray) -> tuple[int, ...]:
 def are_placed_alike(a: set, b: set) -> bool:
     """Whether they hold the same objects, and give them in the same order whatever is added to both."""
 
+def reached(
+    roots: list[Any],
+    wanted: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> set[int]:
+    """The ids of the wanted objects among the roots and in what they hold; all ids if an object holds
+    others that its class does not show, or there are too many to look through.
+
+    closed: ids of objects that are not looked into. atoms: classes of C whose objects hold nothing. modules: those of C classes whose tp_traverse shows all, besides Python's builtins. opened:
+    the package's own classes that are looked into.
+    """
+
+def traced_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> list[Traced] | None:
+    """The traced values among the roots and in what they hold, each as often as it is met; None where
+    `reached`, which has the same arguments, gives all.
+    """
+
 def exchange_items(items: set | frozenset, new: list[Any]) -> None:
     """Each item of a set becomes an equal one, given in the order of iteration, in its place.
 

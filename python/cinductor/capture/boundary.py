@@ -167,7 +167,7 @@ class Lifting:
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)
-        if cls in FREE_TYPES or is_a(value, type):
+        if (cls in FREE_TYPES and cls is not types.FunctionType) or is_a(value, type):
             return value
         if is_record(cls):
             if any(type(v) is np.ndarray for v in value):

@@ -78,6 +78,7 @@ class Stage:
         self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
+        self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
         self.followed = 0  # functions of the user's that were begun
         self.depth = 0

@@ -314,6 +314,8 @@ def call_function(
                 scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
             )
         bound = (f, f)
+    elif id(f.__code__) in stage.codes and stage.sources.source_of(f) is None:
+        bound = (f, f)  # made in this call, and asks the stage for nothing
     elif bound is None:
         why = why_not_followed(f, scope)
         if why is None and stage.depth >= MAX_DEPTH:
@@ -371,6 +373,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
 def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
     rewritten = rewrite(f)
+    stage.codes.update(rewritten.inside)
     new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
     for field, values in guard_body(stage, f).items():
         setattr(new, field, values)

@@ -62,6 +62,7 @@ class Loop(Region):
         self.iterator = iterator  # what the items are taken from, where others may have it
         self.gone = 0 if iterator is None else iterator.position  # before the loop
         self.items = Items(None, None) if items is None else items
+        self.operands = (self.items, iterator)
         self.is_while = items is None
         self.memory = self.regions.memory.setdefault(self.key, Learnt())
         self.offset = self.memory.offset

@@ -170,6 +170,7 @@ class Region:
     carried: Any = None  # by a loop, from trip to trip
     levels: Any = ()  # of a branch: tests whose rest is being run
     offset = 0  # trips of a loop that are peeled off
+    operands: tuple[Any, ...] = ()  # values without a name: what a loop iterates over
 
     @property
     def mark(self) -> Any:
@@ -237,7 +238,7 @@ class Region:
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
         """Ids of the containers that somebody sees, by the names before the construct or by these."""
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        return reached([*roots, *self.callers()], wanted, self.state.sources.known)
+        return reached([*roots, *self.operands, *self.callers()], wanted, self.state.sources.known)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""
