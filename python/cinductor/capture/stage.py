@@ -157,6 +157,7 @@ class Stage:
 
 
 LITTLE = "many breaks for little work one after another"
+PATIENCE = 20  # times capture_limit, where the user asks for one graph
 
 
 def check_budget(stage: Stage) -> None:
@@ -175,19 +176,24 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
-    where an effect has happened and the graph is half full: once it is full nothing could begin again.
+    """Before a call, a trip, or an item that a builtin asks for: after the limit of our own work NumPy
+    goes on with the call. So it does where an effect has happened and the graph is half full: once it is
+    full nothing could begin again. With fullgraph NumPy may not, and a capture may take longer.
     """
-    is_half_full = stage.tracer.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
-    if stage.own_work <= stage.limit and not is_half_full:
+    tracer = stage.tracer
+    if tracer.has_fallen_back:
         return None
-    if stage.tracer.has_fallen_back or stage.tracer.fullgraph:
+    most = stage.limit * (PATIENCE if tracer.fullgraph else 1)
+    is_half_full = tracer.effects > 0 and tracer.nodes > stage.most_nodes // 2
+    if stage.own_work <= most and not is_half_full:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
+    if tracer.fullgraph:
+        raise _core.Unsupported(f"{why}, {PATIENCE} times over (fullgraph=True)")
     if is_half_full:
         why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
     stage.why_over = why
-    if stage.tracer.in_region or stage.tracer.forbids_breaks:
+    if tracer.in_region or tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
     if stage.effects.undo_call():
         raise OverBudget(why)

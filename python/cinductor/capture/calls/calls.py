@@ -165,7 +165,7 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
     """f as a function that Python itself may call, its calls still seen."""
-    return Called(scope, f, dispatch)
+    return Called(scope, f)
 
 
 def call_partial(

@@ -21,6 +21,7 @@ from ...instance import is_a, offered
 from ...numpy.surface import careful
 from ..objects import FREE_TYPES, Traced
 from .calls import dispatch, understands, understands_family
+from .consumers import FEW, line_of
 from .functions import call_pure, call_unknown
 from .numpys import understands_method
 
@@ -145,7 +146,11 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = args[0]
     if value.kind == "array" or not hasattr(value.__class__, "__round__"):
         return call_unknown(scope, f, args, kwargs)
+    if len(args) + len(kwargs) > 2 or kwargs.keys() - {"ndigits"}:
+        return f(0, *args[1:], **kwargs)  # raises
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
+    if digits is not None and type(digits) is not Traced:
+        operator.index(digits)  # raises where it is no int
     if digits is None:
         result = scope.stage.tracer.number("round", f, (value,))
         if result is not NotImplemented:
@@ -180,6 +185,9 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or len(args) > 2 or kwargs.keys() - {"start"}:
         return f(*args, **kwargs)  # raises
     start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
+    if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
+        if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
+            return scope.call(np.add.accumulate, line)[-1] + start  # of zeros the sign is that of 0
     items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
         return scope.stage.lift_array(f(items, start))

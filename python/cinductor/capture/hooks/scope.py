@@ -21,6 +21,7 @@ from ...signals import Raised, Signal, comes_from_within, names_traced, reword
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
+from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
@@ -283,6 +284,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return op(value, other)
         if cls is list and name == "iadd":
+            other = stage.lift_array(other)
+            if type(other) is Traced or is_a(other, np.generic):  # whose operator Python asks first
+                return op(self.operand(value), other)
             other = list(self.iter(other))
         if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
             stage.effects.note(f"changes a {cls.__name__} in place")
@@ -380,7 +384,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         lists = self.stage.state.lists
         if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
             if not grown.may_look:
-                return grown.call(args[0])
+                found = of_numbers(self, args[0], grown)
+                return grown.call(args[0]) if found is None else found
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
