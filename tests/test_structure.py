@@ -235,6 +235,14 @@ def test_no_device_is_named_outside_its_folder(layer):
         assert not [line for line in names if "ci_style_" not in line], name_of(path)
 
 
+def test_instructions_are_spelled_by_their_machine():
+    """Another family of processors with registers as wide is not printed instructions of x86."""
+    x86 = CSRC / "target" / "c" / "x86.c"
+    printed = re.compile(r'"[^"\n]*__builtin_ia32_')
+    users = [p for p in CSRC.rglob("*.[chd]*") if p != x86 and printed.search(text_of(p))]
+    assert [name_of(p) for p in users] == ["csrc/target/c/quirks.def"]  # its rows name their machine
+
+
 def test_no_fast_math():
     files = [ROOT / "setup.py", ROOT / "Makefile", *C_FILES, *PYEXT_FILES, *PYTHON_FILES]
     files += [p for p in (ROOT / "kernels").rglob("*") if p.is_file()]
