@@ -27,7 +27,7 @@ LAYERS = {
     "schedule": "base sym ir passes lower",
     "codegen": "base sym ir",
     "kernels": "base sym ir codegen",
-    "target": "base sym ir codegen",
+    "target": "base sym ir",
     "device": "base sym host ir passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
     "runtime": "base sym host ir passes lower schedule codegen device wrapper",
