@@ -78,7 +78,7 @@ typedef struct CiFault {
  * source declares the same. */
 typedef struct CiRun {
     void *scratch;  /* scratch_bytes of this call's own, 64-byte aligned */
-    void *partials; /* split kernels: partial_bytes times unit number, shared by all */
+    void *partials; /* split kernels: what each unit leaves, shared by all */
     CiFault *fault;
     int32_t (*poll)(void *arg);
     void *poll_arg;
@@ -104,7 +104,7 @@ typedef struct CiLaunch {
     const int64_t *sizes;
     const CiSlot *scalars;
     int nbuffers, nsizes, nscalars; /* for devices that run it later, and copy all three */
-    int64_t units, finish_units, scratch_bytes, partial_bytes, unit_work;
+    int64_t units, finish_units, scratch_bytes, unit_work;
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */

@@ -2,6 +2,7 @@
  * point. */
 #include <limits.h>
 
+#include "base/map.h"
 #include "schedule/plan.h"
 
 static bool
@@ -76,8 +77,9 @@ why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nes
     return NULL;
 }
 
-void
-ci_collect_arrays(CiMap *arrays, const CiFusion *fusion)
+/* Distinct arrays that nests of the fusion, and of its blocks, read or store. */
+static void
+collect_arrays(CiMap *arrays, const CiFusion *fusion)
 {
     for (int n = 0; n < fusion->nnests; n++) {
         const CiFusionNest *nest = &fusion->nests[n];
@@ -90,7 +92,7 @@ ci_collect_arrays(CiMap *arrays, const CiFusion *fusion)
     }
     for (int b = 0; b < 2; b++)
         for (int d = 0; fusion->inner[b] && d < fusion->inner[b]->nfusions; d++)
-            ci_collect_arrays(arrays, &fusion->inner[b]->fusions[d]);
+            collect_arrays(arrays, &fusion->inner[b]->fusions[d]);
 }
 
 const char *
@@ -99,9 +101,9 @@ ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b)
     CiMap *arrays = ci_map_new(s->ctx);
     if (s->target->max_buffers == INT_MAX)
         return NULL;
-    ci_collect_arrays(arrays, a);
+    collect_arrays(arrays, a);
     if (b)
-        ci_collect_arrays(arrays, b);
+        collect_arrays(arrays, b);
     if (ci_map_count(arrays) <= s->target->max_buffers)
         return NULL;
     return ci_format(s->ctx, "together they touch %d arrays, and a kernel takes %d",

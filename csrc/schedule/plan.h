@@ -2,7 +2,6 @@
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
-#include "base/map.h"
 #include "ir/choices.h"
 #include "ir/cost.h"
 #include "schedule/schedule.h"
@@ -74,8 +73,6 @@ struct CiScheduler {
 
 /* depend.c */
 CiFusionNest ci_fusion_nest(CiScheduler *s, CiNest *nest);
-/* Distinct arrays that nests of the fusion, and of its blocks, read or store. */
-void ci_collect_arrays(CiMap *arrays, const CiFusion *fusion);
 /* The reason when one kernel of both (b may be NULL) would touch more arrays than the target takes. */
 const char *ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b);
 /* NULL when nest may run before everything in fusion, else the reason. */
