@@ -98,8 +98,8 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     }
     if (tracer->fullgraph) {
-        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (fullgraph=True)",
-                     loc.file, loc.line, reason);
+        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (%U)", loc.file,
+                     loc.line, reason, tracer->whole);
         return -1;
     }
     tracer->needs_python = true;

@@ -168,7 +168,7 @@ cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *co
     PyObject *handles[CX_MOST_DEVICE_ARGUMENTS];
     CxTwin like;
 
-    if (twins->count == 0 || !describe(state, args, count, &like))
+    if (twins->count == 0 || state->is_exact || !describe(state, args, count, &like))
         return 0;
     const CxTwin *found = find(twins, &like);
     if (found == NULL)

@@ -17,7 +17,7 @@ cx_stances_init(CxState *state)
 
 /* Ends a thread's proposal, of that object or (NULL) of any. */
 static int
-settle(CxState *state, PyObject *thread, PyObject *number, bool holds)
+end(CxState *state, PyObject *thread, PyObject *number, bool holds)
 {
     PyObject *found = PyDict_GetItemWithError(state->proposed, thread);
     int is_same = found == NULL     ? 0
@@ -33,12 +33,12 @@ settle(CxState *state, PyObject *thread, PyObject *number, bool holds)
 }
 
 static int
-settle_own(CxState *state)
+end_own(CxState *state)
 {
     if (PyDict_GET_SIZE(state->proposed) == 0)
         return 0;
     PyObject *thread = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    int status = thread ? settle(state, thread, NULL, true) : -1;
+    int status = thread ? end(state, thread, NULL, true) : -1;
     Py_XDECREF(thread);
     return status;
 }
@@ -48,7 +48,7 @@ cx_stance(CxState *state)
 {
     PyObject *found = NULL;
 
-    if (settle_own(state) < 0)
+    if (end_own(state) < 0)
         return -1;
     if (!state->has_stances) /* no context has any */
         return state->stance;
@@ -60,7 +60,7 @@ cx_stance(CxState *state)
     return stance;
 }
 
-/* propose_stance(stance, number): the thread, for settle_stance. */
+/* propose_stance(stance, number): the thread, for end_proposal. */
 static PyObject *
 propose_stance(PyObject *module, PyObject *args)
 {
@@ -74,22 +74,22 @@ propose_stance(PyObject *module, PyObject *args)
     if (stance < CX_STANCE_default || stance > CX_STANCE_fail_on_recompile)
         return PyErr_Format(PyExc_ValueError, "a stance is 0, 1, 2 or 3");
     PyObject *thread = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    if (thread == NULL || settle_own(state) < 0 ||
+    if (thread == NULL || end_own(state) < 0 ||
         PyDict_SetItem(state->proposed, thread, args) < 0)
         Py_CLEAR(thread);
     return thread;
 }
 
 static PyObject *
-settle_stance(PyObject *module, PyObject *args)
+end_proposal(PyObject *module, PyObject *args)
 {
     PyObject *thread = NULL, *number = NULL;
     int holds = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "O!O!p:settle_stance", &PyLong_Type, &thread, &PyLong_Type,
+    if (!PyArg_ParseTuple(args, "O!O!p:end_proposal", &PyLong_Type, &thread, &PyLong_Type,
                           &number, &holds) ||
-        settle(PyModule_GetState(module), thread, number, holds) < 0)
+        end(PyModule_GetState(module), thread, number, holds) < 0)
         return NULL;
     Py_RETURN_NONE;
 }
@@ -140,9 +140,9 @@ leave_stance(PyObject *module, PyObject *unused)
 
 PyMethodDef cx_stance_methods[] = {
     {"propose_stance", propose_stance, METH_VARARGS,
-     "propose_stance(stance, number): the process's, unless it is settled otherwise; the thread."},
-    {"settle_stance", settle_stance, METH_VARARGS,
-     "settle_stance(thread, number, holds): whether the proposal becomes the process's."},
+     "propose_stance(stance, number): the process's, unless it is ended otherwise; the thread."},
+    {"end_proposal", end_proposal, METH_VARARGS,
+     "end_proposal(thread, number, holds): whether the proposal becomes the process's."},
     {"enter_stance", enter_stance, METH_O, "enter_stance(stance): that of this context."},
     {"leave_stance", leave_stance, METH_NOARGS, "The stance that was before the latest enter_stance."},
     {NULL, NULL, 0, NULL},

@@ -58,6 +58,15 @@ module_set_surface(PyObject *module, PyObject *args)
 }
 
 static PyObject *
+module_set_exact(PyObject *module, PyObject *value)
+{
+    CxState *state = PyModule_GetState(module);
+    CX_ENTRY();
+    state->is_exact = value == Py_True;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
 module_is_compiling(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
@@ -357,6 +366,7 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
+    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},

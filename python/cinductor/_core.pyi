@@ -185,7 +185,7 @@ class Block:
 @final
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
+    fullgraph: if it is not empty a break raises Unsupported instead of flushing, naming line, reason and this text. key: what the
     function's segments are counted by; its name alone unless given. keep: what keeps the programs
     of its segments alive; the module does unless given."""
     def __new__(
@@ -195,7 +195,7 @@ class Tracer:
         options: dict[str, Any],
         device: str = "cpu",
         backend: str = "",
-        fullgraph: bool = False,
+        fullgraph: str = "",
         key: str = ...,
         keep: set[Program] = ...,
     ) -> Tracer: ...
@@ -635,7 +635,8 @@ class CompiledFunction:
     stance: int
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
-    plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
+    is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
     def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
@@ -649,9 +650,10 @@ class CompiledFunction:
 MISSING: Any
 
 def propose_stance(stance: int, number: int, /) -> int: ...
-def settle_stance(thread: int, number: int, holds: bool, /) -> None: ...
+def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
+def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 

@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved
-from .config import OPTIONS, Mode, nearest, refusal, resolve
+from . import _core, counted, saved
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
 from .signature import signature_of
 
 if TYPE_CHECKING:
-    from .counted import Stats
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -89,13 +87,14 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import split
+        from .machine import Device, check_place, split_asked
 
-        device, index = split(device)
-        options = {**(options or {}), "device_index": index} if index else options
+        device, index = split_asked(device)
+        options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
     resolved = resolve(mode, options)
-    check_numerics(resolved, device)
+    if device is not None:
+        check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -159,15 +158,6 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise ValueError(refusal(of, backend, own) + hint)
 
 
-def check_numerics(options: dict[str, Any], device: str | None) -> None:
-    """Raises ValueError for a promise that a device cannot keep."""
-    if device not in (None, "cpu") and options.get("numerics") == "exact":
-        raise ValueError(
-            f"numerics is 'exact', but functions and sums of device {device!r} have bits of their "
-            "own; allowed there: 'numpy', 'close', 'fast'"
-        )
-
-
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable; is_users: somebody has asked for it, and counts its
     calls.
@@ -181,6 +171,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     functools.update_wrapper(compiled, fn)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
+        compiled.is_counted = True
         _functions.add(compiled)
     return compiled
 
@@ -221,38 +212,30 @@ _core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
 
 
 def reset() -> None:
-    """Forgets every specialisation of every compiled function; the disk cache stays."""
-    for compiled in list(_functions):
+    """Forgets every specialisation of every compiled function, and what `stats` counts; the disk cache stays."""
+    counted.forget(functions())
+    for compiled in functions():
         compiled.clear()
         compiled._cinductor_job.forget()
 
 
-def stats() -> Stats:
-    """Counters of all compiled functions that are alive.
+def stats() -> counted.Stats:
+    """Counters of compiled functions, since the process began or `reset` was called.
 
     calls; captures: calls that were traced; recompiles: captures after a function's first;
-    specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
-    be compiled, or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
+    specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy: by a stance,
+    because nothing fitted, nothing could be compiled, NumPy is quicker or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). Functions that are no more
+    count in the totals. functions: those alive by name, with `reasons`, why the latest captures were needed, and `numpy`, why
     NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
     under max_autotune, with their times and who has won.
     """
-    total = dict.fromkeys(COUNTERS, 0)
-    functions: dict[str, dict[str, Any]] = {}
-    for compiled in list(_functions):
-        job = compiled._cinductor_job
-        row = {
-            "calls": compiled.calls,
-            "captures": job.captures,
-            "recompiles": max(job.captures - 1, 0),
-            "specializations": len(compiled.specializations),
-            "pieces": 0 if job.plan is None else len(job.plan.pieces),
-            "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
-            "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
-        }
+    total = dict(counted.gone)
+    by_name: dict[str, dict[str, Any]] = {}
+    for compiled in functions():
+        job, row = compiled._cinductor_job, counted.row_of(compiled)
+        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
-        for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
         if any(s.race_rows for s in compiled.specializations) or job.unraced:
@@ -260,15 +243,7 @@ def stats() -> Stats:
 
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
-    return {**total, "functions": functions}  # type: ignore[typeddict-item]
-
-
-def programs_of(compiled: Any) -> list[Any]:
-    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
-    job = compiled._cinductor_job
-    own = [*(one.program for one in compiled.specializations), *job.segments]
-    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
-    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
+    return {**total, "functions": by_name}  # type: ignore[typeddict-item]
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:

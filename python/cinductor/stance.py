@@ -41,25 +41,25 @@ class set_stance:  # noqa: N801  (used like a function)
         self.stance: Stance = stance
         self._thread: int | None = _core.propose_stance(STANCES[stance], id(self))
 
-    def _settle(self, holds: bool) -> None:
+    def _end(self, holds: bool) -> None:
         """Ends the proposal that the constructor made: whether the stance becomes the process's."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            _core.settle_stance(thread, id(self), holds)
+            _core.end_proposal(thread, id(self), holds)
 
     def __del__(self) -> None:
         if "_thread" in self.__dict__:  # the constructor has not raised
-            self._settle(True)
+            self._end(True)
 
     def __enter__(self) -> None:
-        self._settle(False)
+        self._end(False)
         _core.enter_stance(STANCES[self.stance])
 
     def __exit__(self, *error: Any) -> None:
         _core.leave_stance()
 
     def __call__(self, fn: F) -> F:
-        self._settle(False)
+        self._end(False)
 
         @functools.wraps(fn)
         def staged(*args: Any, **kwargs: Any) -> Any:

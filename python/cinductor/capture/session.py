@@ -92,7 +92,7 @@ def run(
             job.warn_once("compiler", text)
             return result
     tell(job, bound, error)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def not_usable(job: Job, error: Exception) -> Exception:
@@ -136,7 +136,7 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     if "capture_limit" in why:
         say_limit(job, why)
     job.budget.give_up(bound, likeness(bound), why)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def say_limit(job: Job, why: str) -> None:
@@ -152,7 +152,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
         job.budget.remember(bound, f"a check failed: {why}")
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -161,7 +161,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """
     job.why = why
     job.budget.remember(bound, why)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 class Retry(Signal):
@@ -333,7 +333,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
         options=options,
         device=job.settings["device"] or "cpu",
         backend=way.backend,
-        fullgraph=job.settings["fullgraph"],
+        fullgraph=job.why_whole if job.settings["fullgraph"] else "",
         key=job.key,
         keep=job.segments,
     )
