@@ -199,3 +199,29 @@ def test_sizes_of_squares(sizes, dynamic):
     compiled = cinductor.compile(lambda x: np.zeros_like(x), backend="interp", dynamic=dynamic)
     for n in sizes:
         assert compiled(np.ones((n, n))).strides == np.zeros((n, n)).strides
+
+
+MADE_BY_NUMPY = {
+    "places": lambda x: np.argwhere(x > 1),
+    "counts": lambda x: np.histogram2d(x.ravel(), x.ravel(), bins=(2, 3), range=((0, 9), (0, 9)))[0],
+    "density": lambda x: np.histogram2d(x.ravel(), x.ravel(), bins=(2, 3), range=((0, 9), (0, 9)), density=True)[0],
+    "no_imaginary_part": lambda x: x.imag,
+    "imaginary_part": lambda x: np.imag(x + 1j),
+    "number": lambda x: np.broadcast_to(123, (3,)),
+    "number_as_it_is": lambda x: np.broadcast_to(123, ()),
+    "list": lambda x: np.broadcast_to([1, 2], (3, 2)),
+    "tuples": lambda x: np.broadcast_arrays((1, 2), (3, 4))[1],
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view([1, 2, 3], 2),
+    "diagonal": lambda x: np.diagonal(x),
+    "turned_list": lambda x: np.transpose([[1, 2], [3, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", MADE_BY_NUMPY)
+def test_layout_and_flags_of_what_functions_make(name):
+    compiled = cinductor.compile(MADE_BY_NUMPY[name], backend="interp")
+    for shape in ((3, 4), (2, 5), (3, 4), (4, 4)):
+        x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+        want, got = MADE_BY_NUMPY[name](x), compiled(x)
+        assert looks(got, True) == looks(want, True)
+        assert_same(got, want)

@@ -58,7 +58,7 @@ sort_axes(CxTracer *t, int rank, const CiExpr *const *steps, int8_t *order)
 /* The order of a copy that keeps the layout of x, as NumPy's PyArray_NewLikeArray: C or Fortran order
  * where x is dense in that, else that of its strides. order: C order when called. */
 static int
-order_kept(CxTraced *x, int8_t *order)
+order_like(CxTraced *x, int8_t *order)
 {
     Layout layout = {.x = x};
     int rank = cx_rank(x);
@@ -85,7 +85,7 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
                      text);
         return -1;
     }
-    return like != NULL && (text[0] == 'K' || text[0] == 'A') ? order_kept(like, order) : 0;
+    return like != NULL && (text[0] == 'K' || text[0] == 'A') ? order_like(like, order) : 0;
 }
 
 PyObject *

@@ -4,6 +4,7 @@ the graph; arrays of constants are inputs whose contents never change.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,16 @@ def empty(
     return t.empty(checked(sizes(shape)), wanted_dtype(dtype), plain(like, device, order))
 
 
+ADDRESSES = 1 << 47  # bytes of a process
+
+
 def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without negative sizes."""
+    """A shape without negative sizes. NumPy raises for what no memory can hold, also where it is not used."""
     if (
         any(type(n) is int and n < 0 for n in shape) or len(shape) > 32
     ):  # traced ones: by the tracer
         raise ValueError("negative dimensions are not allowed")
+    refuse(math.prod(n for n in shape if type(n) is int) >= ADDRESSES, "an array that no memory can hold")
     return shape
 
 

@@ -151,7 +151,8 @@ def call_complex(real: Any, imag: Any, out: Any) -> None:
 def set_part(t: Any, x: Any, name: str, value: Any) -> None:
     """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
     if name == "flat":
-        given = array(t, value if type(value) is Traced else operand(t, value, x.dtype))
+        is_array = type(value) is Traced and value.kind == "array"
+        given = value if is_array else array(t, operand(t, value, x.dtype))
         refuse(not x.flags_now.c_contiguous, "an array that is not contiguous")
         refuse(given.shares_storage(x), "values that NumPy reads while it writes")
         refuse(

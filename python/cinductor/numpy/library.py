@@ -179,7 +179,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
         (out,) = out
     refuse(not are_axes(axis), "an axis that is no int")
     refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
-    if out is not None and given.get("dtype") is None and not ufunc.types[0].endswith("?"):
+    is_truth = all(loop.endswith("?") for loop in ufunc.types)
+    if out is not None and given.get("dtype") is None and not is_truth:
         given["dtype"] = np.promote_types(x.dtype, out.dtype)  # which NumPy computes in
     if method == "reduce":
         made = as_result(t, reduced(t, ufunc, x, axis, given))
