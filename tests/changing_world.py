@@ -21,7 +21,7 @@ UNTOUCHED = frozenset(
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
     _member_type_ _use_args_ _new_member_ _generate_next_value_ _unhashable_values_ _value_repr_ __class_getitem__ __hash__
     _hashable_values_ _sort_order_ __objclass__ _missing_ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
-    __match_args__ __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
+    __match_args__ LOG __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
 )
 
 
@@ -83,6 +83,8 @@ def of_function(name, fn):
     own = space["__builtins__"]
     own = own if isinstance(own, dict) else vars(own)
     for key in names_in(fn.__code__):
+        if key in UNTOUCHED:
+            continue
         if key in space:
             yield item("globals", space, key)
         elif callable(own.get(key)) and not isinstance(own[key], type):
@@ -160,7 +162,7 @@ def inside(name, value):
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
     if cls is types.FunctionType:
-        yield from () if is_in_library(value.__module__) else of_function(name, value)
+        yield from () if is_in_library(value.__globals__.get("__name__")) else of_function(name, value)
     elif cls is types.ModuleType:
         yield from of_module(name, value)
     elif cls is list:
@@ -229,8 +231,11 @@ def changed_code(code, random):
 
 
 def changed_object(value, random):
-    """A copy of an object with another attribute."""
-    made = copy.copy(value)
+    """A copy of an object with another attribute; the object itself if its class makes no copies."""
+    try:
+        made = copy.copy(value)
+    except Exception:
+        return value
     for key, held in getattr(made, "__dict__", {}).items():
         made.__dict__[key] = other(held, random)
     return made
