@@ -1,7 +1,7 @@
-"""What a function can reach, and changes of it: the walk and the changes of tests/test_changing_world.py.
+"""Places that a function can reach, and changes of them, for tests/test_changing_world.py.
 
-A place is where a value can be changed: a name of a module, an attribute of an object, class or function, defaults, constants of
-code, a cell, an item of a list or dict, a name that a class before others may come to have, bases, the class of an object.
+A place is a name of a module, an attribute of an object, class or function, defaults, constants of code, a cell, or an item of a
+list or dict. The class of an object, its bases, and names that a class does not have yet are places, too.
 """
 
 import copy
@@ -14,8 +14,8 @@ import numpy as np
 
 MISSING = object()
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
-MOST = 400  # values that are walked over
-# What Python itself keeps in classes and modules, and what it does not let anybody set.
+MOST = 400  # values that one search looks into
+# Names that Python itself keeps in classes and modules, and what it does not let anybody set.
 UNTOUCHED = frozenset(
     """__dict__ __weakref__ __module__ __slots__ __annotations__ __orig_bases__ __parameters__ __static_attributes__ __firstlineno__
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
@@ -284,7 +284,7 @@ def other(value, random):
 
 
 def other_at(place, random):
-    """What is put at a place; MISSING: nothing, any more."""
+    """The new value of a place; MISSING if it is deleted."""
     if place.name.endswith(".__bases__"):
         k = random.randrange(len(place.value))
         return (*place.value[:k], changed_class(place.value[k], random), *place.value[k + 1 :])

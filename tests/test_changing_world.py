@@ -88,7 +88,7 @@ def of_programs(name):
 
 
 def of_reproducers():
-    """What the reproducers compare with NumPy: pairs of a function and arguments, by number."""
+    """The functions that the reproducers compare with NumPy, with their arguments."""
     module, found = load(HERE / "test_reproducers.py"), []
 
     def note(fn, *arguments, **settings):
