@@ -1,7 +1,7 @@
-"""What a function can reach, and changes of it: the walk and the changes of tests/test_changing_world.py.
+"""Places that a function can reach, and changes of them, for tests/test_changing_world.py.
 
-A place is where a value can be changed: a name of a module, an attribute of an object, class or function, defaults, constants of
-code, a cell, an item of a list or dict, a name that a class before others may come to have, bases, the class of an object.
+A place is a name of a module, an attribute of an object, class or function, defaults, constants of code, a cell, or an item of a
+list or dict. The class of an object, its bases, and names that a class does not have yet are places, too.
 """
 
 import copy
@@ -14,14 +14,14 @@ import numpy as np
 
 MISSING = object()
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
-MOST = 400  # values that are walked over
-# What Python itself keeps in classes and modules, and what it does not let anybody set.
+MOST = 400  # values that one search looks into
+# Names that Python itself keeps in classes and modules, and what it does not let anybody set.
 UNTOUCHED = frozenset(
     """__dict__ __weakref__ __module__ __slots__ __annotations__ __orig_bases__ __parameters__ __static_attributes__ __firstlineno__
     __abstractmethods__ _abc_impl __dataclass_fields__ __dataclass_params__ _member_map_ _member_names_ _value2member_map_ __new__
     _member_type_ _use_args_ _new_member_ _generate_next_value_ _unhashable_values_ _value_repr_ __class_getitem__ __hash__
     _hashable_values_ _sort_order_ __objclass__ _missing_ __builtins__ __loader__ __spec__ __file__ __cached__ __package__ __name__
-    __match_args__ __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
+    __match_args__ LOG __set_name__ __annotate_func__ __annotations_cache__ __replace__""".split()
 )
 
 
@@ -83,6 +83,8 @@ def of_function(name, fn):
     own = space["__builtins__"]
     own = own if isinstance(own, dict) else vars(own)
     for key in names_in(fn.__code__):
+        if key in UNTOUCHED:
+            continue
         if key in space:
             yield item("globals", space, key)
         elif callable(own.get(key)) and not isinstance(own[key], type):
@@ -160,7 +162,7 @@ def inside(name, value):
     for part in PARTS.get(cls, ()):
         yield Place(f"{name}.{part}", getattr(value, part))
     if cls is types.FunctionType:
-        yield from () if is_in_library(value.__module__) else of_function(name, value)
+        yield from () if is_in_library(value.__globals__.get("__name__")) else of_function(name, value)
     elif cls is types.ModuleType:
         yield from of_module(name, value)
     elif cls is list:
@@ -229,8 +231,11 @@ def changed_code(code, random):
 
 
 def changed_object(value, random):
-    """A copy of an object with another attribute."""
-    made = copy.copy(value)
+    """A copy of an object with another attribute; the object itself if its class makes no copies."""
+    try:
+        made = copy.copy(value)
+    except Exception:
+        return value
     for key, held in getattr(made, "__dict__", {}).items():
         made.__dict__[key] = other(held, random)
     return made
@@ -279,7 +284,7 @@ def other(value, random):
 
 
 def other_at(place, random):
-    """What is put at a place; MISSING: nothing, any more."""
+    """The new value of a place; MISSING if it is deleted."""
     if place.name.endswith(".__bases__"):
         k = random.randrange(len(place.value))
         return (*place.value[:k], changed_class(place.value[k], random), *place.value[k + 1 :])

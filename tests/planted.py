@@ -1,5 +1,6 @@
-"""Bugs planted in the doors, the guards and the undo of capture, one at a time, to see whether the generated
-programs of tests/state_generator.py find them, or changes of what the programs of tests/worlds.py can reach.
+"""Bugs planted in the doors, the guards and the undo of capture, one at a time.
+
+The generated programs of tests/state_generator.py have to find them, or changes of the worlds of tests/worlds.py.
 
     python tests/planted.py [PROGRAMS]     # per bug, at most; 1,500 unless told
 
@@ -220,7 +221,7 @@ def stores() -> None:
 
 @bug_of_worlds
 def above() -> None:
-    """What super() finds is not guarded."""
+    """The lookup of super() is not guarded."""
     from cinductor.capture.objects import find_in_class
     from cinductor.capture.sources import Sources
 

@@ -6,6 +6,7 @@ The module of a function is loaded twice: capture runs in one world, Python in t
 the programs of tests/programs, the reproducers, and what the generator of state makes.
 """
 
+import functools
 import importlib.util
 import os
 import random
@@ -49,9 +50,15 @@ class World:
             return ADDRESS.sub("0x", repr(outcome(self.called, self.module, given, SECONDS)))
 
 
+@functools.cache
+def code_of(path):
+    return compile(path.read_text(), str(path), "exec")
+
+
 def load(path):
     """The module of a file, under the same name each time."""
     spec = importlib.util.spec_from_file_location(f"world_of_{path.stem}", path)
+    spec.loader.get_code = lambda name: code_of(path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # which dataclasses ask for
     try:
@@ -81,7 +88,7 @@ def of_programs(name):
 
 
 def of_reproducers():
-    """What the reproducers compare with NumPy: pairs of a function and arguments, by number."""
+    """The functions that the reproducers compare with NumPy, with their arguments."""
     module, found = load(HERE / "test_reproducers.py"), []
 
     def note(fn, *arguments, **settings):
@@ -101,9 +108,9 @@ def of_reproducers():
 def of_generator(seed, folder):
     source = state_generator.Generator(seed).source()
     path = folder / f"program_{seed}.py"
+    path.write_text(source)
 
     def made():
-        path.write_text(source)
         module = load(path)
         more = module.more() if hasattr(module, "more") else ()
         return World(module, module.program, (np.random.default_rng(seed).random(4), *more))
@@ -111,11 +118,11 @@ def of_generator(seed, folder):
     return made
 
 
-def change(worlds, key, seed):
+def change(both, key, seed):
     """Changes a place in both worlds alike; how it is undone, or None where that cannot be."""
     undone = []
-    for world in worlds:
-        place = places(world.fn, world.given)[key]
+    for found in both:
+        place = found[key]
         new = other_at(place, random.Random(seed))
         if new is place.value:
             return None
@@ -147,7 +154,7 @@ def explore(made, seed, count, name=""):
             count -= 1
             both = [places(world.fn, world.given) for world in pair]
             key, number = rng.choice([key for key in both[0] if key in both[1]]), rng.random()
-            undone = change(pair, key, number)
+            undone = change(both, key, number)
             if undone is None:
                 continue
             done += 1

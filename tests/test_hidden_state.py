@@ -5,14 +5,18 @@ has found and a later call has to find again. Compared with Python in values, ki
 import builtins
 import collections
 import contextlib
+import dataclasses
+import enum
 import functools
 import importlib.util
 import io
 import itertools
 import math
+import operator
 import os
 import signal
 import threading
+import types
 import warnings
 import weakref
 
@@ -21,6 +25,7 @@ import pytest
 import state_generator
 
 import cinductor
+from cinductor import testing
 
 SIZES = [4, 5, 3, 5]  # with what lists begin with fewer than 8: sums have NumPy's bits
 BATCH = 25
@@ -155,6 +160,38 @@ class Plain:
     """Has no method for `==`."""
 
 
+class Root:
+    """Root."""
+
+    __gain__ = 3.0
+    z = 2.0
+
+    def get(self):
+        return 2.0
+
+
+class Middle(Root):
+    pass
+
+
+class Leaf(Middle):
+    def get(self):
+        return super().get() + super().z
+
+
+class Colour(enum.Enum):
+    RED = 2.0
+
+
+@dataclasses.dataclass
+class Filled:
+    a: float = 1.0
+
+
+lazy = types.ModuleType("lazy")
+lazy.rates = {"gain": 2.0}
+lazy.__getattr__ = lambda name: lazy.rates[name]
+LEAF = Leaf()
 PARTIAL = functools.partial(scaled, k=3)
 OWNER = Owner(2)
 PAIR = (Plain(), Plain())
@@ -220,6 +257,35 @@ CHANGES = {
         lambda: delattr(Plain, "__eq__"),
     ),
     "keywords of a partial": (lambda x: PARTIAL(x), lambda: PARTIAL.keywords.update(k=9), lambda: PARTIAL.keywords.update(k=3)),
+    "a method behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "get", lambda self: 6.0), lambda f=Root.get: setattr(Root, "get", f)),
+    "an attribute behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "z", 6.0), lambda: setattr(Root, "z", 2.0)),
+    "a class between": (lambda x: x * LEAF.get(), lambda: setattr(Middle, "z", 6.0), lambda: delattr(Middle, "z")),
+    "bases": (
+        lambda x: x * LEAF.get(),
+        lambda: setattr(Middle, "__bases__", (type("Other", (Root,), {"z": 7.0}),)),
+        lambda: setattr(Middle, "__bases__", (Root,)),
+    ),
+    "a module's __getattr__": (lambda x: x * lazy.gain, lambda: lazy.rates.update(gain=5.0), lambda: lazy.rates.update(gain=2.0)),
+    "a special name of a class": (lambda x: x * Root.__gain__, lambda: setattr(Root, "__gain__", 5.0), lambda: setattr(Root, "__gain__", 3.0)),
+    "__doc__ of a class": (lambda x: x + len(Root.__doc__), lambda: setattr(Root, "__doc__", "long"), lambda: setattr(Root, "__doc__", "Root.")),
+    "__name__ of a class": (lambda x: x + len(Root.__name__), lambda: setattr(Root, "__name__", "R"), lambda: setattr(Root, "__name__", "Root")),
+    "__name__ of a function": (
+        lambda x: x + len(scaled.__name__),
+        lambda: setattr(scaled, "__name__", "s"),
+        lambda: setattr(scaled, "__name__", "scaled"),
+    ),
+    "an item of defaults": (
+        lambda x: x * scaled.__defaults__[0],
+        lambda: setattr(scaled, "__defaults__", (5,)),
+        lambda: setattr(scaled, "__defaults__", (2,)),
+    ),
+    "defaults of a dataclass": (
+        lambda x: x * Filled().a,
+        lambda: setattr(Filled.__init__, "__defaults__", (5.0,)),
+        lambda: setattr(Filled.__init__, "__defaults__", (1.0,)),
+    ),
+    "the value of a member": (lambda x: x * Colour.RED.value, lambda: setattr(Colour.RED, "_value_", 5.0), lambda: setattr(Colour.RED, "_value_", 2.0)),
+    "whether a class has an attribute": (lambda x: x + hasattr(Root, "w"), lambda: setattr(Root, "w", 1), lambda: delattr(Root, "w")),
     "a builtin": (lambda x: x + sum([1, 2]), lambda: setattr(builtins, "sum", lambda v: 50), lambda s=sum: setattr(builtins, "sum", s)),
     "a function of math": (lambda x: x + math.sqrt(4.0), lambda: setattr(math, "sqrt", lambda v: 7.0), lambda s=math.sqrt: setattr(math, "sqrt", s)),
     "a function of NumPy": (lambda x: np.sqrt(x), lambda: setattr(np, "sqrt", lambda v: v + 7.0), lambda s=np.sqrt: setattr(np, "sqrt", s)),
@@ -267,6 +333,53 @@ def test_whether_two_objects_are_one_is_a_guard(f, monkeypatch):
     for pair in [(a, b), (a, a), (b, a), (a, a)]:
         monkeypatch.setitem(globals(), "PAIR", pair)
         np.testing.assert_array_equal(compiled(X), f(X))
+
+
+def without_item(k):
+    rows = [0, 1, 2, 3, 4]
+    del rows[k]
+    return rows
+
+
+def without_slices(k):
+    rows = [[*range(6)] for _ in range(4)]
+    del rows[0][:k], rows[1][::k], rows[2][slice(0, k)]
+    operator.delitem(rows[3], k)
+    rows[3].__delitem__(k)
+    return rows
+
+
+def without_key(k):
+    table = {1: 10, 2: 20, 3: 30}
+    del table[k]
+    return table
+
+
+DAY, MINUTE = np.timedelta64(5, "D"), np.timedelta64(5, "m")
+RECORDS = [np.zeros(1, [(a, "i8"), (b, "i8")])[0] for a, b in ("ab", "ba")]
+
+
+@pytest.mark.parametrize(
+    "f, calls",
+    [
+        (without_item, [1, 2, 3, 4, 9]),
+        (without_slices, [1, 2, 3]),
+        (without_key, [1, 2, 3, 4]),
+        (lambda v: v + v, [DAY, MINUTE]),
+        (lambda v: str(v[0]), [[DAY], [MINUTE]]),
+        (lambda v: v.dtype.names, RECORDS),
+        (lambda v: [*v], [frozenset([8, 0]), frozenset([0, 8]), frozenset([False, 8])]),
+        (lambda v: (v.start, v.stop), [range(0, 4, 2), range(0, 3, 2)]),
+        (lambda v: v.start, [slice(0, 3), slice(False, 3)]),
+        (lambda v: (v[0] is v[1], operator.is_(*v)), [(k, k) for k in (1, 2, 3)] + [(1, 2), (2.5, 2.5), (1, 1.0)]),
+        (lambda v: v[0] is not v[1], [(X[0].item(), X[1].item()), (DAY, DAY), (DAY, MINUTE)]),
+    ],
+)
+def test_each_call_has_values_of_its_own(f, calls):
+    compiled = cinductor.compile(f, backend="interp")
+    for given in calls:
+        got, want = (testing.outcome(fn, (given,)) for fn in (compiled, f))
+        assert repr(got) == repr(want)
 
 
 def test_a_store_into_one_of_two_objects():

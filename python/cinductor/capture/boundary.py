@@ -135,7 +135,7 @@ class Lifting:
         return value
 
     def enter(self, value: Any, source: int) -> Any:
-        """What the user's frame gets for an attribute that was read."""
+        """Return an attribute that was read, as the user's frame gets it."""
         if source >= 0:
             return self.lift_guarded(value, source)
         return self.fix(value) if source == FIXED else self.lift_array(value) if source == OWN else self.lift(value)

@@ -6,7 +6,7 @@ A source is the number of a row of `Sources`, which later calls read and guard, 
     OWN       this call made or computed the value
     OPAQUE    code that capture does not follow returned it, after a break
 
-`Read` is the only result of a reader, and `Reads.attr` is the only place that turns one into a value of the user's frame.
+A pair of both is the only result of a reader, and `Reads.attr` is the only place that turns one into a value of the user's frame.
 The readers follow CPython: `object.__getattribute__`, and those of classes, modules, methods and super(). A class with any
 other `__getattribute__` is a break.
 """
@@ -17,7 +17,7 @@ import enum
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,13 +46,7 @@ if TYPE_CHECKING:
     from ..stage import Stage
 
 
-class Read(NamedTuple):
-    """A value that was read, and where from."""
-
-    value: Any
-    source: int
-
-
+Read = tuple[Any, int]  # a value that was read, and its source
 # Modules of Python's own whose names are compared by identity: they are functions and constants.
 PURE_MODULES = frozenset({"math", "cmath", "operator", "functools", "itertools", "builtins"})
 # Objects that are never a call's own.
@@ -68,7 +62,7 @@ OF_MEMBERS = {enum.Enum.__dict__["value"].fget: "_value_", enum.Enum.__dict__["n
 
 
 def is_data(found: Any) -> bool:
-    """True if what a class has under a name goes before the attributes of the object itself."""
+    """True if an attribute of a class comes before the attributes of the object itself."""
     return found is not MISSING and hasattr(type(found), "__set__")
 
 
@@ -86,10 +80,10 @@ class Reads:
     def attr(self, value: Any, name: str) -> Any:
         """value.name"""
         item, source = self.read(value, name)
-        return self.stage.lifting.enter(item, source)
+        return item if source == OWN and type(item) is not np.ndarray else self.stage.lifting.enter(item, source)
 
     def read(self, value: Any, name: str) -> Read:
-        """What value.name is, and its source."""
+        """Return value.name and its source."""
         cls = type(value)
         reader = READERS.get(cls)
         if reader is not None:
@@ -107,32 +101,32 @@ class Reads:
             if not stage.tracer.in_region and stage.effects.undo_call():
                 raise Abandon("reads .base of an array")  # ours may be views of others
             stage.effects.abandon("reads .base of an array")
-            return Read(stage.materialise(value).base, OPAQUE)
+            return stage.materialise(value).base, OPAQUE
         elif name == "flags":
             if not stage.regions.is_carried_by_value(value):
-                return Read(stage.effects.hollow_flags(value), OWN)
+                return stage.effects.hollow_flags(value), OWN
             stage.effects.abandon("reads flags of an array that may be one of several")
-            return Read(stage.materialise(value).flags, OWN)
+            return stage.materialise(value).flags, OWN
         elif name == "flat" and value.kind == "array":
-            return Read(Flat(value), OWN)
+            return Flat(value), OWN
         elif name in OUR_NAMES and value.kind == "array":
             getattr(np.empty(0), name)  # raises
-        return Read(getattr(value, name), OWN)
+        return getattr(value, name), OWN
 
     def _read_value(self, value: Any, name: str) -> Read:
         """Of a value that is guarded as a whole, and of a container's methods."""
-        return Read(getattr(value, name), OWN)
+        return getattr(value, name), OWN
 
     def _read_broadcast(self, value: Any, name: str) -> Read:
         if name in ("iters", "index", "reset", "__next__"):
             value = self.stage.effects.filled(value)
-        return Read(getattr(value, name), OWN)
+        return getattr(value, name), OWN
 
     def _read_flat(self, value: Flat, name: str) -> Read:
-        return Read(getattr(value.real(self.stage.effects), name), OPAQUE)
+        return getattr(value.real(self.stage.effects), name), OPAQUE
 
     def _read_stand_in(self, value: Any, name: str) -> Read:
-        return Read(getattr(self.stage.materialise(value), name), OWN)
+        return getattr(self.stage.materialise(value), name), OWN
 
     # --- modules ---
 
@@ -148,14 +142,14 @@ class Reads:
         if is_numpys(own) or own in PURE_MODULES:
             if not self.is_library:
                 stage.sources.note_name(where, name, value)
-            return Read(value, FIXED)
+            return value, FIXED
         cache = stage.globals.get(id(where))
         if cache is None:
             cache = stage.globals[id(where)] = (where, {})
         found = cache[1].get(name)
         if found is not None and found[0] is value:
-            return Read(found[1], OWN)
-        return Read(self._global(where, cache[1], name, value), OWN)
+            return found[1], OWN
+        return self._global(where, cache[1], name, value), OWN
 
     def _read_absent(self, module: types.ModuleType, where: dict[str, Any], name: str) -> Read:
         """An attribute that a module's dict does not have: the class's, or what its `__getattr__` returns (PEP 562)."""
@@ -166,10 +160,10 @@ class Reads:
         getter = where.get("__getattr__", MISSING)
         if getter is MISSING:
             stage.sources.note_name(where, "__getattr__", _core.MISSING)
-            return Read(getattr(module, name), OWN)  # raises
+            return getattr(module, name), OWN  # raises
         made = self.call(self.attr(module, "__getattr__"), name)
         stage.learned |= name in where  # it has imported what the next capture finds
-        return Read(made, OWN)
+        return made, OWN
 
     # --- classes ---
 
@@ -187,44 +181,44 @@ class Reads:
             return self._bound(cls, name, above)
         getter = sources.class_attr(meta, "__getattr__")
         if getter is MISSING:
-            return Read(getattr(cls, name), OWN)  # raises
+            return getattr(cls, name), OWN  # raises
         if getter is enum.EnumMeta.__dict__.get("__getattr__", MISSING):
             return self._at_class(cls, name, getattr(cls, name))
         return self._unknown(cls, name, "__getattr__")
 
     def _read_in_class(self, cls: type, name: str, found: Any) -> Read:
-        """What a class or one of its bases has, as the class shows it."""
+        """Bind an attribute of a class, or of one of its bases, to the class."""
         sources, kind = self.stage.sources, type(found)
         if not is_mutable(cls):
-            return Read(getattr(cls, name), FIXED)
+            return getattr(cls, name), FIXED
         if kind is classmethod and type(found.__func__) is FUNCTION:
             where = sources.source("attr", sources.source_of_class(cls), name)
             sources.check_once(sources.source("attr", where, "__func__"), "is", found.__func__)
-            return Read(getattr(cls, name), FIXED)
+            return getattr(cls, name), FIXED
         getter = sources.class_attr(kind, "__get__")
         if type(getter) is FUNCTION and not is_standard(kind):
             self.stage.lifting.fix(found)
-            return Read(self.call(getter, found, None, cls), OWN)
+            return self.call(getter, found, None, cls), OWN
         if getter is MISSING or is_standard(kind) or is_numpys(kind.__module__):
             return self._at_class(cls, name, getattr(cls, name))
         return self._unknown(cls, name, kind.__name__)
 
     def _at_class(self, cls: type, name: str, item: Any) -> Read:
         sources = self.stage.sources
-        return Read(item, sources.source("attr", sources.source_of_class(cls), name))
+        return (item, sources.source("attr", sources.source_of_class(cls), name))
 
     # --- objects ---
 
     def _read_object(self, value: Any, name: str) -> Read:
         stage, cls = self.stage, type(value)
         if name in methods_that_draw(cls):
-            return Read(Draw(self, value, name), OWN)
+            return Draw(self, value, name), OWN
         getter = stage.sources.class_attr(cls, "__getattribute__")
         if getter is not GETTER and not is_plain_getter(cls, getter):
             return self._unknown(value, name, "__getattribute__")
         if deferred := stage.stores.of(value):
             if name in deferred:
-                return Read(deferred[name], OWN)
+                return deferred[name], OWN
             if name == "__dict__":
                 stage.effects.note(f"reads .__dict__ of a {cls.__name__}")
         found = stage.sources.class_attr(cls, name)
@@ -238,17 +232,17 @@ class Reads:
         return self._at(value, name, getattr(value, name))  # raises, mostly
 
     def _bound(self, value: Any, name: str, found: Any) -> Read:
-        """What an object's class has under a name, guarded to be there, as the object shows it."""
+        """Bind an attribute of an object's class, whose lookup is guarded, to the object."""
         stage, cls, kind = self.stage, type(value), type(found)
         getter = BOUND.get(kind)
         if getter is not None:
             return getter(self, value, name, found)
         if kind in METHOD_KINDS:
             self._guard_unset(value, name)
-            return Read(getattr(value, name), FIXED)
+            return getattr(value, name), FIXED
         if kind in SLOTS or kind.__name__ == "_tuplegetter":
             is_class = name == "__class__" and found is object.__dict__["__class__"]
-            return Read(cls, FIXED) if is_class else self._at(value, name, getattr(value, name))
+            return (cls, FIXED) if is_class else self._at(value, name, getattr(value, name))
         method = stage.sources.class_attr(kind, "__get__")
         if method is MISSING:
             is_made = stage.sources.source_of(value) is None
@@ -256,22 +250,22 @@ class Reads:
         if type(method) is FUNCTION and not is_standard(kind) and not is_numpys(kind.__module__):
             self._guard_unset(value, name)
             stage.lifting.fix(found)
-            return Read(self.call(method, found, value, cls), OWN)
+            return self.call(method, found, value, cls), OWN
         return self._unknown(value, name, kind.__name__)
 
     def _bound_function(self, value: Any, name: str, found: Any) -> Read:
         self._guard_method(value, name, found)
-        return Read(getattr(value, name), FIXED)
+        return getattr(value, name), FIXED
 
     def _bound_class_method(self, value: Any, name: str, found: Any) -> Read:
         if type(found.__func__) is not FUNCTION:
             return self._unknown(value, name, "classmethod")
         self._guard_method(value, name, found.__func__)
-        return Read(getattr(value, name), FIXED)
+        return getattr(value, name), FIXED
 
     def _bound_static_method(self, value: Any, name: str, found: Any) -> Read:
         is_made = self.stage.sources.source_of(value) is None
-        return Read(found.__func__, FIXED) if is_made else self._at(value, name, found.__func__)
+        return (found.__func__, FIXED) if is_made else self._at(value, name, found.__func__)
 
     def _bound_property(self, value: Any, name: str, found: Any) -> Read:
         inner = OF_MEMBERS.get(found.fget)
@@ -279,7 +273,7 @@ class Reads:
             return self.read(value, inner)
         if type(found.fget) is not FUNCTION:
             return self._unknown(value, name, type(found).__name__)
-        return Read(self.call(found.fget, value), OWN)
+        return self.call(found.fget, value), OWN
 
     def _bound_cached(self, value: Any, name: str, found: Any) -> Read:
         if type(found.func) is not FUNCTION:
@@ -287,7 +281,7 @@ class Reads:
         self._guard_unset(value, name)
         made = self.call(found.func, value)
         self._set_attr(found.attrname, made, value)
-        return Read(made, OWN)
+        return made, OWN
 
     def _read_method(self, value: types.MethodType, name: str) -> Read:
         """A bound method has few attributes of its own; the others are its function's."""
@@ -303,23 +297,23 @@ class Reads:
             return self._bound(value, name, find_in_class(super, name))
         found = stage.sources.class_attr(start, name, after)
         if found is MISSING:
-            return Read(getattr(value, name), OWN)  # of the super object itself, or raises
+            return getattr(value, name), OWN  # of the super object itself, or raises
         kind = type(found)
         if kind in (FUNCTION, *METHOD_KINDS):
-            return Read(getattr(value, name), FIXED)
+            return getattr(value, name), FIXED
         if kind is classmethod and type(found.__func__) is FUNCTION:
-            return Read(getattr(value, name), FIXED)
+            return getattr(value, name), FIXED
         if kind is staticmethod:
-            return Read(found.__func__, FIXED)
+            return found.__func__, FIXED
         if kind is property and owner is not start and type(found.fget) is FUNCTION:
-            return Read(self.call(found.fget, owner), OWN)
+            return self.call(found.fget, owner), OWN
         if stage.sources.class_attr(kind, "__get__") is MISSING:
-            return Read(found, FIXED)
+            return found, FIXED
         return self._unknown(value, name, kind.__name__)
 
     def _unknown(self, value: Any, name: str, what: str) -> Read:
         self.stage.effects.stop(f"reads .{name} of a {type(value).__name__} through its {what}")
-        return Read(getattr(value, name), OPAQUE)
+        return getattr(value, name), OPAQUE
 
     # --- sources and guards ---
 
@@ -330,8 +324,8 @@ class Reads:
         if source is None and is_a(value, LASTING):
             source = sources.source("const", value)
         if source is None:
-            return Read(item, OWN)
-        return Read(item, source if source == OPAQUE else sources.source("attr", source, name))
+            return item, OWN
+        return (item, source if source == OPAQUE else sources.source("attr", source, name))
 
     def _guard_method(self, value: Any, name: str, found: Any) -> None:
         """An object may come to have an attribute of the name of a method."""
@@ -342,7 +336,7 @@ class Reads:
             sources.check_once(sources.source("attr", method, "__func__"), "is", found)
 
     def _guard_unset(self, value: Any, name: str) -> None:
-        """The same of what is no method of the user's: the names of the object's attributes are guarded."""
+        """Guard the names of an object's own attributes: none of them hides the attribute of the class."""
         sources, own = self.stage.sources, attributes_of(value)
         source = sources.source_of(value)
         if source is not None and source != OPAQUE and type(own) is dict:

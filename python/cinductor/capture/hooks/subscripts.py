@@ -107,7 +107,10 @@ class Subscripts:
             return int.__index__(key)  # of a subclass: what its own method says nobody asks
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
-            return self.call(method, key)
+            made = self.call(method, key)
+            if not is_a(made, int) and type(made) is not Traced:
+                raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
+            return made
         if self.stage.sources.has_hooks(cls):
             self.stage.effects.stop(f"an index is of class {cls.__name__}")
             return self.stage.materialise(key)
