@@ -265,10 +265,10 @@ def reach() -> None:
     """Functions hold nothing but their closures."""
     from cinductor.capture.control import region, state
 
-    def reached(roots: Any, wanted: Any, known: Any, real: Any = state.reached) -> Any:
+    def reached(roots: Any, *rest: Any, real: Any = state.reached) -> Any:
         state.ATOMS |= {types.FunctionType}
         functions = [v for v in roots if type(v) is types.FunctionType]
-        return real([*roots, *(f.__closure__ for f in functions)], wanted, known)
+        return real([*roots, *(f.__closure__ for f in functions)], *rest)
 
     region.reached = reached
 

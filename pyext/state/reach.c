@@ -12,7 +12,7 @@ enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* in the low bits of an address in th
 enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
 enum { MOST_VISITS = 100000 };
 
-/* What a class shows of an object. */
+/* How much of an object's content a class shows. */
 typedef enum Shows { SHOWS_nothing_held, SHOWS_all, SHOWS_some } Shows;
 
 typedef struct Walk {
@@ -109,7 +109,7 @@ meet(PyObject *object, void *arg)
 
 /* ---- what a class shows ---- */
 
-/* Whether the first part of a dotted name is in a set of them; -1: an exception is set. */
+/* True if the first part of a dotted name is in the set; -1: an exception is set. */
 static int
 is_of(PyObject *modules, const char *name)
 {
@@ -122,7 +122,7 @@ is_of(PyObject *modules, const char *name)
     return found;
 }
 
-/* Whether a class written in Python is the package's own. */
+/* True if a class written in Python is the package's own. */
 static bool
 is_package_class(PyTypeObject *type)
 {
@@ -133,7 +133,7 @@ is_package_class(PyTypeObject *type)
     return name != NULL && strncmp(name, "cinductor.", 10) == 0;
 }
 
-/* What is shown by the class that C code has made, of which others written in Python are made. */
+/* A Shows of a class made by C code; is_derived: the object's class is one in Python derived from it. */
 static int
 shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
 {
@@ -210,7 +210,7 @@ enter_dtype(PyArray_Descr *dtype)
     return is_plain ? DONE : UNKNOWN;
 }
 
-/* What an object refers to is met. */
+/* Meets all objects that an object refers to. */
 static int
 enter(Walk *w, PyObject *object)
 {
@@ -230,7 +230,7 @@ enter(Walk *w, PyObject *object)
     if (shows != SHOWS_all)
         return shows == SHOWS_nothing_held ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
     int status = DONE;
-    if (PyWeakref_Check(object)) /* the collector does not follow them, but whoever calls one does */
+    if (PyWeakref_Check(object)) /* the collector does not follow them; a call of one does */
         status = meet(PyWeakref_GET_OBJECT(object), w);
     return status != DONE ? status : traverse(w, object);
 }

@@ -432,13 +432,13 @@ def value_of(container: Any, before: Any = None) -> Any:
 # --- who holds what ---
 
 # Classes of C whose objects hold no other that the user could change.
-ATOMS = frozenset(
+ATOMS: frozenset[Any] = frozenset(
     {
         *(kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)),
-        *(bool, complex, bytes, bytearray, range, object, types.CodeType, types.EllipsisType),
-        *(types.NotImplementedType, type(iter(range(1))), type(iter(range(1 << 64)))),
+        *(bool, complex, bytes, bytearray, range, object, types.CodeType, type(...)),
+        *(type(NotImplemented), type(iter(range(1))), type(iter(range(1 << 64)))),
         *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
-        *(type(threading.RLock()), type(datetime.datetime_CAPI)),  # type: ignore[attr-defined]
+        *(type(threading.RLock()), type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
@@ -456,16 +456,17 @@ def references(
     return MANY if found is None else sum(map(is_meant, found))
 
 
-def reached(
-    roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]]
-) -> set[int]:
+def reached(roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]], has_effects: bool) -> set[int]:
     """Ids of those of the wanted containers that can be reached from values, or that outlive the call;
     all of them where that is not known.
 
-    known: the objects that outlive the call, with their sources. What was made in the call is in none
-    that has a source, for whoever puts it there has an effect, or waits for the end of the call.
+    known: the objects that outlive the call, with their sources. Those with a source hold nothing that
+    was made in the call before the call has an effect; then they are looked through, too.
     """
-    wanted = list(wanted)
-    outlive = {id(container) for container in wanted if id(container) in known}
+    wanted, objects = list(wanted), list(roots)
     closed = {key: value for key, (value, source) in known.items() if source != OPAQUE}
-    return outlive | _core.reached(list(roots), wanted, closed, ATOMS, SHOWN, OPENED)
+    if has_effects:
+        objects.extend(closed.values())
+        closed = {}
+    outlive = {id(container) for container in wanted if id(container) in known}
+    return outlive | _core.reached(objects, wanted, closed, ATOMS, SHOWN, OPENED)
