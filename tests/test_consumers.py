@@ -7,7 +7,6 @@ import functools
 import heapq
 import itertools
 import linecache
-import math
 import operator
 import warnings
 

@@ -123,6 +123,7 @@ class Break:
     line: int
     own_line: int  # of the function that was called where this happened, or 0
     is_inner: bool  # whether it happened in what that line calls
+    is_late: bool  # whether nothing could be checked any more, after an earlier break or effect
 
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""

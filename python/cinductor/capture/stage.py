@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..budget import MANY_NODES, why_spent
+from ..budget import MANY_NODES, is_for_pieces, why_spent
 from ..dynamic import Symbols
 from ..errors import ConstraintViolation
 from ..instance import is_a
@@ -157,6 +157,7 @@ class Stage:
 
 
 LITTLE = "many breaks for little work one after another"
+REST = ": the rest of the call runs in NumPy"
 PATIENCE = 20  # times capture_limit, where the user asks for one graph
 
 
@@ -166,6 +167,8 @@ def check_budget(stage: Stage) -> None:
     tracer = stage.tracer
     if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
+    if is_for_pieces(tracer):
+        return fall_back(stage, "values are needed after an earlier break")
     why = why_spent(tracer, stage.break_budget)
     if why is None:
         return None
@@ -204,7 +207,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     for grown in [*stage.state.lists.values()]:
         grown.materialise()
-    stage.effects.stop(f"{why}: the rest of the call runs in NumPy")
+    stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage.effects)
     for frame in frames_of(stage):

@@ -51,8 +51,7 @@ from ..objects import (
     is_standard,
     is_tuple,
 )
-from . import consumers as consumers  # fills its part of the table
-from . import iterables as iterables
+from . import iterables as iterables  # fills its part of the table
 from . import numbers as numbers  # and this its own
 from .calls import (
     dispatch,

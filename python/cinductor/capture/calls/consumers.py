@@ -49,7 +49,7 @@ def is_open(value: Any) -> bool:
     return any(type(part) is Traced and not part.is_expression for part in leaves(value))
 
 
-def settled(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
+def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
     """Values that Python is going to compare or hash: where data decide, one break makes all of them real."""
     if any(map(is_open, values)):
         scope.stage.tracer.note_break(f"a concrete value is needed by {f.__name__}()")
@@ -76,7 +76,7 @@ def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     given = scope.use(value)
     if type(given) in (set, frozenset, dict):  # their order goes on
         return f(given)
-    return f(settled(scope, f, [*map(scope.key, scope.iter(given))]))
+    return f(made_real(scope, f, [*map(scope.key, scope.iter(given))]))
 
 
 TWO = itertools.repeat((None, None))
@@ -91,7 +91,7 @@ def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
         if is_plain and not hasattr(type(first), "keys"):
             pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
-            keys = settled(scope, f, [k for k, _ in pairs])
+            keys = made_real(scope, f, [k for k, _ in pairs])
             return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
         return call_unknown(scope, f, args, kwargs)
     return dict(*args, **kwargs)
@@ -113,14 +113,14 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if asks_length(value):
         return call_unknown(scope, f, args, kwargs)
     if key is None:
-        return sorted(settled(scope, f, scope.use([*scope.iter(value)])), **others)
+        return sorted(made_real(scope, f, scope.use([*scope.iter(value)])), **others)
     keys = keys_of(scope, key, value)
     items = [*scope.iter(value)]
     if type(keys) is Traced:
         keys = scope.stage.forced(keys).tolist()
     else:
         keys = [*map(called_by(scope, key), items)] if keys is None else keys
-        keys = settled(scope, f, scope.use(keys))
+        keys = made_real(scope, f, scope.use(keys))
     return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, **others)]
 
 
@@ -161,7 +161,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
     """min or max of what the key says: keys that are known are compared at once, as Python does."""
     if (known := keys_of(scope, key, value)) is not None:
         if type(known) is list:
-            place = f(range(len(known)), key=settled(scope, f, scope.use(known)).__getitem__)
+            place = f(range(len(known)), key=made_real(scope, f, scope.use(known)).__getitem__)
         else:
             place = dispatch(scope, int, (place_of_extreme(scope, f, known),), {})
         return value.start + place * value.step if type(value) in (range, Range) else value[place]
@@ -175,7 +175,7 @@ def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, An
             best = len(keys) - 1
     if not items:
         return f((), **others)
-    return items[best if is_known else f(range(len(items)), key=settled(scope, f, keys).__getitem__)]
+    return items[best if is_known else f(range(len(items)), key=made_real(scope, f, keys).__getitem__)]
 
 
 def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:

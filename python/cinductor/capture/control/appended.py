@@ -355,7 +355,7 @@ class Appended:
         is_outer = is_many and not self.before and not self.tracer.in_region
         return is_outer and is_simple and type(self.items[0].value) is Traced
 
-    def settle(self) -> None:
+    def make_real(self) -> None:
         """Gives a list of many items real ones, by one break."""
         if self.left is not None:
             self.tracer.note_break(f"a loop appends {self.carried.extent} items to a list")

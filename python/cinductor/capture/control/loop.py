@@ -235,7 +235,7 @@ class Loop(Region):
         heads, self.heads = self.heads, None
         if self.carried is not None and self.phase == DONE:
             for grown in self.carried.appends.values():
-                grown.settle()
+                grown.make_real()
         return self.values(names if heads is None else heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
