@@ -471,10 +471,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_exact_numerics_hold_or_are_refused(way, monkeypatch):
+@pytest.mark.parametrize("entry", WAYS)
+def test_exact_numerics_hold_or_are_refused(entry, monkeypatch):
     """However a call comes to a device: nothing is launched there, known calls and the environment included."""
-    a, call = cinductor.to_device(X, DEVICE), WAYS[way]
+    a, call = cinductor.to_device(X, DEVICE), WAYS[entry]
     call(a)
     cinductor.synchronize(DEVICE)
     before = dummy.counts()["launch"]
