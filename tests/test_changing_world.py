@@ -167,14 +167,17 @@ def explore(made, seed, count, name=""):
     return done
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::cinductor.CinductorWarning")
+
+
 @pytest.fixture(autouse=True)
 def in_full(pieces_are_compiled):
-    """Pieces are compiled, too."""
+    """Pieces are compiled, too; functions in them that reach a limit of specialisations warn."""
 
 
 @pytest.mark.parametrize("name", [fn.__name__ for fn in worlds.PROGRAMS])
 def test_attributes(name):
-    explore(of_worlds(name), 0, 16 + MORE // 100, name)
+    explore(of_worlds(name), 0, 20 + MORE // 100, name)
 
 
 def test_programs():
@@ -193,4 +196,4 @@ def test_reproducers():
 @pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))
 def test_generated(first, tmp_path):
     for seed in SEEDS[first : first + BATCH]:
-        explore(of_generator(seed, tmp_path), seed, 3, f"program {seed}")
+        explore(of_generator(seed, tmp_path), seed, 4, f"program {seed}")

@@ -352,7 +352,7 @@ BOUND: dict[type, Callable[..., Read]] = {
     type(enum.Enum.__dict__["value"]): Reads._bound_property,
     functools.cached_property: Reads._bound_cached,
 }
-READERS: dict[type, Callable[..., Read]] = {
+READERS: dict[Any, Callable[..., Read]] = {
     **dict.fromkeys(PURE_TYPES, Reads._read_value),
     **dict.fromkeys(STAND_INS, Reads._read_stand_in),
     Traced: Reads._read_traced,
