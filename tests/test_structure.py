@@ -444,7 +444,7 @@ def test_docs_name_what_there_is():
     sources = "".join(text_of(p) for p in C_FILES + PYEXT_FILES)
     names = {p.name for folder in ("csrc", "pyext", "python") for p in (ROOT / folder).rglob("*.*")}
     missing = []
-    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/guide").glob("*.md")]:
         for word in re.findall(r"`([^`\s]+)`", text_of(path)):
             if re.fullmatch(r"c[ix]_\w+|C[ix][A-Z]\w+", word):
                 there = word in sources
