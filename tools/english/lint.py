@@ -2,7 +2,7 @@
 """Checks the English of comments, docstrings, documents, messages and commit subjects.
 
     lint.py                  prints every hit, then a table of counts
-    lint.py FILE...          the same for some files
+    lint.py PATH...          the same for some files or folders
     lint.py --check          fails if a folder has more hits than limits.txt allows
     lint.py --lower          writes lower limits where a folder has become better; it never raises one
     lint.py --commits BASE   checks the subjects of BASE..HEAD
@@ -295,14 +295,14 @@ def table(hits: list[Hit]) -> str:
 
 
 def files_to_check(given: list[str]) -> list[str]:
-    names = [str(Path(name).resolve().relative_to(ROOT)) for name in given] or git("ls-files").splitlines()
+    names = git("ls-files", "--", *given).splitlines()
     kinds = (".c", ".h", ".def", ".py", ".md")
     return [n for n in names if n.endswith(kinds) and not n.startswith(SKIPPED) and (ROOT / n).is_file()]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help="default: every tracked file")
+    parser.add_argument("paths", nargs="*", help="tracked files or folders, from the root; default: all")
     parser.add_argument("--check", action="store_true", help="print only the areas over their limit, and fail for them")
     parser.add_argument("--lower", action="store_true", help="lower the limits to the counts")
     parser.add_argument("--commits", metavar="BASE", help="check commit subjects instead of files")
@@ -311,7 +311,7 @@ def main() -> int:
     if options.commits:
         hits = list(check_commits(options.commits))
     else:
-        hits = [hit for name in files_to_check(options.files) for hit in check_file(name)]
+        hits = [hit for name in files_to_check(options.paths) for hit in check_file(name)]
     counts = Counter(hit.area for hit in hits)
     over = over_limits(counts) if options.check else []
     shown = [hit for hit in hits if not options.check or any(line.startswith(f"{hit.area}:") for line in over)]
