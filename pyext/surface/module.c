@@ -12,6 +12,7 @@
 #include "value/value.h"
 
 #include "base/hash.h"
+#include "base/version.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
@@ -466,7 +467,11 @@ module_exec(PyObject *module)
 {
     CxState *state = PyModule_GetState(module);
 
-    if (PyArray_ImportNumPyAPI() < 0)
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "cinductor cannot be imported in a subinterpreter");
+        return -1;
+    }
+    if (PyModule_AddStringConstant(module, "VERSION", CI_VERSION) < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
     if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from . import cache as cache
 from ._core import (
     CinductorError,
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from .registering import Registration as Registration
     from .report.explanation import Explanation as Explanation
 
-__version__ = "0.1.0"
+__version__ = _core.VERSION
 
 __all__ = [
     "AccuracyError",
