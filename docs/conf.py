@@ -118,6 +118,9 @@ def entry(name: str) -> list[str]:
         inner = [n for n, v in vars(value).items() if inspect.isfunction(v) and v.__module__ == value.__name__ and n[0] != "_"]
         lines = ["```{eval-rst}", f".. automodule:: cinductor.{name}", "```", ""]
         return lines + [line for n in inner for line in directive("function", f"{name}.{n}")]
+    if value is cinductor.CompiledFunction:  # members of the C type are internal
+        text = "The result of `compile`. It is called as the original function, which is its attribute `__wrapped__`."
+        return [*directive("class", name), text, ""]
     if inspect.isclass(value):
         return directive("class", name, ":members:")
     return directive("function" if callable(value) else "data", name)
@@ -174,6 +177,11 @@ PAGES = {
 }
 
 
+def close_code_spans(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """`Array`s is one word in Markdown; reStructuredText needs a mark between the two parts."""
+    lines[:] = [re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", line) for line in lines]
+
+
 def write_pages(*_: Any) -> None:
     """All pages that come from tables, docstrings and notebooks."""
     folder = HERE / "generated"
@@ -186,6 +194,7 @@ def write_pages(*_: Any) -> None:
 
 def setup(app: Any) -> None:
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", close_code_spans)
 
 
 if __name__ == "__main__":

@@ -154,7 +154,7 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
 
     device: a capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the
     headers), or an object with `name` and `doc` and these methods, `index` telling which of its devices
-    and `stream` what `stream_open` gave, or None:
+    and `stream` what `stream_open` gave, or None::
 
         allocate(index, size, stream) -> address      release(index, address, size, stream)
         copy_in(index, address, host, stream)         host: a memoryview of bytes to be read
