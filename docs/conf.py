@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -182,18 +183,52 @@ def close_code_spans(app: Any, what: str, name: str, value: Any, options: Any, l
     lines[:] = [re.sub(r"(`[^`]+`)(?=\w)", r"\1\\ ", line) for line in lines]
 
 
+# Documents outside this folder that are pages of the site, by the name of the page.
+COPIED = {
+    "changes": "CHANGELOG.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+    "measured": "benchmarks/measured.md",
+    "measured-gpu": "benchmarks/gpu.md",
+    "dummy-device": "examples/dummy_device/README.md",
+    "scratchpad-device": "examples/scratchpad_device/README.md",
+}
+
+
+def relinked(text: str, origin: Path, page: Path) -> str:
+    """A document with links that work where its page is: other documents are pages, too."""
+    names = {HERE.parent / path: HERE / "generated" / f"{name}.md" for name, path in COPIED.items()}
+
+    def link(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(origin.parent / match[1]))
+        if "://" in match[1] or not (target in names or target.is_relative_to(HERE)):
+            return match[0]
+        return f"]({os.path.relpath(names.get(target, target), page.parent)}"
+
+    return re.sub(r"\]\(([^)#\s]+)", link, text)
+
+
+def relink(app: Any, name: str, source: list[str]) -> None:
+    path = HERE / f"{name}.md"
+    source[0] = relinked(source[0], path, path)
+
+
 def write_pages(*_: Any) -> None:
-    """All pages that come from tables, docstrings and notebooks."""
+    """All pages that come from tables, docstrings, notebooks and other folders."""
     folder = HERE / "generated"
     folder.mkdir(exist_ok=True)
     for name, page in PAGES.items():
         (folder / f"{name}.md").write_text(page(), encoding="utf-8")
     for path in NOTEBOOKS.glob("*.ipynb"):
         (folder / f"notebook-{path.stem}.md").write_text(notebook_page(path), encoding="utf-8")
+    for name, file in COPIED.items():
+        origin, page = HERE.parent / file, folder / f"{name}.md"
+        page.write_text(relinked(origin.read_text(encoding="utf-8"), origin, page), encoding="utf-8")
 
 
 def setup(app: Any) -> None:
     app.connect("builder-inited", write_pages)
+    app.connect("source-read", relink)
     app.connect("autodoc-process-docstring", close_code_spans)
 
 

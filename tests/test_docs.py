@@ -113,7 +113,7 @@ def test_notebooks_are_pages_with_their_outputs(site):
 def test_every_page_is_in_the_contents(site):
     listed = set(re.findall(r"^[\w/-]+$", (DOCS / "index.md").read_text(), re.MULTILINE))
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES} - {"index"}
-    assert pages | {f"generated/{name}" for name in site.PAGES} == listed
+    assert pages | {f"generated/{name}" for name in (*site.PAGES, *site.COPIED)} == listed
 
 
 def slugs_of(path):
