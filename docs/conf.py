@@ -37,6 +37,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes that are also members have one entry
 suppress_warnings = ["myst.xref_missing"]  # links to files of the repository, which are no pages
 
 

@@ -16,8 +16,7 @@
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. */
+/* A launch without the GIL polls it, and a build while its child works. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -293,8 +292,7 @@ module_cache_clear(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
 
-/* Another thread may be building through the old cache, so that stays open as long as the module.
- */
+/* Another thread may be building through the old cache, so it stays open as long as the module. */
 static PyObject *
 module_set_cache_directory(PyObject *module, PyObject *path)
 {
