@@ -27,7 +27,7 @@ LAYERS = {
     "schedule": "base sym ir passes lower",
     "codegen": "base sym ir",
     "kernels": "base sym ir codegen",
-    "target": "base sym ir codegen",
+    "target": "base sym ir",
     "device": "base sym host ir passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
     "runtime": "base sym host ir passes lower schedule codegen device wrapper",
@@ -233,6 +233,14 @@ def test_no_device_is_named_outside_its_folder(layer):
         names = [line for line in lines if re.search(r"cuda|nvrtc|cubin|\bptx\b", line)]
         # The one thing that may: an id of a print style, which is of the emitted language.
         assert not [line for line in names if "ci_style_" not in line], name_of(path)
+
+
+def test_instructions_are_spelled_by_their_machine():
+    """Another family of processors with registers as wide is not printed instructions of x86."""
+    x86 = CSRC / "target" / "c" / "x86.c"
+    printed = re.compile(r'"[^"\n]*__builtin_ia32_')
+    users = [p for p in CSRC.rglob("*.[chd]*") if p != x86 and printed.search(text_of(p))]
+    assert [name_of(p) for p in users] == ["csrc/target/c/quirks.def"]  # its rows name their machine
 
 
 def test_no_fast_math():
@@ -471,6 +479,15 @@ MEETING = [
 def test_no_object_of_the_users_is_asked_of_which_class_it_is(path):
     calls = [node for node in nodes_of(path) if isinstance(node, ast.Call)]
     assert not [c.lineno for c in calls if isinstance(c.func, ast.Name) and c.func.id == "isinstance"]
+
+
+def test_rows_cast_by_one_function():
+    """`surface.cast` has NumPy's casting rules; the tracer's own cast has none. Functions written for capture cast by
+    NumPy's functions, which have them."""
+    for path in sorted((ROOT / "python" / "cinductor" / "numpy").glob("*.py")):
+        allowed = 1 if path.name == "surface.py" else 0
+        assert text_of(path).count("t.cast(") == allowed, path.name
+        assert path.name != "written.py" or ".astype(" not in text_of(path)
 
 
 def test_a_function_has_one_row():

@@ -173,8 +173,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         cx_is_on_device(&p->options, p->backend)
             ? cx_device_array_new(p->state, &run->queues[buffer->device],
                                   run->streams[buffer->device], buffer->dtype, rank, sizes, steps)
-        : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
-                : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
+            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }

@@ -28,11 +28,12 @@ from ._core import (
     RecompileError,
     Unsupported,
 )
-from .compile import compile, disable, reset, set_stance, stats
+from .compile import compile, disable, reset, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
 from .notices import CacheWarning, CinductorWarning
+from .stance import set_stance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

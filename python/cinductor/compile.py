@@ -1,4 +1,4 @@
-"""`compile` and its settings, and what holds for all compiled functions: counters, the stance, `reset`."""
+"""`compile` and its settings, and what holds for all compiled functions: counters, `reset`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved
-from .config import OPTIONS, Mode, nearest, refusal, resolve
+from . import _core, counted, saved
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
 from .signature import signature_of
 
 if TYPE_CHECKING:
-    from .counted import Stats
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
-STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -99,13 +95,14 @@ def compile(
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import split
+        from .machine import Device, check_place, split_asked
 
-        device, index = split(device)
-        options = {**(options or {}), "device_index": index} if index else options
+        device, index = split_asked(device)
+        options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
     resolved = resolve(mode, options)
-    check_numerics(resolved, device)
+    if device is not None:
+        check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -169,15 +166,6 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise ValueError(refusal(of, backend, own) + hint)
 
 
-def check_numerics(options: dict[str, Any], device: str | None) -> None:
-    """Raises ValueError for a promise that a device cannot keep."""
-    if device not in (None, "cpu") and options.get("numerics") == "exact":
-        raise ValueError(
-            f"numerics is 'exact', but functions and sums of device {device!r} have bits of their "
-            "own; allowed there: 'numpy', 'close', 'fast'"
-        )
-
-
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable; is_users: somebody has asked for it, and counts its
     calls.
@@ -191,6 +179,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     functools.update_wrapper(compiled, fn)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
+        compiled.is_counted = True
         _functions.add(compiled)
     return compiled
 
@@ -231,41 +220,33 @@ _core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
 
 
 def reset() -> None:
-    """Discard every specialisation of every compiled function; the disk cache stays."""
-    for compiled in list(_functions):
+    """Discard every specialisation of every compiled function, and the counters of `stats`; the disk cache stays."""
+    counted.forget(functions())
+    for compiled in functions():
         compiled.clear()
         compiled._cinductor_job.forget()
 
 
-def stats() -> Stats:
-    """Return the counters of all compiled functions that are alive.
+def stats() -> counted.Stats:
+    """Return the counters of compiled functions, since the process began or `reset` was called.
 
     Returns
     -------
     dict
         calls. captures: calls that were traced. recompiles: captures after a function's first. specializations: programs that are
-        kept. pieces: parts of functions that were split at breaks. eager: calls that ran in NumPy because no program was
-        right, the function could not be compiled, or a check failed. replayed: parts of calls that a device replayed
-        (option `graphs`). functions: the same by name, with `reasons` (of the latest captures), `numpy` (why NumPy runs
-        calls) and `races` (plans timed under max_autotune, with times and winners).
+        kept. pieces: parts of functions that were split at breaks. eager: calls that ran in NumPy: because of a stance, no
+        program was right, the function could not be compiled, NumPy was faster, or a check failed. replayed: parts of calls
+        that a device replayed (option `graphs`). The totals include functions that no longer exist. functions: those alive by
+        name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
+        max_autotune, with times and winners).
     """
-    total = dict.fromkeys(COUNTERS, 0)
-    functions: dict[str, dict[str, Any]] = {}
-    for compiled in list(_functions):
-        job = compiled._cinductor_job
-        row = {
-            "calls": compiled.calls,
-            "captures": job.captures,
-            "recompiles": max(job.captures - 1, 0),
-            "specializations": len(compiled.specializations),
-            "pieces": 0 if job.plan is None else len(job.plan.pieces),
-            "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
-            "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
-        }
+    total = dict(counted.gone)
+    by_name: dict[str, dict[str, Any]] = {}
+    for compiled in functions():
+        job, row = compiled._cinductor_job, counted.row_of(compiled)
+        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
-        for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
         if any(s.race_rows for s in compiled.specializations) or job.unraced:
@@ -273,15 +254,7 @@ def stats() -> Stats:
 
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
-    return {**total, "functions": functions}  # type: ignore[typeddict-item]
-
-
-def programs_of(compiled: Any) -> list[Any]:
-    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
-    job = compiled._cinductor_job
-    own = [*(one.program for one in compiled.specializations), *job.segments]
-    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
-    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
+    return {**total, "functions": by_name}  # type: ignore[typeddict-item]
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
@@ -306,35 +279,3 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
 
-
-class set_stance:  # noqa: N801  (used like a function)
-    """What compiled functions do in this process, from now on or inside a with statement or a
-    function.
-
-    "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead. Operators of `Array`s, and
-    NumPy's functions on them, run on the device in every stance.
-    Raises ValueError for another name.
-    """
-
-    def __init__(self, stance: Stance) -> None:
-        if not is_a(stance, str) or stance not in STANCES:
-            raise ValueError(refusal("stance", stance, STANCES))
-        self.stance: Stance = stance
-        self.before = _core.set_stance(STANCES[stance])
-
-    def __enter__(self) -> None:
-        _core.set_stance(STANCES[self.stance])
-
-    def __exit__(self, *error: Any) -> None:
-        _core.set_stance(self.before)
-
-    def __call__(self, fn: F) -> F:
-        _core.set_stance(self.before)  # a decorator only sets it for the function's calls
-
-        @functools.wraps(fn)
-        def staged(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(self.stance):
-                return fn(*args, **kwargs)
-
-        return staged  # type: ignore[return-value]

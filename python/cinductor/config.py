@@ -233,7 +233,11 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in OPTIONS:
             raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}")
-        self.__dict__[name] = checked(name, value)
+        self._set({name: checked(name, value)})
+
+    def _set(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        _core.set_exact(self.__dict__["numerics"] == "exact")
 
     def __dir__(self) -> list[str]:
         return [*OPTIONS, "patch", "reload", "as_dict"]
@@ -244,7 +248,7 @@ class Config:
 
     def reload(self) -> None:
         """Back to what the environment says now."""
-        self.__dict__.update({n: from_environment(o) for n, o in OPTIONS.items()})
+        self._set({n: from_environment(o) for n, o in OPTIONS.items()})
 
     def patch(self, **values: Any) -> contextlib.AbstractContextManager[None]:
         """Sets options inside a with statement: all of them, or none when one is not allowed."""
@@ -254,10 +258,10 @@ class Config:
     def _patched(self, new: dict[str, Any]) -> Iterator[None]:
         before = self.as_dict()
         try:
-            self.__dict__.update(new)
+            self._set(new)
             yield
         finally:
-            self.__dict__.update(before)
+            self._set(before)
 
 
 config = Config()

@@ -315,7 +315,7 @@ class Symbols:
 
                 raise ConstraintViolation(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
-        if mark is not None or self.dynamic is False or size == 1:
+        if mark is not None or self.dynamic is False or size < 2:
             return None
         if place in profile.dynamic or self.dynamic is True:
             return self.shared(place, size, source)

@@ -102,16 +102,49 @@ def split(device: Any) -> tuple[str, int]:
     """Name and index of "cuda", "cuda:1" or a Device; of None, those in force. Raises ValueError for what is
     no such text.
     """
-    if device is None:
-        device = IN_FORCE.get() or Device("cuda")
+    name, index = split_asked(IN_FORCE.get() or "cuda" if device is None else device)
+    return name, index or 0
+
+
+def split_asked(device: Any) -> tuple[str, int | None]:
+    """Like `split`; the index is None if the text has none."""
     if is_a(device, Device):
         return device.name, device.index
     if not is_a(device, str):
-        return device, 0  # refused by whoever looks the name up
+        return device, None  # refused by whoever looks the name up
     name, colon, index = device.partition(":")
     if colon and not index.isdecimal():
         raise ValueError(f"device is {device!r}; wanted: a name, or a name and a number, 'cuda:1'")
-    return name, int(index or 0)
+    return name, int(index) if colon else None
+
+
+def check_place(where: Device, numerics: str, asked: str | None = None, index: int | None = None) -> None:
+    """Raise ValueError unless a call may compute on a device.
+
+    Every way to a device goes through this function: `compile`, captures, and calls with arrays of a device.
+
+    Parameters
+    ----------
+    where : Device
+        The device that would compute.
+    numerics : str
+        The option in force.
+    asked : str, optional
+        The name that `compile` was given as `device=`.
+    index : int, optional
+        The number that it was given with it.
+    """
+    if where.name != "cpu" and numerics == "exact":
+        raise ValueError(
+            f"numerics is 'exact', but functions and sums of device {str(where)!r} have bits of their own; "
+            "allowed there: 'numpy', 'close', 'fast'"
+        )
+    if asked not in (None, where.name) or index not in (None, where.index):
+        wanted = asked if index is None else f"{asked or where.name}:{index}"
+        raise ValueError(
+            f"device is {wanted!r}, but an argument is an array of {str(where)!r}; leave device= out, or copy the "
+            "array with to_device() or .numpy()"
+        )
 
 
 def text(name: str, index: int) -> str:

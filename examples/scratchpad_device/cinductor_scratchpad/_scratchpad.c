@@ -24,17 +24,40 @@ static int64_t most_used; /* bytes of the scratchpad, by any launch */
 
 /* ---- the target: data ---- */
 
+/* Fields of the target that `limit` sets, for tests; and a dtype that is missing. */
+#define LIMITS                                                                                     \
+    LIMIT(row_bytes, PAD_BYTES)                                                                    \
+    LIMIT(chunk_elements, INT64_MAX / 2) /* one core: no work is distributed */                     \
+    LIMIT(tile_rows, 0)                                                                            \
+    LIMIT(max_buffers, 16)                                                                         \
+    LIMIT(max_fused_nests, 16)                                                                     \
+    LIMIT(missing, CI_DTYPE_c64)
+
+static struct {
+#define LIMIT(field, value) int64_t field;
+    LIMITS
+#undef LIMIT
+} limits;
+
+static void
+reset_limits(void)
+{
+#define LIMIT(field, value) limits.field = value;
+    LIMITS
+#undef LIMIT
+}
+
 static void
 fill_target(CiTarget *target, const CiOptions *options)
 {
     (void)options;
-    *target = (CiTarget){.row_bytes = PAD_BYTES,
-                         .chunk_elements = INT64_MAX / 2, /* one core: no work is distributed */
-                         .max_buffers = 16,
-                         .max_fused_nests = 16,
-                         .unroll_limit = 8};
+    *target = (CiTarget){.row_bytes = limits.row_bytes,
+                         .chunk_elements = limits.chunk_elements,
+                         .tile_rows = limits.tile_rows,
+                         .max_buffers = (int)limits.max_buffers,
+                         .max_fused_nests = (int)limits.max_fused_nests};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128;
+        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128 && k != limits.missing;
 }
 
 static CiProcs *
@@ -293,6 +316,7 @@ static PyObject *
 connect_to(PyObject *module, PyObject *toolkit)
 {
     (void)module;
+    reset_limits();
     kit = PyCapsule_GetPointer(toolkit, "cinductor.CiToolkit");
     if (!kit)
         return NULL;
@@ -311,9 +335,33 @@ get_most_used(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(most_used);
 }
 
+/* Takes the name of a field and its value, or the C type that the core then lacks; without arguments it
+ * restores all. */
+static PyObject *
+set_limit(PyObject *module, PyObject *arguments)
+{
+    const char *name = "";
+    long long value = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "|sL", &name, &value))
+        return NULL;
+    if (!*name)
+        reset_limits();
+#define LIMIT(field, default_value)                                                                \
+    if (!strcmp(name, #field))                                                                     \
+        limits.field = value;
+    LIMITS
+#undef LIMIT
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        if (*name && !strcmp(name, kit->storage((CiDtype)k)))
+            limits.missing = k;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"connect", connect_to, METH_O, "The device and its compiler, as capsules."},
     {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch used in the scratchpad."},
+    {"limit", set_limit, METH_VARARGS, "Sets a field of the target."},
     {NULL, NULL, 0, NULL},
 };
 
