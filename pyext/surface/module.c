@@ -13,12 +13,11 @@
 #include "value/value.h"
 
 #include "base/hash.h"
+#include "base/version.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. A thread of a device's own gets no signals; while Python ends, taking the lock would end that
- * thread, too, and what waits for it would wait for ever. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -292,8 +291,7 @@ module_cache_clear(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
 
-/* Another thread may be building through the old cache, so that stays open as long as the module.
- */
+/* Another thread may be building through the old cache, so it stays open as long as the module. */
 static PyObject *
 module_set_cache_directory(PyObject *module, PyObject *path)
 {
@@ -466,7 +464,11 @@ module_exec(PyObject *module)
 {
     CxState *state = PyModule_GetState(module);
 
-    if (PyArray_ImportNumPyAPI() < 0)
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "cinductor cannot be imported in a subinterpreter");
+        return -1;
+    }
+    if (PyModule_AddStringConstant(module, "VERSION", CI_VERSION) < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
     if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)

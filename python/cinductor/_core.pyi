@@ -17,6 +17,8 @@ import numpy as np
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
+VERSION: str  # of csrc/base/version.h
+
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
 

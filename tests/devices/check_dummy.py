@@ -311,7 +311,7 @@ def test_failures_of_arrays():
     with pytest.raises(cinductor.DeviceError, match="told to fail in copy_out"):
         x.numpy()
     dummy.set_failing(None)
-    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy cards"):
+    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy devices"):
         cinductor.to_device(np.arange(3.0), "dummy:5")
 
 
@@ -319,7 +319,7 @@ def test_names():
     assert [str(d) for d in cinductor.devices("dummy")] == ["dummy", "dummy:1"]
     assert cinductor.devices()[0] == cinductor.Device("cpu")
     assert repr(cinductor.Device("dummy:1")) == "Device('dummy:1')"
-    assert cinductor.Device("dummy", 1).description == "Dummy card 1"
+    assert cinductor.Device("dummy", 1).description == "Dummy device 1"
     assert cinductor.Device("dummy").memory == 1 << 30
     assert cinductor.Device("dummy").backends == {"c": None, "interp": None}
     assert cinductor.Device("cpu").units >= 1
