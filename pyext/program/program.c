@@ -153,7 +153,7 @@ fail:
 /* The order of a program for many sizes is that of axes with several elements; NumPy's sort of axes leaves
  * those with one in C order. So does a result that is dense in C order but for their strides. */
 static void
-settle_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
+place_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
 {
     int64_t dense[CI_MAX_RANK];
     bool is_c = true;
@@ -181,7 +181,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
     if (shape == NULL && ci_program_symbol_count(p->program) > 0)
-        settle_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
+        place_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
     int rank = shape ? shape->rank : buffer->rank;
     const int64_t *sizes =
         shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
