@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +83,11 @@ def source_of(fn: types.FunctionType) -> str:
     return "\n".join(text.splitlines()[node.lineno - 1 :])
 
 
-def broken(fn: Any, folder: Path) -> list[Any]:
-    """fn with a break behind each of its statements in turn, and behind its call."""
-    made = []
-    if fn.__name__ != "<lambda>":
-        for number, source in enumerate(broken_sources(source_of(fn), fn.__name__)):
-            made.append(bound(source, fn, folder / f"{fn.__name__}_{number}.py"))
-    return [*made, behind_the_call(fn)]
+def broken(fn: Any, folder: Path) -> list[Callable[[], Any]]:
+    """Makers of fn with a break behind each of its statements in turn, and behind its call."""
+    sources = [] if fn.__name__ == "<lambda>" else broken_sources(source_of(fn), fn.__name__)
+    paths = [folder / f"{fn.__name__}_{number}.py" for number in range(len(sources))]
+    return [
+        *(functools.partial(bound, source, fn, path) for source, path in zip(sources, paths, strict=True)),
+        functools.partial(behind_the_call, fn),
+    ]
