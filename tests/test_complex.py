@@ -8,7 +8,6 @@ import cinductor
 from cinductor import _core
 
 
-
 def compiled(function, way):
     return way.compile(function, fullgraph=True)
 

@@ -35,8 +35,8 @@ def example(x, n):
     return inner(total)
 
 
-def test_a_break_behind_each_statement(tmp_path):
-    """Of the function's own, except those that leave a block; and behind the call."""
+def test_a_break_after_each_statement(tmp_path):
+    """Of the function's own, except those that leave a block; and after the call."""
     x, made = np.arange(6.0), [make() for make in breaks.broken(example, tmp_path)]
     for fn in made:
         np.testing.assert_array_equal(fn(x, 4), example(x, 4))

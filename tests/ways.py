@@ -2,7 +2,7 @@
 
 Law: whatever runs in one way runs in all of them, and each result is compared with NumPy's. A test that takes `way` is run
 once per way (conftest.py). Some ways take a fixed sample of the tests; with CINDUCTOR_FUZZ every way takes every test, and a
-function runs with a break behind each of its statements in turn.
+function runs with a break after each of its statements in turn.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ WAYS = [
 if os.environ.get("CINDUCTOR_TEST_WAYS") == "card":  # in a process that has one, or an emulated one: test_cuda.py
     WAYS = [Way("card", {**GPU, "backend": "cuda"}, 16)]
 BY_NAME = {way.name: way for way in WAYS}
-# Those that differ in the backend alone: for graphs as text, and for functions that are one program in each.
+# Ways without a break and without symbolic sizes: for graphs as text, and for tests that count specializations.
 BACKENDS = [way.name for way in WAYS if not way.has_break and "dynamic" not in way.settings]
 
 CPU = [name for name in BACKENDS if not BY_NAME[name].is_device]
