@@ -527,7 +527,8 @@ def card(tmp_path_factory):
         }
 
     def run(script, *arguments, **variables):
-        command = [sys.executable, ROOT / "tests" / "cuda" / script, *arguments]
+        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if script == "pytest" else [ROOT / "tests" / "cuda" / script]
+        command = [sys.executable, *words, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, env=env | variables, timeout=900
         )
@@ -545,6 +546,14 @@ def test_programs(card, order):
     lines = card("programs.py", *([] if RUNS else some), EMULATOR_ORDER=order)
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("name", ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"])
+def test_what_runs_in_other_ways(card, name):
+    """A sample of the tests that take a way (ways.py), or all of them on a card."""
+    everything = {"CINDUCTOR_FUZZ": "0"} if RUNS else {}
+    lines = card("pytest", ROOT / "tests" / f"{name}.py", CINDUCTOR_TEST_WAYS="card", **everything)
+    assert " passed" in lines[-1], lines[-1]
 
 
 def test_sizes_that_vary(card):
