@@ -253,26 +253,27 @@ def register_wrapper_backend(
     register(name, fn, lines)
 
 
-def list_passes() -> list[Pass]:
-    """Every graph pass: `name`, `is_needed` (it cannot be left out), `doc`, `is_added` (it was registered).
-    `options={"skip_passes": "cse, simplify"}` leaves some out; CINDUCTOR_DUMP=before_cse,cse prints the
-    graph before and behind one; `options={"check_passes": True}` has the interpreter run it before and behind each.
+def list_passes(level: str = "graph") -> list[Pass]:
+    """Every pass of a level: `name`, `is_needed` (it cannot be left out), `doc`, `is_added` (it was registered), `level`.
+    level: "graph", or "procs" for those that make statements of kernels, each run for some devices.
+    `options={"skip_passes": "cse, poll"}` leaves some out; CINDUCTOR_DUMP=before_cse,cse prints the
+    graph before and after one; `options={"check_passes": True}` has the interpreter run it before and after each graph pass.
     """
     from .passes import list_passes as run
 
-    return run()
+    return run(level)
 
 
-def observe_passes(observer: Callable[[PassEvent], object]) -> AbstractContextManager[None]:
-    """While a with statement runs, calls observer behind each graph pass of each compile, with a PassEvent:
-    `name`, `before` and `after` (the graph as text), `seconds`, `has_changed`.
+def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> AbstractContextManager[None]:
+    """While a with statement runs, calls observer after each pass of that level of each compile, with a PassEvent:
+    `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
 
     Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
-    which a warning says. Raises TypeError for what is not callable.
+    which a warning says. Raises TypeError for what is not callable, ValueError for a level without passes.
     """
     from .passes import observe_passes as run
 
-    return run(observer)
+    return run(observer, level)
 
 
 def register_pass(

@@ -85,8 +85,9 @@ make_source(CiContext *ctx, void *arg)
     CiCudaVariant *variant = making->variant;
     bool verifies = making->build.executable->verifies;
     CiText source = ci_text_new(ctx);
-    const CiKernels *kernels = ci_cuda_parse_variant(ctx, making->kept->text, making->kept->kernels,
-                                                     &variant->class, verifies);
+    CiKernels *kernels = ci_cuda_parse_variant(ctx, making->kept->text, making->kept->kernels,
+                                               &variant->class, verifies);
+    kernels->plan = &making->build.executable->plan;
     making->build.kernels = kernels;
     making->build.procs = ci_cuda_lower(kernels, verifies, variant->has_vectors);
     ci_cuda_print_source(&source, kernels, making->build.procs);
