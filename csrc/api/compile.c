@@ -81,7 +81,7 @@ print_level(CiText *out, CiGraph *graph, const CiProcs *procs)
         ci_procs_print(out, procs);
 }
 
-/* What is before a pass: shown where the option dump names it. */
+/* Shows the level before a pass if the option dump names it. */
 static void
 show_before(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
 {
@@ -91,7 +91,7 @@ show_before(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
     job->pass_began = ci_os_time_ns();
 }
 
-/* What it has made. */
+/* Shows the level after the pass, and tells the observer. */
 static void
 show_pass(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
 {

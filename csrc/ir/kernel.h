@@ -206,7 +206,7 @@ typedef struct CiJoin {
 /* Which passes over procs are left out where the kernels are lowered, and who looks at them. */
 typedef struct CiProcPlan {
     const char *skip; /* names of passes, with commas between; NULL: none */
-    void (*before)(void *arg, const char *pass, const struct CiProcs *procs); /* NULL: nobody looks */
+    void (*before)(void *arg, const char *pass, const struct CiProcs *procs); /* NULL: no observer */
     void (*after)(void *arg, const char *pass, const struct CiProcs *procs);
     void *arg;
 } CiProcPlan;
@@ -226,7 +226,7 @@ typedef struct CiKernels {
      * none. The interpreter runs the procs, the C backend builds the source. */
     struct CiProcs *given_procs;
     const char *given_source;
-    const CiProcPlan *plan; /* NULL: all passes, and nobody looks */
+    const CiProcPlan *plan; /* NULL: all passes, without an observer */
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);

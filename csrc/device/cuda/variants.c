@@ -1,7 +1,7 @@
 /* Kernels for the classes of sizes that launches bring: made when a class is first met, by NVRTC
  * (or from the disk cache, where it has met them before), and kept with the executable, a bounded
- * number for each kernel. A launch of little work takes the kernel for all sizes, which it would not
- * be quicker than.
+ * number for each kernel. A launch of little work takes the kernel for all sizes, because a variant
+ * would not be faster.
  *
  * A variant is made by the thread that first misses it, outside of the lock; other threads that need
  * the same one wait for it. They do not take the kernel for all sizes meanwhile: which kernel answers
