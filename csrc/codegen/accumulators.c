@@ -52,7 +52,7 @@ enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
     if (ci_expr_equals_const(count, 1))
         return r->b.to;
     CiStmt *loop = ci_build_for(&r->b, "w", count, run);
-    if (count->high > 1) /* of one row the loop asks whether there is any */
+    if (count->high > 1) /* a loop of at most one trip is a test: its row is 0 */
         *row = loop->vars[0];
     return ci_build_enter(&r->b, &loop->body);
 }

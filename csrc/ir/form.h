@@ -45,7 +45,7 @@ int ci_form_parse_device(CiLexer *lex);
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
-/* What ci_form_print_symbol prints; or `s0 = 8*s1`, by which later text may call the expression s0. */
+/* Reads what ci_form_print_symbol prints, or `s0 = 8*s1`, by which later text may call the expression s0. */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
 /* `in [0, s0)`, and the unbacked symbol that it declares; *limit is infinite where there is none.
  */

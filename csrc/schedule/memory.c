@@ -220,7 +220,7 @@ find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
     return -1;
 }
 
-/* A row that the ranges of sizes bound; false when they do not, or there is no room for it. */
+/* A row that the ranges of sizes bound; false when they do not, or it exceeds the scratch. */
 static bool
 place_bounded_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, CiPlacement *row)
 {

@@ -62,7 +62,7 @@ prepare_loops(CiScheduler *s, CiItems *items)
         ci_replace_by_scalars(s, items);
 }
 
-/* What one nest alone touches is not for the scheduler to part. */
+/* Refuses a program with a kernel of too many arrays: the scheduler cannot split a single nest. */
 static void
 check_buffers(const CiKernels *kernels)
 {

@@ -1,4 +1,4 @@
-/* What C-like targets share: types, constants, expressions of ops, index expressions and support
+/* Shared by C-like targets: types, constants, expressions of ops, index expressions and support
  * functions. A target gives a table of spellings. Statements and loops are printed by target/c, to
  * which a language like C gives a dialect.
  *

@@ -46,7 +46,7 @@ typedef struct CiCudaClass {
 bool ci_cuda_can_specialize(const CiKernel *kernel);
 /* False when a size is in no class, which the kernel for all sizes then serves. */
 bool ci_cuda_find_class(const CiKernel *kernel, const int64_t *sizes, CiCudaClass *class);
-/* What the kernel's k-th size is divided by to be the variant's. */
+/* Divisor of the kernel's k-th size: the quotient is the variant's size. */
 int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 /* The variant alone, from the text of the kernel (ci_kernels_print_alone) and that text parsed.
  * With verify it is verified like any kernel. */

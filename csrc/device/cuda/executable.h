@@ -73,6 +73,7 @@ typedef struct CiCudaExecutable {
     CiCudaImage images[2]; /* with vectors, without */
     CiCudaGeneric *kept;   /* by kernel id */
     const CiTarget *target; /* of variants */
+    CiProcPlan plan;        /* of them */
     bool is_fast, uses_cache, verifies;
     const char *where;            /* NVRTC */
     pthread_mutex_t loading;      /* while the second image is made */
@@ -100,9 +101,9 @@ bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
  * alone. */
 void ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int kernel, const char *text);
 /* The kernel made for the launch's sizes, made now if need be; *variant is NULL when the one for all
- * sizes serves. sizes: what it takes instead of the launch's. A variant is given back when it has
- * been launched. Fails where the executable verifies and the variant is wrong, or where there is no
- * room for one more variant of recordings. */
+ * sizes serves. sizes: what it takes instead of the launch's. ci_cuda_give_variant ends the
+ * use of a variant after its launch. Fails if the executable verifies and the variant is wrong, or if
+ * recordings use as many variants of the kernel as are kept. */
 int32_t ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes,
                              CiCudaVariant **variant);
 void ci_cuda_give_variant(CiCudaExecutable *executable, const CiLaunch *launch,
