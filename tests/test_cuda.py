@@ -789,7 +789,8 @@ def test_too_old_a_driver(fake_driver, tmp_path):
     assert "DeviceError the CUDA driver is too old: no cuDeviceGetCount" in said
 
 
-def test_without_a_driver(tmp_path):
+@pytest.mark.parametrize("nvrtc", [{}, {"CINDUCTOR_NVRTC": "/nonexistent"}], ids=["", "no NVRTC"])
+def test_without_a_driver(nvrtc, tmp_path):
     """The package says what is missing, and runs everything else."""
     code = """
 import os, warnings, numpy as np, cinductor
@@ -804,11 +805,13 @@ for fullgraph in (False, True):
     except cinductor.DeviceError as error:
         print("raised", error)
 os.environ["CINDUCTOR_DEVICE_FALLBACK"] = "cpu"
-warnings.simplefilter("ignore")
-print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
+print("told", *(w.message for w in caught))
 """
     (tmp_path / "script.py").write_text(code)
-    env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent"}
+    env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent", **nvrtc}
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "[2. 2. 2.]" in done.stdout, done.stderr
@@ -821,3 +824,6 @@ print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
         assert "cannot run on device 'cuda': no CUDA" in line and "libcuda.so.1" in line
         assert "NVRTC in" in line and "CINDUCTOR_DEVICE_FALLBACK=cpu" in line
     assert "[3. 3. 3.]" in done.stdout
+    told = next(line for line in done.stdout.splitlines() if line.startswith("told"))
+    assert "said" not in done.stdout or ("no CUDA driver" in told and "device='cpu' needs none" in told)
+    assert "install gcc" not in told and "FALLBACK" not in told
