@@ -287,7 +287,7 @@ def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
         assert type(got) is type(want) and repr(got) == repr(want)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["c", "interp"])
 def test_a_sum_of_minus_zero_is_zero(backend):
     """Of a number and over no axes, too: NumPy's sum starts from 0."""
     zeros = (-0.0, np.array(-0.0), np.float32(-0.0), np.array([[-0.0]]), np.array(complex(-0.0, -0.0)))
