@@ -9,6 +9,7 @@
 #include "state/array.h"
 #include "state/dlpack.h"
 #include "state/stance.h"
+#include "surface/disk_cache.h"
 #include "surface/register.h"
 #include "value/value.h"
 
@@ -176,22 +177,6 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_cache_info(PyObject *module, PyObject *unused)
-{
-    CxState *state = PyModule_GetState(module);
-    CiCacheInfo info = {0};
-    (void)unused;
-    if (state->runtime.cache != NULL)
-        ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:N,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory",
-                         cx_path(info.directory),
-                         "entries", (long long)info.entries, "bytes", (long long)info.bytes,
-                         "serves_alone", PyBool_FromLong(info.notes > 0), "hits",
-                         (long long)info.hits, "misses", (long long)info.misses, "stores",
-                         (long long)info.stores, "rejected", (long long)info.rejected);
-}
-
-static PyObject *
 module_own_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
@@ -225,65 +210,6 @@ module_sha256(PyObject *module, PyObject *data)
     return PyUnicode_FromString(text);
 }
 
-/* read_call(key): the text kept under a key, or None. */
-static PyObject *
-module_read_call(PyObject *module, PyObject *key)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = PyUnicode_AsUTF8(key);
-    void *data = NULL;
-    size_t size = 0;
-
-    if (text == NULL)
-        return NULL;
-    if (state->runtime.cache == NULL ||
-        !ci_cache_read_call(state->runtime.cache, text, &data, &size))
-        Py_RETURN_NONE;
-    PyObject *made = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "surrogateescape");
-    free(data);
-    return made;
-}
-
-static PyObject *
-module_has_call(PyObject *module, PyObject *key)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = PyUnicode_AsUTF8(key);
-
-    if (text == NULL)
-        return NULL;
-    return PyBool_FromLong(state->runtime.cache != NULL &&
-                           ci_cache_has_call(state->runtime.cache, text));
-}
-
-static PyObject *
-module_write_call(PyObject *module, PyObject *args)
-{
-    CxState *state = PyModule_GetState(module);
-    PyObject *text = NULL;
-    const char *key = NULL;
-
-    if (!PyArg_ParseTuple(args, "sU:write_call", &key, &text))
-        return NULL;
-    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
-    if (bytes == NULL)
-        return NULL;
-    if (state->runtime.cache != NULL)
-        ci_cache_write_call(state->runtime.cache, key, PyBytes_AS_STRING(bytes),
-                            (size_t)PyBytes_GET_SIZE(bytes));
-    Py_DECREF(bytes);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-module_cache_directory(PyObject *module, PyObject *unused)
-{
-    CxState *state = PyModule_GetState(module);
-    (void)unused;
-    CX_ENTRY();
-    return cx_path(state->runtime.cache ? ci_cache_directory(state->runtime.cache) : NULL);
-}
-
 static PyObject *
 module_cache_clear(PyObject *module, PyObject *unused)
 {
@@ -294,28 +220,6 @@ module_cache_clear(PyObject *module, PyObject *unused)
     PySet_Clear(state->segments_met);
     PyDict_Clear(state->segment_counts);
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
-}
-
-/* Another thread may be building through the old cache, so it stays open as long as the module. */
-static PyObject *
-module_set_cache_directory(PyObject *module, PyObject *path)
-{
-    CxState *state = PyModule_GetState(module);
-    PyObject *bytes = NULL;
-
-    if (path != Py_None && !PyUnicode_FSConverter(path, &bytes))
-        return NULL;
-    CiCache **caches =
-        PyMem_Realloc(state->old_caches, sizeof *caches * ((size_t)state->nold_caches + 1));
-    if (caches != NULL)
-        state->old_caches = caches;
-    CiCache *cache = caches ? ci_cache_open(bytes ? PyBytes_AS_STRING(bytes) : NULL) : NULL;
-    Py_XDECREF(bytes);
-    if (cache == NULL)
-        return PyErr_NoMemory();
-    state->old_caches[state->nold_caches++] = state->runtime.cache;
-    state->runtime.cache = cache;
-    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -381,17 +285,17 @@ static PyMethodDef module_methods[] = {
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
-    {"cache_info", module_cache_info, METH_NOARGS, NULL},
+    {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
-    {"read_call", module_read_call, METH_O, NULL},
-    {"has_call", module_has_call, METH_O, NULL},
-    {"write_call", module_write_call, METH_VARARGS, NULL},
-    {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
+    {"read_call", cx_read_call, METH_O, NULL},
+    {"has_call", cx_has_call, METH_O, NULL},
+    {"write_call", cx_write_call, METH_VARARGS, NULL},
+    {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
-    {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
+    {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
