@@ -500,8 +500,7 @@ check_file(CiApi *api, const char *path, const char *mode)
     char *end = strstr(text, "\n---");
     if (end)
         end[1] = 0;
-    if (strstr(text, "loops ") == NULL || strstr(text, "graph "))
-        is_good = check_graph(api, path, text, mode);
+    is_good = check_graph(api, path, text, mode);
     free(text);
     fflush(stdout);
     return is_good;
