@@ -79,7 +79,9 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/nodes.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py tests/test_changing_world.py tests/test_op_matrix.py tests/test_core.py -k 'not test_core or random'
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py \
+	  tests/test_changing_world.py tests/test_op_matrix.py tests/test_ways.py tests/test_indexing.py tests/test_indirect.py \
+	  tests/test_programs.py tests/test_core.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/planted.py $(or $(N),3000)

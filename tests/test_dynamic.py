@@ -771,9 +771,9 @@ def test_stats_count_every_call_once():
     begins anew."""
     names = ("calls", "captures", "recompiles", "eager")
 
-    def counted(before=dict.fromkeys(names, 0)):
+    def counted(before=None):
         now = cinductor.stats()
-        return {name: now[name] - before[name] for name in names}
+        return {name: now[name] - (before[name] if before else 0) for name in names}
 
     before, x = counted(), np.ones(3)
 

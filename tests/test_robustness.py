@@ -483,3 +483,66 @@ print("unmapped")
 
 def test_code_of_dropped_functions_is_unmapped(tmp_path):
     assert run(tmp_path, program=DROPPED) == ["unmapped"]
+
+
+# --- paths are bytes ------------------------------------------------------------------------------
+
+PATHS = """
+import os, sys, warnings
+warnings.simplefilter("error")
+import numpy as np, cinductor
+from cinductor import _core
+
+def program(x, name="a"):
+    y = np.sqrt(x) * 2 + x.sum()
+    print(end="")
+    return np.random.default_rng(0).normal(size=3), y[1:] + len(name)
+
+def whole(x, name):
+    if x.shape[0] > 3:
+        x = x + 1
+    return np.sqrt(x) + len(name)
+
+def refused(x):
+    return x.tobytes()
+
+here = os.path.dirname(os.path.abspath(__file__))
+x, f = np.arange(9.0), cinductor.compile(program)
+for _ in range(2):
+    np.testing.assert_array_equal(f(x)[1], program(x)[1])
+g = cinductor.compile(whole, dynamic=True)
+for n, name in ((9, "a"), (7, "a"), (2, "a"), (9, "bb")):
+    np.testing.assert_array_equal(g(x[:n], name), whole(x[:n], name))
+assert [b.file for b in cinductor.explain(program, x).breaks] == [__file__]
+try:
+    cinductor.compile(refused, fullgraph=True)(x)
+except cinductor.Unsupported as error:
+    assert __file__ in str(error) and "return x.tobytes()" in str(error)
+info = cinductor.cache.info()
+assert info["directory"] == os.environ["CINDUCTOR_CACHE_DIR"], info
+cinductor.cache.save(here + "/bundle")
+for other in (here + "/other", os.fsencode(here + "/bytes")):
+    cinductor.cache.set_directory(other)
+    assert cinductor.cache.info()["directory"] == os.fsdecode(other) == _core.cache_directory()
+    cinductor.cache.load(here + "/bundle")
+    assert cinductor.cache.info()["entries"] > 0
+print("captures", cinductor.stats()["captures"])
+"""
+
+
+def test_folders_and_files_whose_names_are_no_text(tmp_path):
+    """In every place that has one: the program, the cache, what is written of a compile, temporary files, compilers."""
+    base = os.path.join(os.fsencode(tmp_path), b"f\xff\xfe")
+    os.mkdir(base)
+    file = os.path.join(base, b"p\xff.py")
+    Path(os.fsdecode(file)).write_text(PATHS)
+    compiler = os.path.join(base, b"cc")
+    script(Path(os.fsdecode(compiler)), 'exec gcc "$@"\n')
+    own = {b"CINDUCTOR_CACHE_DIR": base + b"/cache", b"CC": compiler, b"TMPDIR": base, b"CINDUCTOR_SAVED_CALLS": b"1"}
+    found = []
+    for more in ({}, {}, {b"CINDUCTOR_TRACE": base + b"/trace"}, {b"CINDUCTOR_PROVENANCE": base + b"/lines"}):
+        done = subprocess.run([sys.executable, file], env={**os.environb, **own, **more}, capture_output=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="backslashreplace")
+        found.append(int(done.stdout.split()[-1]))
+        assert all(os.path.exists(folder) for folder in more.values())
+    assert found[1] < found[0]  # calls are saved, and found again

@@ -53,7 +53,7 @@ enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
     if (ci_expr_equals_const(count, 1))
         return r->b.to;
     CiStmt *loop = ci_build_for(&r->b, "w", count, run);
-    if (count->high > 1) /* a fold of one row only tests whether the row has elements */
+    if (count->high > 1) /* a loop of at most one iteration is a test: its row is 0 */
         *row = loop->vars[0];
     return ci_build_enter(&r->b, &loop->body);
 }

@@ -26,9 +26,20 @@ typedef struct CiFamily {
     bool (*has_atomic)(CiOp op, CiDtype dtype);
 } CiFamily;
 
+typedef struct CiProcPass {
+    const char *name, *doc, *families;
+    bool is_needed; /* cannot be left out */
+    void (*run)(CiProcs *procs, CiProc *proc, const CiFamily *family);
+} CiProcPass;
+
+/* In their order. */
+int ci_proc_pass_count(void);
+const CiProcPass *ci_proc_pass_at(int position);
+
 /* Kernels with loops as statements; no lanes yet. */
 CiProcs *ci_expand(const CiKernels *kernels);
-/* Expands, and runs the family's passes; with verify the verifier too, after each. */
+/* Expands, and runs the family's passes that the kernels' plan does not leave out; with verify the
+ * verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
 /* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */

@@ -108,6 +108,7 @@ typedef enum CiTemplate {
 } CiTemplate;
 
 typedef struct CiKernel CiKernel;
+struct CiProcs;
 
 typedef enum CiTreeKind {
     CI_TREE_leaf,
@@ -202,6 +203,14 @@ typedef struct CiJoin {
     int64_t saved, bytes; /* of memory traffic: what the join saves, and both groups' */
 } CiJoin;
 
+/* Which passes over procs are left out where the kernels are lowered, and who looks at them. */
+typedef struct CiProcPlan {
+    const char *skip; /* names of passes, with commas between; NULL: none */
+    void (*before)(void *arg, const char *pass, const struct CiProcs *procs); /* NULL: no observer */
+    void (*after)(void *arg, const char *pass, const struct CiProcs *procs);
+    void *arg;
+} CiProcPlan;
+
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
     const CiTarget *target;
@@ -217,6 +226,7 @@ typedef struct CiKernels {
      * none. The interpreter runs the procs, the C backend builds the source. */
     struct CiProcs *given_procs;
     const char *given_source;
+    const CiProcPlan *plan; /* NULL: all passes, without an observer */
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);

@@ -426,6 +426,9 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
     if (e->spelling->has_undefined_overflow && is_int &&
         ci_op_unsigned(op)) /* shorter ones cannot overflow */
         text = ci_op_unsigned(op);
+    if (!text && ci_op_kind(op) == CI_OPKIND_ufunc)
+        ci_fail(e->ctx, CI_ERR_UNSUPPORTED, "%s calls NumPy, which a kernel of a device cannot",
+                ci_op_name(op));
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
     if (is_own(op, operand))

@@ -102,8 +102,11 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     }
     if (tracer->fullgraph) {
-        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (%U)", loc.file,
-                     loc.line, reason, tracer->whole);
+        PyObject *file = cx_path(loc.file);
+        if (file != NULL)
+            PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%U:%d: %U (%U)", file,
+                         loc.line, reason, tracer->whole);
+        Py_XDECREF(file);
         return -1;
     }
     bool is_late = !cx_may_check(tracer);
@@ -113,7 +116,7 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     b->reason = Py_NewRef(reason);
     b->is_late = is_late;
-    b->file = PyUnicode_FromString(loc.file);
+    b->file = cx_path(loc.file);
     b->line = loc.line;
     find_own_line(tracer, b);
     if (b->file != NULL)

@@ -71,7 +71,7 @@ cx_region_break(CxTracer *t, const char *format, ...)
     va_start(list, format);
     PyObject *reason = PyUnicode_FromFormatV(format, list);
     va_end(list);
-    PyObject *args = reason ? Py_BuildValue("(Osi)", reason, loc.file, loc.line) : NULL;
+    PyObject *args = reason ? Py_BuildValue("(ONi)", reason, cx_path(loc.file), loc.line) : NULL;
     if (args != NULL)
         PyErr_SetObject(t->state->region_break, args);
     Py_XDECREF(reason);

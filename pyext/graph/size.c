@@ -112,7 +112,8 @@ cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
         if (t->nblocks != 0 || t->forbids_breaks)
             return cx_region_break(t, "the value of a size is needed by %s", what);
         CiLoc loc = cx_location(t);
-        PyObject *args = Py_BuildValue("(ssis)", source->symbol->name, loc.file, loc.line, what);
+        PyObject *args = Py_BuildValue("(sNis)", source->symbol->name, cx_path(loc.file),
+                                       loc.line, what);
         if (args != NULL)
             PyErr_SetObject(t->on_force ? t->on_force : cx_exception(t->state, "Unsupported"),
                             args);

@@ -363,14 +363,16 @@ find_routine(CxState *state, const char *name)
 {
     PyObject *module = PyImport_ImportModule("numpy.random._generator");
     PyObject *file = module ? PyModule_GetFilenameObject(module) : NULL;
-    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
-    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    PyObject *path = file ? PyUnicode_EncodeFSDefault(file) : NULL;
+    void *library =
+        path ? dlopen(PyBytes_AS_STRING(path), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
     void *routine = library ? dlsym(library, name) : NULL;
 
     if (state->random_module == NULL)
         state->random_module = PyImport_ImportModule("numpy.random");
     if (library != NULL)
         dlclose(library); /* the module's own hold on it stays */
+    Py_XDECREF(path);
     Py_XDECREF(file);
     Py_XDECREF(module);
     return state->random_module != NULL ? routine : NULL;

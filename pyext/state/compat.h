@@ -107,6 +107,13 @@ cx_complex_powers_are_general(void)
     return PyArray_GetNDArrayCFeatureVersion() >= 0x14;
 }
 
+/* A path, which to the core is bytes of the file system; NULL: none, "". */
+static inline PyObject *
+cx_path(const char *path)
+{
+    return PyUnicode_DecodeFSDefault(path ? path : "");
+}
+
 /* Borrowed value or NULL without an exception; -1 in *failed when looking raised. */
 static inline PyObject *
 cx_dict_find(PyObject *dict, PyObject *key, int *failed)

@@ -284,3 +284,18 @@ cx_errstate_init(CxState *state)
     PyErr_Clear();
     return 0;
 }
+
+PyObject *
+cx_place_text(PyObject *code)
+{
+    PyObject *path = ((PyCodeObject *)code)->co_filename;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(path);
+    Py_ssize_t slash = PyUnicode_FindChar(path, '/', 0, length, -1);
+    PyObject *name = slash < -1 ? NULL : PyUnicode_Substring(path, slash + 1, length);
+    PyObject *text = NULL;
+
+    if (name != NULL)
+        text = PyUnicode_FromFormat("%U:%d", name, ((PyCodeObject *)code)->co_firstlineno);
+    Py_XDECREF(name);
+    return text;
+}

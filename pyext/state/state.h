@@ -81,6 +81,7 @@ int cx_raise_check(CxState *state, const char *reason);
 /* NULL, with an InternalError: a method of ours was given what it does not take. Code of the user's
  * that handles TypeErrors must not take it for one of its own. */
 PyObject *cx_misuse(CxState *state, const char *format, ...);
+PyObject *cx_place_text(PyObject *code); /* "model.py:12" */
 int cx_warn(const char *format, ...);   /* at the user's line */
 int cx_warn_of_cache(CxState *state);   /* of what went wrong with the disk cache, once */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);

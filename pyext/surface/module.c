@@ -183,7 +183,8 @@ module_cache_info(PyObject *module, PyObject *unused)
     (void)unused;
     if (state->runtime.cache != NULL)
         ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:s,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory", info.directory,
+    return Py_BuildValue("{s:N,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory",
+                         cx_path(info.directory),
                          "entries", (long long)info.entries, "bytes", (long long)info.bytes,
                          "serves_alone", PyBool_FromLong(info.notes > 0), "hits",
                          (long long)info.hits, "misses", (long long)info.misses, "stores",
@@ -238,7 +239,7 @@ module_read_call(PyObject *module, PyObject *key)
     if (state->runtime.cache == NULL ||
         !ci_cache_read_call(state->runtime.cache, text, &data, &size))
         Py_RETURN_NONE;
-    PyObject *made = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "strict");
+    PyObject *made = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "surrogateescape");
     free(data);
     return made;
 }
@@ -259,13 +260,18 @@ static PyObject *
 module_write_call(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
-    const char *key = NULL, *text = NULL;
-    Py_ssize_t size = 0;
+    PyObject *text = NULL;
+    const char *key = NULL;
 
-    if (!PyArg_ParseTuple(args, "ss#:write_call", &key, &text, &size))
+    if (!PyArg_ParseTuple(args, "sU:write_call", &key, &text))
+        return NULL;
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
+    if (bytes == NULL)
         return NULL;
     if (state->runtime.cache != NULL)
-        ci_cache_write_call(state->runtime.cache, key, text, (size_t)size);
+        ci_cache_write_call(state->runtime.cache, key, PyBytes_AS_STRING(bytes),
+                            (size_t)PyBytes_GET_SIZE(bytes));
+    Py_DECREF(bytes);
     Py_RETURN_NONE;
 }
 
@@ -275,8 +281,7 @@ module_cache_directory(PyObject *module, PyObject *unused)
     CxState *state = PyModule_GetState(module);
     (void)unused;
     CX_ENTRY();
-    return PyUnicode_DecodeFSDefault(state->runtime.cache ? ci_cache_directory(state->runtime.cache)
-                                                          : "");
+    return cx_path(state->runtime.cache ? ci_cache_directory(state->runtime.cache) : NULL);
 }
 
 static PyObject *
@@ -296,16 +301,16 @@ static PyObject *
 module_set_cache_directory(PyObject *module, PyObject *path)
 {
     CxState *state = PyModule_GetState(module);
-    const char *text = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
+    PyObject *bytes = NULL;
 
-    if (text == NULL && path != Py_None)
+    if (path != Py_None && !PyUnicode_FSConverter(path, &bytes))
         return NULL;
     CiCache **caches =
         PyMem_Realloc(state->old_caches, sizeof *caches * ((size_t)state->nold_caches + 1));
-    if (caches == NULL)
-        return PyErr_NoMemory();
-    state->old_caches = caches;
-    CiCache *cache = ci_cache_open(text);
+    if (caches != NULL)
+        state->old_caches = caches;
+    CiCache *cache = caches ? ci_cache_open(bytes ? PyBytes_AS_STRING(bytes) : NULL) : NULL;
+    Py_XDECREF(bytes);
     if (cache == NULL)
         return PyErr_NoMemory();
     state->old_caches[state->nold_caches++] = state->runtime.cache;

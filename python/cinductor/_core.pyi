@@ -733,7 +733,7 @@ def set_pass_observer(
 ) -> None:
     """Called behind each pass with its name, the graph's text and seconds; with "" before all of them."""
 
-def passes() -> list[tuple[str, bool, str]]: ...  # name, cannot be left out, doc
+def passes() -> list[tuple[str, bool, str, str]]: ...  # name, cannot be left out, doc, level
 def check_pattern(pattern: str, replacement: str, /) -> None: ...
 def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]: ...
 def recompile(

@@ -72,7 +72,8 @@ def compile(
     fn : callable, optional
         A function, method, lambda, partial or callable object. Without it a decorator is returned.
     fullgraph : bool
-        Raise `Unsupported`, with line and reason, if Python would have to run between kernels.
+        Raise `Unsupported`, with line and reason, if Python would have to run between kernels, and the compiler's own error
+        (CompileError, LoweringError, PassFailed, ...) if it fails.
     dynamic : bool, optional
         None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
         from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.

@@ -144,7 +144,7 @@ def names_of(option: Option) -> list[str]:
     """What a text may be, or the words of a list: of levels and passes also those that are registered."""
     added = registered()
     if option.type == "passes":
-        return [*(name for name, is_needed, _ in _core.passes() if not is_needed), *added]
+        return [*(name for name, is_needed, *_ in _core.passes() if not is_needed), *added]
     names = option.allowed.split("|")
     if option.type == "levels":
         names += [*added, *(f"before_{name}" for name in added)]

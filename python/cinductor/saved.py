@@ -52,7 +52,7 @@ def stamp() -> str:
         found = [sys.version, np.__version__, repr(numpys.__cpu_features__)]
         found += files_in(os.path.dirname(PACKAGE))
         found.append(f"{numpys.__file__} {os.stat(numpys.__file__).st_mtime_ns}")
-        _stamp.append(_core.sha256("\n".join(found).encode()))
+        _stamp.append(_core.sha256("\n".join(found).encode("utf-8", "surrogateescape")))
     return _stamp[0]
 
 
@@ -127,7 +127,7 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
         checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
         text = "\n".join(CallWriter(job.fn, bound, (stage.sources.rows, checks, *parts, sizes)).lines)
-        text.encode()
+        text.encode("utf-8", "surrogateescape")
     except (NotSaved, UnicodeEncodeError):
         return
     if len(text) > MOST_TEXT:

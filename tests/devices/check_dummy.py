@@ -452,11 +452,12 @@ def test_operations_in_every_stance(stance):
     np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
 
 
+KNOWN = [cinductor.compile(lambda a: np.exp(a).sum()) for _ in range(2)]
 WAYS = {
     "compile": lambda a: cinductor.compile(lambda a: np.exp(a).sum())(a),
     "nested": lambda a: cinductor.compile(lambda p: np.exp(p["a"][0]).sum())({"a": [a, 2]}),
-    "known": cinductor.compile(lambda a: np.exp(a).sum()),
-    "known by a keyword": lambda a, f=cinductor.compile(lambda a: np.exp(a).sum()): f(a=a),
+    "known": KNOWN[0],
+    "known by a keyword": lambda a: KNOWN[1](a=a),
     "operator": lambda a: a * 2,
     "in place": lambda a: a.__iadd__(1),
     "comparison": lambda a: a < 2,

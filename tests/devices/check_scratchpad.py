@@ -53,7 +53,7 @@ def limit():
 
 
 def explained(fn, *args):
-    """What becomes of the function now: another one of the same code, for which there is no program."""
+    """Explain a new function of the same code: it has no program yet."""
     said = cinductor.explain(cinductor.compile(lambda *a: fn(*a), device=DEVICE, options=ALWAYS), *args)
     for got, want in zip(np.atleast_1d(said.result), np.atleast_1d(fn(*args)), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)

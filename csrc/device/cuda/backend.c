@@ -176,6 +176,8 @@ keep_body(CiContext *ctx, void *arg)
     target->asked = NULL;
     target->choices = ci_choices_copy(ctx, from);
     executable->target = target;
+    if (keeping->build->kernels->plan && keeping->build->kernels->plan->skip)
+        executable->plan.skip = ci_format(ctx, "%s", keeping->build->kernels->plan->skip);
     executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, executable->nkernels + 1);
     for (int k = 0; k < executable->nkernels; k++)
         if (keeping->texts[k])

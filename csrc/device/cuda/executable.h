@@ -73,6 +73,7 @@ typedef struct CiCudaExecutable {
     CiCudaImage images[2]; /* with vectors, without */
     CiCudaGeneric *kept;   /* by kernel id */
     const CiTarget *target; /* of variants */
+    CiProcPlan plan;        /* of them */
     bool is_fast, uses_cache, verifies;
     const char *where;            /* NVRTC */
     pthread_mutex_t loading;      /* while the second image is made */

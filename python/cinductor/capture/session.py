@@ -80,8 +80,11 @@ def run(
     if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
         raise error
     if device != "cpu" and is_a(error, _core.DeviceError | _core.CompilerNotFound):
+        error = _core.DeviceError(why_not_usable(job, error))
         if os.environ.get("CINDUCTOR_DEVICE_FALLBACK") != "cpu":
             raise not_usable(job, error) from None
+    if job.settings["fullgraph"]:
+        raise error if is_a(error, _core.CinductorError) else _core.InternalError(describe(error))
     if device == "cpu" and backend != "interp" and not is_a(error, _core.PassFailed):
         try:
             result = guarded(job, compiled, bound, args, kwargs, "interp")
@@ -93,6 +96,13 @@ def run(
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
+
+
+def why_not_usable(job: Job, error: Exception) -> str:
+    """What the backend says of itself, which looks for the device before its compiler; else the error."""
+    asked = (job.settings["device"], job.settings["backend"])
+    rows = [(name, why) for device, name, _, why in _core.backends() if device == asked[0]]
+    return next((why for name, why in rows if why and name == (asked[1] or rows[0][0])), str(error))
 
 
 def not_usable(job: Job, error: Exception) -> Exception:
