@@ -87,9 +87,9 @@ bytes_ended(const CiScheduler *s, const CiGroup *group)
 }
 
 /* The additional peak memory if both groups run as one. If the later one moves past others, this is
- * all that it makes. Otherwise it is the smaller of two numbers, less the memory that neither group
- * needs any more (own): the bytes that the later group makes, and the bytes that end with the
- * earlier group less its own results. */
+ * all that it makes. Otherwise two numbers are compared: the bytes that the later group makes, and
+ * the bytes that end with the earlier group less its own results. The result is the smaller one,
+ * less the memory that neither group needs any more (own). */
 static int64_t
 bytes_held(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves, int64_t own)
 {

@@ -169,7 +169,7 @@ const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
 /* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
 void ci_batch_calls(CiScheduler *s, CiItems *items);
 
-/* rows.c: of two loops around an element the one over neighbours becomes a row inside the other. */
+/* The pass of trips.c: temporal blocking of loops that compute one large array from another. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);
 /* trips.c: temporal blocking of loops that compute one large array from another. */
 void ci_compose_trips(CiScheduler *s, CiItems *items);

@@ -93,7 +93,7 @@ ci_cuda_takes_scatter(const CiExternItem *item)
 }
 
 /* Prints the types of an element and of a sum, and the suffix of their literals. Placed values are
- * bits. Extremes of small integers are computed in a wider type; for the others the GPU has its own
+ * bits. Extremes of small integers are computed in a wider type; the other integers have GPU
  * instructions. */
 static void
 print_types(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
