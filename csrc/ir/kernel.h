@@ -73,8 +73,8 @@
  * are split into the subtrees of their order, `split into 64`, or at their own chunks. A loop that
  * scans or packs with order-free operations is split likewise: each chunk stores its total, and the
  * finishing function's units are chunks too. If units start in order, it is `chained 32768`
- * instead, in one function: a chunk that fits in a core's cache waits for the running prefix of the
- * chunks before it, and publishes the prefix including its own total. */
+ * instead, in one function. A chunk that fits in a core's cache then waits for the running prefix
+ * of the chunks before it, and publishes the prefix including its own total. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -143,8 +143,8 @@ typedef struct CiStage {
 /* How a buffer made in the kernel is kept. */
 typedef struct CiPlacement {
     CiBuffer *buffer;
-    CiPlace place;          /* scalar: loaded from memory before the tree, stored after it */
-    bool is_taken, is_kept; /* scalar: read from memory before the tree, stored behind it */
+    CiPlace place;          /* register: read only in the stage that makes it */
+    bool is_taken, is_kept; /* scalar: loaded before the tree, stored after it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
     const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
@@ -179,13 +179,10 @@ struct CiKernel {
     int nsize_args, capsize_args;
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
     bool is_chained;            /* parts hand on what they add; there is no finishing function */
-    int split_parts;            /* A unit is the smallest range that a kernel runs: one point of the
-                                 * parallel axes, or of a split kernel, one chunk of such a point
-                                 * (chunk fastest). With lanes on an outer axis, that axis counts
-                                 * tiles of `factor`. */
-    /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis
-     * on the outside counts tiles of `factor`; of a split kernel, one chunk of one such point
-     * (chunk fastest). */
+    int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
+    /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a
+     * split kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it
+     * counts tiles of `factor`. */
     const CiExpr *units;
     const CiExpr *finish_units;  /* split, not chained: points the finishing function runs over; else NULL */
     const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
@@ -224,7 +221,8 @@ typedef struct CiKernels {
     int nnotes, capnotes;
     CiJoin *joins; /* of the whole program, on its outermost kernels */
     int njoins, capjoins;
-    /* The parts of a product. */
+    /* User-supplied texts of later levels, which replace those made of the kernels; NULL: none. The
+     * interpreter runs the procs, the C backend builds the source. */
     struct CiProcs *given_procs;
     const char *given_source;
     const CiProcPlan *plan; /* NULL: all passes, without an observer */
@@ -233,14 +231,14 @@ typedef struct CiKernels {
 const char *ci_place_name(CiPlace place);
 const char *ci_template_name(CiTemplate kind); /* "" of none */
 
-/* What a product is made of. */
+/* The parts of a product. */
 typedef struct CiProduct {
     const CiNest *nest;
     int row, column;      /* outer axes; the column is the last one */
     int left, right;      /* factors in the body: of the row and the step, of the column and it */
     const CiExpr *length; /* steps */
 } CiProduct;
-/* The parts of a row-and-column reduction (margins of a table). */
+/* Rows of a tile of registers, at most. */
 #define CI_PRODUCT_ROWS 8
 /* A nest that adds up products is among its own. */
 bool ci_kernel_has_product(const CiKernel *kernel);
@@ -250,7 +248,7 @@ const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
  * one. */
 const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
 int ci_product_panel(const CiKernel *kernel); /* columns of the panel */
-/* What the margins of a table are made of. */
+/* The parts of a row-and-column reduction (margins of a table). */
 typedef struct CiMargins {
     const CiStage *rows, *columns;
     const CiExpr *height, *width; /* rows, and what is in each */

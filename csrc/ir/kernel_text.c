@@ -219,7 +219,7 @@ collect_size(Symbols *symbols, const CiExpr *e)
     ci_expr_visit_symbols(e, collect_variable, symbols);
 }
 
-/* Collects the limits of symbols that no check defines here. */
+/* Collects the limits of symbols that no check defines in this text. */
 static void
 collect_limits(Symbols *symbols)
 {

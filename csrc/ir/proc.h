@@ -236,8 +236,7 @@ bool ci_stmt_is_math(const CiStmt *stmt);
 /* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
  * sequence. */
 bool ci_stmt_is_dear_meet(const CiStmt *meet);
-/* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
- * sequence. */
+/* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */
 void ci_stmts_count_uses(const CiStmts *stmts, int *uses);

@@ -367,7 +367,7 @@ collect_given(Symbols *symbols, const CiExpr *e)
             ci_map_put(symbols->seen, CI_KEY(e->symbols[k]), (void *)e->symbols[k]);
 }
 
-/* Collects the limits of symbols that are defined outside the proc. */
+/* Collects the limits of symbols that no statement makes. */
 static void
 collect_limits(Symbols *symbols)
 {

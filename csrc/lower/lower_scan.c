@@ -1,7 +1,7 @@
 /* Scans: a nest with one thread per row. If long rows are few, the threads of a device would be
  * idle, so rows are cut into parts of `length` elements that run in parallel:
  *
- *   totals[p, c] = the total of part c of row p
+ *   totals[p, c] = the total of part c of row p.
  *   before[p, c] = the scan of totals along c
  *   result[p, c*length + r] = the scan along r of part c, which begins with before[p, c - 1].
  *

@@ -228,8 +228,7 @@ ci_watch_after(CiWatching *w, const CiStep *step)
                         (long long)bytes_of(w, step->slot));
     }
     bool is_new = takes_memory(step) || step->kind == CI_STEP_part;
-    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* elements that are never stored
-                                                                    * must be no NaN */
+    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* what is never stored is no NaN */
         memset(w->slots[step->slot], 0, (size_t)bytes_of(w, step->slot));
     return watch->nans ? visit_uses(w, step, check_numbers) : CI_OK;
 }

@@ -169,9 +169,9 @@ const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
 /* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
 void ci_batch_calls(CiScheduler *s, CiItems *items);
 
-/* The pass of trips.c: temporal blocking of loops that compute one large array from another. */
+/* rows.c: of two loops around an element, the contiguous one becomes a row inside the other. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);
-/* trips.c: temporal blocking of loops that compute one large array from another. */
+/* Temporal blocking of loops that compute one large array from another. */
 void ci_compose_trips(CiScheduler *s, CiItems *items);
 
 /* scalars.c: elements that live in variables while loops of the block run. */
