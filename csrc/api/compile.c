@@ -268,7 +268,8 @@ count_kernels(const CiKernels *kernels, CiCompileInfo *info)
     }
 }
 
-/* Of a program that whoever embeds the core has written. */
+/* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
+ * core. */
 static void
 check_ufuncs(Job *job, const CiBlock *block)
 {
@@ -316,7 +317,7 @@ run_passes(Job *job)
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
-/* What kernels are made for: what the compiler says of it, and the user's choices. */
+/* The target: the compiler's properties, and the user's choices. */
 static CiTarget *
 make_target(Job *job)
 {
@@ -359,7 +360,7 @@ lower(Job *job, const CiTarget *target)
     return loops;
 }
 
-/* What the scheduler has put together, in the order in which it has. */
+/* Prints the fusions of the scheduler, in order. */
 static void
 print_joins(CiText *text, const CiKernels *kernels)
 {
@@ -417,7 +418,7 @@ check_device_pays(Job *job, const CiKernels *kernels)
         ci_fail(job->ctx, CI_ERR_OFFLOAD, "%s", why);
 }
 
-/* What the C backend's kernels are compiled with. */
+/* The compiler flags of the C backend's kernels. */
 static const char *
 flags_of(const Job *job)
 {

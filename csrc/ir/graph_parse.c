@@ -198,7 +198,7 @@ parse_arguments(Parser *p, CiNode *node)
     }
 }
 
-/* What inference takes for granted about a node that a builder made. */
+/* Checks the attributes that inference assumes to be valid for nodes from a builder. */
 static void
 check_attributes(Parser *p, const CiNode *node)
 {

@@ -56,7 +56,7 @@ print_arguments(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "\n");
 }
 
-/* What a launch is told, each with its word; what is none is left out. */
+/* Prints the numbers for launches, each with its word; NULL is omitted. */
 static void
 print_units(CiText *out, const CiKernel *kernel)
 {

@@ -62,7 +62,8 @@ prepare_loops(CiScheduler *s, CiItems *items)
         ci_replace_by_scalars(s, items);
 }
 
-/* Refuses a program with a kernel of too many arrays: the scheduler cannot split a single nest. */
+/* Fails if a kernel takes more buffers than the target allows. Fusion respects the limit, so this
+ * is a single nest, and the scheduler cannot split a nest. */
 static void
 check_buffers(const CiKernels *kernels)
 {

@@ -1,11 +1,10 @@
-/* Kernels for the classes of sizes that launches bring: made when a class is first met, by NVRTC
- * (or from the disk cache, where it has met them before), and kept with the executable, a bounded
- * number for each kernel. A launch of little work takes the kernel for all sizes, because a variant
- * would not be faster.
+/* Kernels for classes of sizes (variants). A variant is compiled by NVRTC when a launch first needs
+ * its class, or loaded from the disk cache. The executable keeps a bounded number of variants per
+ * kernel. A launch with little work uses the generic kernel, which is as fast.
  *
- * A variant is made by the thread that first misses it, outside of the lock; other threads that need
- * the same one wait for it. They do not take the kernel for all sizes meanwhile: which kernel answers
- * a launch depends on its sizes alone, and so do the bits of its reductions. */
+ * A variant is made by the thread that first needs it, outside of the lock; other threads that need
+ * the same one wait for it. They do not use the generic kernel meanwhile: which kernel a launch
+ * uses depends on its sizes alone, and so do the bits of its reductions. */
 #include "device/cuda/executable.h"
 #include "ir/choices.h"
 #include "target/cuda/print.h"
