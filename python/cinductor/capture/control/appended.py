@@ -400,6 +400,9 @@ def owner_of(region: Region, change: Change) -> Appended:
         return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
+            whole = Change(container, loop.snapshot.before[id(container)][1])
+            if not whole.appended:  # it was taken from before
+                return want_buffer(loop, container, change.appended[0], whole.before)
+            loop.carried.grow(whole)
             raise Rerun(loop)
     return want_buffer(region, container, change.appended[0])
