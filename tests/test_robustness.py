@@ -162,6 +162,70 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 assert not failures, failures
 """
 
+HAMMER = """
+import contextlib, gc, sys, threading
+import numpy as np
+import cinductor
+
+def whole(x, k):
+    return np.sqrt(x * x + k).sum(axis=0)
+
+def broken(x, k):
+    y = x * 2
+    print(end="")
+    return y + k
+
+def warned(x, k):
+    return (x - 1) / (x - 1 - k * 0) + k
+
+FNS = whole, broken, warned
+shared = [cinductor.compile(fn, backend="interp") for fn in FNS]
+wrong = []
+
+def work(number):
+    rng = np.random.default_rng(number)
+    with np.errstate(all="ignore"):
+        for _ in range(40):
+            which, step = rng.integers(len(FNS)), rng.integers(12)
+            x, k = np.arange(2.0, 2 + rng.integers(1, 6)) + np.zeros((3, 1)), int(rng.integers(3))
+            if step == 0:
+                cinductor.reset()
+            elif step == 1:
+                cinductor.stats()
+            elif step == 2:
+                shared[which] = cinductor.compile(FNS[which], backend="interp", dynamic=bool(k) or None)
+            elif step == 3:
+                cinductor.cache.clear()
+            elif step == 4:
+                gc.collect()
+            elif step == 5:
+                cinductor.set_stance(("default", "eager_on_recompile")[k % 2])
+            elif step == 6 and number == 0:
+                FNS[0].__defaults__ = (k,)
+            stance = cinductor.set_stance("force_eager") if step == 7 else contextlib.nullcontext()
+            with stance, cinductor.config.patch(threads=1) if step == 8 and number == 0 else contextlib.nullcontext():
+                try:
+                    got = shared[which](x, k)
+                except Exception as error:
+                    got = error
+            if type(got) is not np.ndarray or not np.array_equal(got, FNS[which](x, k), equal_nan=True):
+                wrong.append((FNS[which].__name__, x.shape, k, step, repr(got)))
+
+threading.excepthook = lambda args: wrong.append(repr(args.exc_value))
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(12)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert not wrong, wrong[:3]
+counted = cinductor.stats()
+assert min(counted[name] for name in ("calls", "captures", "eager")) >= 0
+cinductor.set_stance("default")
+cinductor.reset()
+for f, fn in zip(shared, FNS):
+    before = cinductor.stats()["calls"]
+    assert np.array_equal(f(np.ones((2, 2)) * 3, 1), fn(np.ones((2, 2)) * 3, 1)) and cinductor.stats()["calls"] == before + 1
+"""
+
 SUBNORMALS = """
 import numpy as np
 import cinductor
@@ -183,7 +247,7 @@ print([v.tobytes().hex()[:4000] if v.ndim else v.tobytes().hex() for v in f(x)])
 """
 
 
-@pytest.mark.parametrize("program", [FORK, THREADS, SUBNORMALS], ids=["fork", "threads", "subnormals"])
+@pytest.mark.parametrize("program", [FORK, THREADS, HAMMER, SUBNORMALS], ids=["fork", "threads", "hammer", "subnormals"])
 def test_process(program, tmp_path):
     run(tmp_path, program=program)
 

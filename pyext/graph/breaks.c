@@ -54,7 +54,7 @@ PyType_Spec cx_break_spec = {
     "cinductor._core.Break",
     sizeof(CxBreak),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     break_slots,
 };
 

@@ -286,7 +286,6 @@ enter_devices(CxRun *run, void **streams)
     for (int k = 0; k < count; k++) {
         run->queues[k] = p->queue;
         run->queues[k].index += k;
-        run->streams[k] = NULL;
         if (cx_device_enter(p->state, &run->queues[k], &run->streams[k], run->input_objects,
                             p->graph->ninputs) < 0)
             return -1;
@@ -347,6 +346,8 @@ cx_run_close(CxRun *run)
 {
     for (int k = 0; run->buffers != NULL && k < run->program->nbuffers; k++)
         Py_CLEAR(run->buffers[k]);
+    for (int k = 0; k < ci_program_device_count(run->program->program); k++)
+        Py_CLEAR(run->streams[k]);
     Py_CLEAR(run->values);
     if (run->symbols != run->few_symbols)
         PyMem_Free(run->symbols);
@@ -448,7 +449,7 @@ PyType_Spec cx_program_spec = {
     "cinductor._core.Program",
     sizeof(CxProgram),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     program_slots,
 };
 

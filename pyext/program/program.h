@@ -66,7 +66,7 @@ typedef struct CxRun {
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
-    PyObject *streams[CI_MAX_DEVICES]; /* their objects, borrowed, or NULL */
+    PyObject *streams[CI_MAX_DEVICES]; /* their objects, or NULL; until cx_run_close */
     CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */

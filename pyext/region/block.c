@@ -523,6 +523,6 @@ PyType_Spec cx_block_spec = {
     "cinductor._core.Block",
     sizeof(CxBlock),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     block_slots,
 };

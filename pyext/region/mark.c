@@ -216,7 +216,7 @@ PyType_Spec cx_mark_spec = {
     "cinductor._core.Mark",
     sizeof(CxMark),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     mark_slots,
 };
 

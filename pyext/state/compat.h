@@ -107,6 +107,9 @@ cx_complex_powers_are_general(void)
     return PyArray_GetNDArrayCFeatureVersion() >= 0x14;
 }
 
+/* Of every type: nobody sets an attribute of the class. */
+#define CX_TYPE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE)
+
 /* A path, which to the core is bytes of the file system; NULL: none, "". */
 static inline PyObject *
 cx_path(const char *path)

@@ -31,7 +31,7 @@ PyType_Spec cx_device_memory_spec = {
     "cinductor._core.DeviceMemory",
     sizeof(CxDeviceMemory),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     memory_slots,
 };
 
@@ -212,6 +212,7 @@ device_array(PyObject *module, PyObject *args)
         }
     }
     Py_DECREF(dense);
+    Py_XDECREF(stream);
     return array;
 }
 

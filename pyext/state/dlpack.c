@@ -269,9 +269,11 @@ array_over(CxState *state, const Tensor *tensor, PyObject *owner)
         return NULL;
     PyArray_Descr *descr = cx_descr(state, dtype);
     Py_INCREF(descr);
-    return cx_device_array_over(state, &queue, stream, owner,
-                                (char *)tensor->data + tensor->byte_offset, descr, tensor->ndim,
-                                tensor->shape, strides);
+    PyObject *array = cx_device_array_over(state, &queue, stream, owner,
+                                           (char *)tensor->data + tensor->byte_offset, descr,
+                                           tensor->ndim, tensor->shape, strides);
+    Py_XDECREF(stream);
+    return array;
 }
 
 /* dlpack_take(capsule): an array of the device over the tensor's memory. */

@@ -98,6 +98,7 @@ device_shared(PyObject *module, PyObject *args)
                                      (const int64_t *)PyArray_STRIDES(dense));
     }
     Py_XDECREF(capsule);
+    Py_XDECREF(stream);
     Py_DECREF(dense);
     return array;
 }

@@ -46,6 +46,7 @@ typedef struct CxState {
 #undef OBJECT
 #undef OBJECTS
 #undef STRING
+    /* What changes behind import changes with the lock; see Threads in docs/architecture.md. */
     CiRuntime runtime;
     PyObject *registered; /* devices and compilers from outside; they end with the runtime */
     PyObject *warm; /* what NumPy asks for the memory of large results; it owns runtime.allocator */

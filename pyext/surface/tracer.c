@@ -298,6 +298,6 @@ PyType_Spec cx_tracer_spec = {
     "cinductor._core.Tracer",
     sizeof(CxTracer),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC,
     tracer_slots,
 };

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, registering
-from .compile import make
+from .compile import for_show, make
 from .errors import AccuracyError
 from .passes import list_passes
 from .testing import assert_same, outcome
@@ -64,8 +64,7 @@ class Trials:
         settings = {**self.settings, "options": {**self.settings["options"], **options}}
         settings["backend"] = backend or settings["backend"]
         compiled = make(self.fn, settings, is_users=False)
-        job = compiled._cinductor_job
-        job.is_for_show = True
+        job = for_show(compiled)
         self.count += 1
         result, error, args, kwargs = self.called(compiled)
         last = job.last

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, counted, events, notices, saved
+from . import _core, counted, events, notices, saved, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
@@ -123,6 +123,16 @@ class Job:
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
+
+    def is_watched(self) -> bool:
+        """Whether a tool of sys.monitoring takes line events of the function."""
+        return watching.are_lines_watched(getattr(self.fn, "__code__", None))
+
+    def note_watched(self) -> bool:
+        """NumPy answers calls, because a tool looks at their lines."""
+        self.why = watching.WHY
+        watching.log(self.title)
+        return True
 
     def retire(self, compiled: Any) -> None:
         """Its compiled function ends, which is asked for the last time."""
@@ -401,8 +411,6 @@ class Job:
         for kind, what in np.geterr().items():
             if what in ("raise", "call", "print", "log"):
                 return f"numpy.errstate({kind}={what!r}) is in force"
-        if (tracer := sys.gettrace()) is not None and is_debugger(tracer):
-            return "a debugger looks at what runs"
         return None
 
     def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
@@ -433,16 +441,6 @@ def device_calls() -> Any:
     from .arrays import calls
 
     return calls
-
-
-def is_debugger(tracer: Any) -> bool:
-    """Whether what traces this thread stops at lines, and shows values there."""
-    debugger = sys.modules.get("bdb")
-    owner = getattr(tracer, "__self__", None)
-    if debugger is not None and is_a(owner, debugger.Bdb):
-        return True
-    module = getattr(tracer, "__module__", None) or type(tracer).__module__
-    return module.startswith(("pydevd", "_pydevd", "debugpy"))
 
 
 def hide_our_frames(error: Any) -> None:

@@ -489,7 +489,7 @@ check_file(CiApi *api, const char *path, const char *mode)
 {
     void *data;
     size_t size;
-    bool is_good = true;
+    bool is_good;
     if (ci_os_read(path, &data, &size)) {
         printf("fail %s cannot be read\n", path);
         return false;

@@ -399,6 +399,28 @@ def test_what_an_array_is_not():
     assert a.__dlpack__(dl_device=(1, 0)) is not None  # a copy on the host
 
 
+def test_a_stream_that_is_left_while_a_program_runs_in_it():
+    """By a library call of the user's: the program goes on in the stream that it began with."""
+    left = []
+
+    @cinductor.custom_op(shape=lambda x: x.shape)
+    def leaves(x):
+        while left:
+            left.pop().__exit__(None, None, None)
+        gc.collect()
+        return x + 1
+
+    whole = np.arange(24.0)
+    f, a = cinductor.compile(lambda x: leaves(x * 2) * 3 + leaves(x)), cinductor.to_device(whole, DEVICE)
+    for _ in range(4):
+        stream = cinductor.Stream(DEVICE)
+        stream.__enter__()
+        left.append(stream)
+        del stream
+        np.testing.assert_array_equal(f(a).numpy(), (whole * 2 + 1) * 3 + whole + 1)
+        assert not left
+
+
 ENDING = """
 import numpy as np, cinductor, cinductor_dummy as dummy
 a = cinductor.to_device(np.arange(8e6), dummy.register())

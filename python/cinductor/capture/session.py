@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved
+from .. import _core, float_warnings, heuristics, saved, watching
 from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
@@ -369,7 +369,8 @@ def capture(
     """One capture: the call's result, and what it came to. Nothing of its stage is left."""
     stage = begin(job, bound, way)
     try:
-        return on_stage(stage, job, compiled, bound, args, kwargs, way)
+        with watching.unseen():
+            return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
         stage.close()
 

@@ -336,7 +336,7 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """See `cinductor.explain`."""
-    from ..compile import make
+    from ..compile import for_show, make
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
@@ -349,8 +349,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     if not callable(fn):
         raise TypeError(wrong("explain", "fn", fn, "a function or another callable"))
     compiled = make(fn, settings)
-    job = compiled._cinductor_job
-    job.is_for_show = True
+    job = for_show(compiled)
     if known is not None:
         job.profile = known.profile.copy()
     report = called(compiled, job, args, kwargs)
