@@ -45,6 +45,9 @@ const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *c
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
+/* graph_parse.c: `s0 in [0, inf) from in0.sizes 1 hint 7`; an input's type and device, and the input. */
+const CiExpr *ci_graph_parse_symbol(CiGraph *g, CiLexer *lex);
+CiNode *ci_graph_parse_input(CiGraph *g, CiLexer *lex);
 /* `in [0, s0)`, and the unbacked symbol that it declares; *limit is infinite where there is none.
  */
 const CiExpr *ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit);

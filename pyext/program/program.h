@@ -4,7 +4,7 @@
 
 #include "state/state.h"
 
-extern PyType_Spec cx_program_spec;
+extern PyType_Spec cx_program_spec, cx_builder_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides NULL: they depend on the call */
     bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
@@ -95,6 +95,9 @@ PyObject *cx_program_approximate(PyObject *self, void *closure);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_run_program(PyObject *module, PyObject *args);
 PyObject *cx_recompile(PyObject *module, PyObject *args);
+
+/* compile_graph.c: compile_graph(builder or text, *, options, device, backend): a program that has not run. */
+PyObject *cx_compile_graph(PyObject *module, PyObject *args, PyObject *kwargs);
 
 PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 

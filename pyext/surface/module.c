@@ -401,6 +401,8 @@ static PyMethodDef module_methods[] = {
     {"set_beside", cx_set_beside, METH_O, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
+    {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
@@ -477,6 +479,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
         add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
