@@ -52,7 +52,7 @@ class Value:
 class Return:
     """How one output of the FX graph is made after a run.
 
-    kind : "result" (a result of the program), "part" (a strided part of one), "input", "size" or "constant".
+    kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
     index : number of the result or of the FX input.
     value : the constant or size; of a part its sizes, strides and offset.
     """
@@ -299,16 +299,18 @@ class Emitter:
         for x in outputs:
             if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
                 counts.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
-        shared: dict[int, Any] = {}
+        owners: dict[int, Any] = {}
         for n in self.gm.graph.nodes:
             val = n.meta.get("val")
-            if not isinstance(val, torch.Tensor) or not isinstance(self.env.get(n), Value):
-                continue
-            key = layout.storage_of(val)
-            if len(counts.get(key, ())) > 1 and key not in shared and n.op != "placeholder":
-                if val.storage_offset() != 0 or not layout.is_dense(val):
-                    raise Refused("outputs share memory that no node of the graph is the whole of")
-                shared[key] = [n, -1]
+            if isinstance(val, torch.Tensor) and isinstance(self.env.get(n), Value):
+                owners.setdefault(layout.storage_of(val), n)
+        shared: dict[int, Any] = {}
+        for key, n in owners.items():
+            if len(counts.get(key, ())) < 2 or n.op == "placeholder":
+                continue  # parts of an input that torch does not call views have memory of their own
+            if n.meta["val"].storage_offset() != 0 or not layout.is_dense(n.meta["val"]):
+                raise Refused("outputs share memory that no node of the graph is the whole of")
+            shared[key] = [n, -1]
         return shared
 
     def give(self, x: Any, results: list[int], bases: dict[int, Any]) -> Return:
@@ -326,8 +328,9 @@ class Emitter:
             raise Refused(f"an output is a {type(val).__name__}")
         base = bases.get(layout.storage_of(val))
         if base is None:
-            results.append(self.copy(value, layout.order_text(val)).number)
-            return Return("part", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
+            is_dense = layout.is_dense(val)  # of others torch promises no strides: they are parts of something
+            results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
+            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
         owner = base[0]
         if base[1] < 0:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)

@@ -51,6 +51,8 @@ class Artifact:
             if r.kind == "part":
                 sizes, strides, offset = r.value
                 made.append(torch.as_strided(results[r.index], self.ints(sizes, args), self.ints(strides, args), self.int(offset, args)))
+            elif r.kind == "result":
+                made.append(results[r.index])
             elif r.kind == "input":
                 made.append(args[r.index])
             elif r.kind == "size":
