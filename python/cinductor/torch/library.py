@@ -25,7 +25,7 @@ MOST_OPERANDS = 16  # of a library call of the core
 
 def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     """The values of a node whose op is called as it is."""
-    from .emit import Refused, Value
+    from .emit import Refused, Unmapped, Value
 
     if not isinstance(node.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         raise Refused(f"{node.target} is no operator")
@@ -56,8 +56,8 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
             made = emitter.put(
                 "extern", operands if first is None else [first], o.dtype, tuple(o.size()), layout.order_text(o), name=name, key=key
             )
-        except UnknownSize as error:
-            raise Refused(str(error)) from None
+        except (Unmapped, UnknownSize) as error:
+            raise Refused(f"{node.target}: {error}") from None
         values.append(Value(made.number, o.dtype, tuple(o.size())))
     return values if isinstance(val, (tuple, list)) else values[0]
 
