@@ -387,6 +387,71 @@ def test_stances():
     assert_same(g(X[:1]), X[:1] + 1)
 
 
+def test_a_stance_holds_for_the_process_or_inside_a_statement():
+    @compile
+    def is_eager(x):
+        return not cinductor.is_compiling()
+
+    def elsewhere():
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(is_eager, X).result()
+
+    fresh = is_eager.clear
+    kept = cinductor.set_stance("force_eager")  # as a prompt keeps what it shows
+    assert is_eager(X) is True and elsewhere() is True
+    cinductor.set_stance("default")
+    assert elsewhere() is False and is_eager(X) is False
+    with kept:
+        assert is_eager(X) is True and elsewhere() is False
+        with kept, cinductor.set_stance("default"):
+            assert is_eager(X) is False
+        cinductor.set_stance("fail_on_recompile")
+        assert is_eager(X) is True
+        fresh()
+        with pytest.raises(RuntimeError):
+            elsewhere()
+    with pytest.raises(RuntimeError):
+        is_eager(X)
+    cinductor.set_stance("default")
+    assert is_eager(X) is False
+
+
+def test_stances_of_many_threads():
+    """Each sees its own, whatever others enter and leave meanwhile; behind them the process's is as it was."""
+    known, fresh = compile(lambda x: cinductor.is_compiling()), compile(lambda x: cinductor.is_compiling())
+    assert known(X) is True
+    wants = {None: (True, None), "force_eager": (False, False), "eager_on_recompile": (True, False), "fail_on_recompile": (True, RuntimeError)}
+    start, wrong = threading.Barrier(100), []
+
+    def see(x):
+        try:
+            return fresh(x)
+        except RuntimeError:
+            return RuntimeError
+
+    def work(number):
+        start.wait()
+        for k in range(40):
+            stance = (*wants,)[(number + k) % 4]
+            with cinductor.set_stance(stance) if stance else contextlib.nullcontext():
+                time.sleep(0)
+                got = known(X), see(X) if stance else None
+            if got != wants[stance]:
+                wrong.append((stance, got))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert not wrong and fresh(X) is True
+
+
 def test_reset():
     g = compile(lambda x: x + 1)
     g(X)

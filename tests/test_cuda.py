@@ -283,6 +283,37 @@ def test_a_dispatch_is_one_call_of_the_driver(fake_driver):
     assert "dispatch ok" in fake_driver(DISPATCH, FAKE_CUDA_COUNT="2")
 
 
+LATE = """
+#include <stdio.h>
+#include <stdlib.h>
+char used[] = "used_dltensor";
+static void *kept;
+static void (*deleter)(void *);
+static void late(void) { deleter(kept); puts("late ok"); }
+void keep(void *managed)
+{
+    kept = managed;
+    deleter = *(void (**)(void *))((char *)managed + 56); /* behind the tensor and what it belongs to */
+    atexit(late);
+}
+"""
+GIVEN = """
+import ctypes, os
+import numpy as np, cinductor
+library, api = ctypes.CDLL(os.environ["LATE"]), ctypes.pythonapi
+capsule = ctypes.py_object(cinductor.to_device(np.ones(3)).__dlpack__())
+api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+library.keep(ctypes.c_void_p(api.PyCapsule_GetPointer(capsule, b"dltensor")))
+api.PyCapsule_SetName(capsule, ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "used"))))
+"""
+
+
+def test_memory_that_another_library_frees_when_python_has_ended(fake_driver, tmp_path):
+    (tmp_path / "late.c").write_text(LATE)
+    subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "late.c", "-o", tmp_path / "late.so"], check=True)
+    assert "late ok" in fake_driver(GIVEN, LATE=str(tmp_path / "late.so"))
+
+
 # Each defines everything(), what it returns, and settle(): what is left when nothing is in use.
 OF_TWO_DEVICES = """
 def program(a, b):
@@ -521,6 +552,12 @@ def test_sizes_that_vary(card):
     lines = card("sizes.py", *([] if not RUNS else ["all"]))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+def test_kernels_for_classes_of_sizes(card):
+    """They run as the ones for all sizes do, a bounded number is kept, and each is made once."""
+    lines = card("variants.py", *([] if RUNS else ["emulated"]))
+    assert len(lines) > 40 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
 
 def test_kernels_of_ones_own(card):

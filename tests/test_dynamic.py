@@ -2,6 +2,7 @@
 
 import copy
 import enum
+import gc
 import itertools
 import math
 import os
@@ -763,6 +764,45 @@ def test_stats():
     assert after["captures"] - before["captures"] == 3
     assert "x.shape[0] was 2" in mine["reasons"][0] and "flag was 'a'" in mine["reasons"][1]
     assert sum(s.hits for s in f.specializations) == 1
+
+
+def test_stats_count_every_call_once():
+    """Those that NumPy answers by a stance, those of functions that are no more, and of code that is set; `reset`
+    begins anew."""
+    names = ("calls", "captures", "recompiles", "eager")
+
+    def counted(before=dict.fromkeys(names, 0)):
+        now = cinductor.stats()
+        return {name: now[name] - before[name] for name in names}
+
+    before, x = counted(), np.ones(3)
+
+    def fn(x):
+        return x + 1
+
+    f = compile(fn)
+    with cinductor.set_stance("force_eager"):
+        f(x), f(x)
+    f(x), f(x)
+    with cinductor.set_stance("eager_on_recompile"):
+        f(x), f(x.astype("i4"))
+    assert counted(before) == {"calls": 6, "captures": 1, "recompiles": 0, "eager": 3}
+    fn.__code__ = (lambda x: x - 1).__code__
+    assert f(x)[0] == 0
+    compile(lambda x: x.tobytes())(x)
+    want = {"calls": 8, "captures": 3, "recompiles": 0, "eager": 3}
+    assert counted(before) == {**want, "eager": counted(before)["eager"]}
+    before_its_end = counted(before)
+    f.itself = f
+    del f
+    gc.collect()
+    assert counted(before) == before_its_end
+    g = compile(lambda x: x * 2)
+    g(x)
+    cinductor.reset()
+    assert counted() == dict.fromkeys(names, 0) and g.calls == 0
+    g(x)
+    assert counted() == {"calls": 1, "captures": 1, "recompiles": 0, "eager": 0}
 
 
 def test_recent_use_orders_specialisations():

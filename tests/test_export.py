@@ -171,6 +171,16 @@ def test_another_layout_is_told(tmp_path):
     assert call_c(library, (numbers(70, 30).T, 3.0), ()) == (3, b"stride 0 of in0")
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_empty_array_has_any_strides(shape, tmp_path):
+    def program(x):
+        return x * 2 + 1, x.sum(axis=1)
+
+    library = build(cinductor.export(cinductor.compile(program, dynamic=True), numbers(5, 7), options=OPTIONS), tmp_path)
+    for x in (np.empty(shape), np.lib.stride_tricks.as_strided(np.empty(shape), shape, (8, 800))):
+        same(call_c(library, (x,), program(x)), program(x))
+
+
 def test_a_failed_check_is_told(tmp_path):
     def picked(x, i):
         return x[i] * 2
@@ -190,6 +200,10 @@ def test_what_c_cannot_do_is_named():
         cinductor.export(lambda x: np.exp(x), x)
     with pytest.raises(cinductor.Unsupported):
         cinductor.export(lambda x: print(x.sum()), x)
+    for f in (lambda x: x.T, lambda x: x[1:], lambda x: 3, lambda x: (x, [x[0], None])):
+        for form in ("c", "json"):
+            with pytest.raises(cinductor.Unsupported, match="nothing is computed"):
+                cinductor.export(f, x, form=form)
     with pytest.raises(ValueError, match="no form 'rust'"):
         cinductor.export(rows, x, 1.0, form="rust")
     with pytest.raises(TypeError, match="fn"):

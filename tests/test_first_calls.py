@@ -40,7 +40,7 @@ def test_threads_that_make_the_same_first_call_compile_once(monkeypatch):
     f = cinductor.compile(lambda x: (x * 2 + 1).sum(), backend="c")
     for result in all_at_once([lambda: f(X)] * 8):
         assert result == (X * 2 + 1).sum()
-    assert captures(f) == len(f.specializations) == 1 and f._cinductor_job.eager == 0
+    assert captures(f) == len(f.specializations) == 1 and f._cinductor_job.counts["eager"] == 0
 
 
 def test_threads_whose_calls_differ_compile_each_kind_once():
@@ -74,7 +74,7 @@ def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
     results = all_at_once([lambda: f(X)] * 3)
     own.give()
     assert all(np.array_equal(r, X * 2 + 1) for r in results)
-    assert captures(f) == 0 and f._cinductor_job.eager == 3
+    assert captures(f) == 0 and f._cinductor_job.counts["eager"] == 3
     f(X)
     assert captures(f) == 1
 

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import math
 import subprocess
 
 import numpy as np
@@ -260,3 +261,73 @@ def test_no_source_divides_by_zero(number, dynamic, tmp_path):
     path.write_text(report.source)
     done = subprocess.run(["cc", "-std=gnu11", "-O1", "-march=native", "-Werror=div-by-zero", "-c", path, "-o", tmp_path / "kernels.o"], capture_output=True, text=True)
     assert done.returncode == 0 and "division by zero" not in done.stderr, done.stderr
+
+
+ONE_INT = {
+    "round": lambda a: np.round(a), "around": lambda a: np.around(123, a), "tens": lambda a: np.round(a, -1),
+    "squeeze": lambda a: np.squeeze(a), "copy": lambda a: np.copy(a), "ravel": lambda a: np.ravel(a),
+    "reshape": lambda a: np.reshape(a, ()), "transpose": lambda a: np.transpose(a), "abs": lambda a: np.abs(a),
+    "sum": lambda a: np.sum(a), "mean": lambda a: np.mean(a), "max": lambda a: np.max(a), "clip": lambda a: np.clip(a, 0, 5),
+    "where": lambda a: np.where(a > 0, a, 0), "array": lambda a: np.array(a), "conj": lambda a: np.conj(a),
+    "real": lambda a: np.real(a), "imag": lambda a: np.imag(a), "sort": lambda a: np.sort([a, 1]), "cumsum": lambda a: np.cumsum(a),
+    "size": lambda a: np.size(a), "ndim": lambda a: np.ndim(a), "fix": lambda a: np.fix(a), "square": lambda a: np.square(a),
+    "repeat": lambda a: np.repeat(a, 2), "at least": lambda a: np.atleast_1d(a), "full": lambda a: np.full(2, a),
+    "like": lambda a: np.zeros_like(a), "isnan": lambda a: np.isnan(a), "nan to num": lambda a: np.nan_to_num(a),
+    "positive": lambda a: np.positive(a), "median": lambda a: np.median(a), "ptp": lambda a: np.ptp([a, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", ONE_INT)
+def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
+    """Also once the int is a symbol."""
+    compiled = cinductor.compile(ONE_INT[name], backend="interp", dynamic=dynamic)
+    for value in (-30, -20, 7, 5):
+        want, got = ONE_INT[name](value), compiled(value)
+        assert type(got) is type(want) and repr(got) == repr(want)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sum_of_minus_zero_is_zero(backend):
+    """Of a number and over no axes, too: NumPy's sum starts from 0."""
+    zeros = (-0.0, np.array(-0.0), np.float32(-0.0), np.array([[-0.0]]), np.array(complex(-0.0, -0.0)))
+    for f in (np.sum, np.mean, np.add.reduce, np.nansum, np.nanmean, lambda x: np.sum(x, axis=()), lambda x: np.sum(x, keepdims=True)):
+        compiled = cinductor.compile(lambda x, f=f: f(x), backend=backend)
+        for zero in zeros:
+            for _ in range(2):
+                assert repr(compiled(zero)) == repr(f(zero))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_the_magnitude_of_numpys_complex_numbers(dtype):
+    """Is the C library's hypot, not the loop of np.absolute."""
+
+    def each(z):
+        sizes = np.zeros(len(z), z.real.dtype)
+        for k in range(len(z)):
+            sizes[k] = abs(z[k])
+        return sizes
+
+    parts = np.random.default_rng(0).normal(size=(2, 200))
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    one = cinductor.compile(lambda z: abs(z), options={"numerics": "exact"})
+    want = np.array([abs(v) for v in z])
+    assert np.array([one(v) for v in z]).tobytes() == want.tobytes()
+    assert cinductor.compile(each, options={"numerics": "exact"})(z).tobytes() == want.tobytes()
+
+
+def test_what_python_and_numpy_refuse():
+    ldexp = cinductor.compile(lambda n: math.ldexp(2.5, n), backend="interp")
+    assert ldexp(3) == 20.0 and ldexp(2) == 10.0
+    for n in (np.int64(3), np.int64(4)):
+        with pytest.raises(TypeError, match="Expected an int as second argument to ldexp"):
+            ldexp(n)
+
+    def unused(x):
+        np.empty(2**60 - 1)
+        return x + 1
+
+    compiled = cinductor.compile(unused, backend="interp")
+    for _ in range(2):
+        with pytest.raises((MemoryError, ValueError)):
+            compiled(np.ones(3))

@@ -288,7 +288,7 @@ def test_pieces_that_are_slower_than_numpy(monkeypatch, handicap, is_split):
     monkeypatch.setattr(budget, "PIECES", 3)
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
-    monkeypatch.setattr(budget.Race, "clock", lambda: next(ticks) + handicap * job.eager)
+    monkeypatch.setattr(budget.Race, "clock", lambda: next(ticks) + handicap * job.counts["eager"])
     x = np.random.default_rng(0).random((40, 3))
     compiled = cinductor.compile(program, backend="interp")
     job = compiled._cinductor_job

@@ -14,7 +14,7 @@ from cinductor import _core
 BACKEND = "interp"
 
 
-def trace(fn, *args, options=None, fullgraph=False, backend=BACKEND):
+def trace(fn, *args, options=None, fullgraph="", backend=BACKEND):
     """fn run once on traced arguments: (tracer, real result, specialization or None)."""
     tracer = _core.Tracer(fn.__name__, options=options or {}, backend=backend, fullgraph=fullgraph)
     sources, checks, traced = [], [], []
@@ -460,7 +460,7 @@ def test_breaks():
     assert spec is None and tracer.needs_python and len(tracer.breaks) == 2
     assert all(b.file == __file__ and b.line > 0 for b in tracer.breaks)
     with pytest.raises(_core.Unsupported, match="test_traced.py"):
-        trace(f, A.copy(), fullgraph=True)
+        trace(f, A.copy(), fullgraph="fullgraph=True")
 
 
 def test_segments_are_found_again():

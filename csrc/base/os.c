@@ -28,7 +28,6 @@ ci_os_stat(const char *path, CiFileInfo *info)
     info->uid = st.st_uid;
     info->is_regular = S_ISREG(st.st_mode);
     info->is_directory = S_ISDIR(st.st_mode);
-    info->is_link = S_ISLNK(st.st_mode);
     return 0;
 }
 

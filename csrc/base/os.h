@@ -11,7 +11,7 @@ typedef struct CiFileInfo {
     int64_t mtime_ns;
     uint32_t mode;
     uint32_t uid;
-    bool is_regular, is_directory, is_link;
+    bool is_regular, is_directory;
 } CiFileInfo;
 
 /* All return 0 or an errno. */

@@ -52,7 +52,8 @@ enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
     if (ci_expr_equals_const(count, 1))
         return r->b.to;
     CiStmt *loop = ci_build_for(&r->b, "w", count, run);
-    *row = loop->vars[0];
+    if (count->high > 1) /* of one row the loop asks whether there is any */
+        *row = loop->vars[0];
     return ci_build_enter(&r->b, &loop->body);
 }
 

@@ -21,7 +21,7 @@ typedef struct CiFamily {
      * to a compiler, if that can make vectors of it. NULL: all are. */
     const char *(*why_not_vector)(CiContext *ctx, CiOp op, CiDtype operand, CiDtype result);
     /* Values are packed in vectors; NULL: none are. */
-    bool (*has_pack)(int vector_bytes, CiDtype dtype);
+    bool (*has_pack)(CiDtype dtype);
     /* Threads may combine at one element at once, in whatever order; NULL: never. */
     bool (*has_atomic)(CiOp op, CiDtype dtype);
 } CiFamily;

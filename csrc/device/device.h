@@ -78,7 +78,7 @@ typedef struct CiFault {
  * source declares the same. */
 typedef struct CiRun {
     void *scratch;  /* scratch_bytes of this call's own, 64-byte aligned */
-    void *partials; /* split kernels: partial_bytes times unit number, shared by all */
+    void *partials; /* split kernels: what each unit leaves, shared by all */
     CiFault *fault;
     int32_t (*poll)(void *arg);
     void *poll_arg;
@@ -104,10 +104,11 @@ typedef struct CiLaunch {
     const int64_t *sizes;
     const CiSlot *scalars;
     int nbuffers, nsizes, nscalars; /* for devices that run it later, and copy all three */
-    int64_t units, finish_units, scratch_bytes, partial_bytes, unit_work;
+    int64_t units, finish_units, scratch_bytes, unit_work;
     int max_threads; /* 0: all */
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
+    bool is_recorded; /* between record_begin and record_end: replays launch it again */
     bool is_on_pool; /* not on the thread of the call: nobody may be asked whether to go on */
 } CiLaunch;
 
@@ -137,7 +138,7 @@ typedef struct CiShareName {
     char bytes[64];
 } CiShareName;
 
-#define CI_DEVICE_ABI 5
+#define CI_DEVICE_ABI 6
 
 /* Memory and time of one kind of device. A function that may be NULL says so; one that returns
  * int32_t gives 0 or a CiStatus. The struct lives as long as the registry it is in. */

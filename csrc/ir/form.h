@@ -18,7 +18,8 @@ void ci_form_print_name(CiText *out, const char *name);   /* as it is when safe,
 void ci_form_print_loc(CiText *out, CiLoc loc); /* @net.py:7 quiet 8; nothing when there is none */
 /* Collects the symbols of an expression, loop variables left out, in order of first sight. */
 void ci_form_collect_symbols(CiMap *symbols, const CiExpr *e);
-void ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met); /* s0 in [0, inf) */
+/* s0 in [0, inf); unbacked u0 in [0, s0); index t0 in [0, s0) */
+void ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met);
 /* [0, s0), (-inf, inf): the limit is exclusive */
 void ci_form_print_range(CiText *out, int64_t low, const CiExpr *limit, CiMap *met);
 
@@ -44,6 +45,7 @@ int ci_form_parse_device(CiLexer *lex);
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
+/* What ci_form_print_symbol prints; or `s0 = 8*s1`, by which later text may call the expression s0. */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
 /* graph_parse.c: `s0 in [0, inf) from in0.sizes 1 hint 7`; an input's type and device, and the input. */
 const CiExpr *ci_graph_parse_symbol(CiGraph *g, CiLexer *lex);

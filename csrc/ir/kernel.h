@@ -274,6 +274,9 @@ void ci_kernel_visit_uses(const CiKernel *kernel,
 /* NULL when the kernel has none. */
 const CiLoopTree *ci_kernel_tree(const CiKernel *kernel);
 void ci_kernels_print(CiText *out, const CiKernels *kernels);
+/* One kernel with loops, as if it were the whole program: with the buffers and symbols that it
+ * uses, and variables of loops around it as symbols. Scalars keep their numbers. */
+void ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKernel *kernel);
 /* target: of the device and backend that the text names. */
 CiKernels *ci_kernels_parse(CiContext *ctx, const char *text, const CiTarget *target);
 void ci_kernels_verify_text(const CiKernels *kernels); /* what is read back prints alike */

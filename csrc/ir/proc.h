@@ -26,8 +26,9 @@
  * an index that names it: an access at such an index is a gather or a scatter.
  *
  * An access is one shape: lane l of `load m[i] stride [s] live [n] else 0` is element i + l*s of m
- * where l < n; in other lanes nothing is touched, and a load is what `else` says. The stride is 1
- * and all lanes are live where nothing else is said. n may be negative: then no lane is. The lanes
+ * where l < n, and a bound symbol in i has its value in lane l. In other lanes nothing is touched,
+ * and a load is what `else` says. The default stride is 1, and all lanes are live by default; a
+ * gather and a scatter have no default stride. n may be negative: then no lane is live. The lanes
  * of one store come in order: with an operation (`store add m[i] = %1`) each is combined with what
  * those before it have left. Of several `store m[i] = %1 in order` at one element the last
  * is left.
@@ -125,7 +126,7 @@ typedef struct CiMemory {
 
 typedef struct CiAccess {
     CiMemory *memory;
-    const CiExpr *index, *stride; /* NULL: 1, or 0 where the index has lanes */
+    const CiExpr *index, *stride; /* NULL: 1 */
     CiConst otherwise; /* what a load is in lanes that are not live; 0 if nothing is said */
 } CiAccess;
 

@@ -171,6 +171,7 @@ verify_access(CiProcVerifier *v, const CiStmt *stmt, CiType type)
     int lanes = require_index(v, stmt, at->index);
     require_index(v, stmt, at->stride);
     require(v, stmt, lanes == 1 || lanes == type.lanes, "an index has other lanes than the value");
+    require(v, stmt, lanes == 1 || at->stride, "an index with lanes has no stride");
     require(v, stmt, at->memory->dtype == type.dtype, "memory is of another type");
     require(v, stmt, at->memory->lanes == 1 || at->memory->lanes == type.lanes,
             "elements of memory have other lanes");

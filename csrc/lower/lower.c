@@ -229,6 +229,26 @@ pack_inputs(CiLowering *low)
     }
 }
 
+/* The device computes in the types that it has, and says so of others before anything is made. */
+static void
+check_dtypes(const CiLowering *low, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        for (int n = 0; item->nest && n < item->nest->body.nops; n++) {
+            CiDtype dtype = item->nest->body.ops[n].dtype;
+            if (!low->options->target->dtypes[dtype])
+                ci_fail(low->ctx, CI_ERR_UNSUPPORTED, "device %s has no %s",
+                        low->options->target->device, ci_dtype_name(dtype));
+        }
+        if (item->region) {
+            check_dtypes(low, &item->region->condition_items);
+            check_dtypes(low, &item->region->body);
+            check_dtypes(low, &item->region->other);
+        }
+    }
+}
+
 CiLoops *
 ci_lower(CiGraph *graph, const CiLowerOptions *options)
 {
@@ -248,5 +268,7 @@ ci_lower(CiGraph *graph, const CiLowerOptions *options)
     low.position = low.end;
     ci_lowering_final_writes(&low);
     ci_lowering_results(&low);
+    if (options->target)
+        check_dtypes(&low, &low.loops->items);
     return low.loops;
 }

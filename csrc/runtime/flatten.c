@@ -181,7 +181,6 @@ flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
     plan->units = zero_unless(flat, kernel->units);
     plan->finish_units = zero_unless(flat, kernel->finish_units);
     plan->scratch_bytes = zero_unless(flat, kernel->scratch_bytes);
-    plan->partial_bytes = zero_unless(flat, kernel->partial_bytes);
     plan->unit_work = zero_unless(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
     plan->first_reason = program->nreasons;
@@ -391,7 +390,6 @@ ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *l
     launch->units = values[plan->units];
     launch->finish_units = values[plan->finish_units];
     launch->scratch_bytes = values[plan->scratch_bytes];
-    launch->partial_bytes = values[plan->partial_bytes];
     launch->unit_work = values[plan->unit_work];
 }
 

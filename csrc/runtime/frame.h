@@ -16,6 +16,7 @@ typedef struct CiFrame {
     unsigned turns;
     CiQueue queues[CI_MAX_DEVICES]; /* the program's, with the call's streams */
     bool in_batch;  /* calls of library functions leave their float flags, as kernels do */
+    bool is_recording; /* its launches are recorded */
     bool is_shared; /* a thread of a batch: its call is a copy */
 } CiFrame;
 

@@ -89,7 +89,9 @@ record(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecordin
     const char *failed = device->record_begin(&own, &stream) ? "record_begin" : NULL;
     if (!failed) {
         queue->stream = stream;
+        frame->is_recording = true;
         *status = walk(frame, plan, at + 1, frame->program->steps + at->target, recording->memory, true);
+        frame->is_recording = false;
         queue->stream = own.stream;
         failed = device->record_end(&own, stream, &recording->made) ? "record_end" : NULL;
         failed = *status ? "launch, while recording," : failed;

@@ -1,5 +1,8 @@
 /* Dependences: who reads and writes what, and whether two accesses meet only within one outer
  * point. */
+#include <limits.h>
+
+#include "base/map.h"
 #include "schedule/plan.h"
 
 static bool
@@ -72,6 +75,39 @@ why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nes
     if (check->symbol && uses_symbol(nest, check->symbol))
         return ci_format(s->ctx, "%s is not known before", check->symbol->name);
     return NULL;
+}
+
+/* Distinct arrays that nests of the fusion, and of its blocks, read or store. */
+static void
+collect_arrays(CiMap *arrays, const CiFusion *fusion)
+{
+    for (int n = 0; n < fusion->nnests; n++) {
+        const CiFusionNest *nest = &fusion->nests[n];
+        ci_map_put(arrays, CI_KEY(nest->nest->target), nest->nest->target);
+        if (ci_nest_count(nest->nest))
+            ci_map_put(arrays, CI_KEY(ci_nest_count(nest->nest)), ci_nest_count(nest->nest));
+        for (int k = 0; k < nest->nreads; k++)
+            if (nest->reads[k]->kind != CI_BUFFER_scalar)
+                ci_map_put(arrays, CI_KEY(nest->reads[k]), nest->reads[k]);
+    }
+    for (int b = 0; b < 2; b++)
+        for (int d = 0; fusion->inner[b] && d < fusion->inner[b]->nfusions; d++)
+            collect_arrays(arrays, &fusion->inner[b]->fusions[d]);
+}
+
+const char *
+ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b)
+{
+    CiMap *arrays = ci_map_new(s->ctx);
+    if (s->target->max_buffers == INT_MAX)
+        return NULL;
+    collect_arrays(arrays, a);
+    if (b)
+        collect_arrays(arrays, b);
+    if (ci_map_count(arrays) <= s->target->max_buffers)
+        return NULL;
+    return ci_format(s->ctx, "together they touch %d arrays, and a kernel takes %d",
+                     ci_map_count(arrays), s->target->max_buffers);
 }
 
 const char *

@@ -15,9 +15,9 @@ typedef struct CiScheduleOptions {
 
 CiKernels *ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options);
 
-/* A private buffer (CiBuffer.is_private) as a row of its kernel, when the ranges of sizes bound
- * one: for a device that knows more of the sizes than was known here. Its scratch is not placed. */
-bool ci_kernel_find_row(CiSym *sym, const CiKernel *kernel, const CiBuffer *buffer,
-                        CiPlacement *row);
+/* Places the kernel's private buffers (CiBuffer.is_private) in rows where the ranges of sizes bound
+ * them: for a device that knows more of the sizes than the scheduler did. They are no arguments of
+ * the kernel any more. */
+void ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel);
 
 #endif

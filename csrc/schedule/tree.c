@@ -204,7 +204,8 @@ ci_why_not_tree(CiScheduler *s, const CiFusion *fusion)
         return "its variable is not called t and a number";
     bool is_shared = is_shared_out(s, fusion->region);
     const char *why = why_not_block(s, fusion->inner[0], is_shared);
-    return why ? why : why_not_block(s, fusion->inner[1], is_shared);
+    why = why ? why : why_not_block(s, fusion->inner[1], is_shared);
+    return why ? why : ci_why_too_many_arrays(s, fusion, NULL);
 }
 
 /* ---- the tree ---- */

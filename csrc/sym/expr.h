@@ -152,6 +152,8 @@ void ci_expr_print_with(CiText *out, const CiExpr *e, CiExprStyle style,
                         void *arg);
 /* Symbols must have been declared in sym. */
 const CiExpr *ci_expr_parse(CiSym *sym, CiLexer *lex);
+/* Text that is parsed from now on may call the expression by this name, which no symbol has. */
+void ci_sym_set_alias(CiSym *sym, const char *name, const CiExpr *e);
 /* NULL when not declared; of several index symbols of one name, the one asked for last. */
 const CiExpr *ci_sym_find_symbol(CiSym *sym, const char *name);
 

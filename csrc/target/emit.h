@@ -1,13 +1,13 @@
-/* What C-like targets share: types, constants, expressions of ops, index expressions, support
- * functions, and the straight-line code of a stage. A target gives a table of spellings; cpu/ and
- * cuda/ own theirs, and everything about loops.
+/* What C-like targets share: types, constants, expressions of ops, index expressions and support
+ * functions. A target gives a table of spellings. Statements and loops are printed by target/c, to
+ * which a language like C gives a dialect.
  *
  * A source is printed in two parts: kernels first, into a text of their own, which records the
  * support functions they call; then ci_emit_support prints those, and the parts are joined. */
 #ifndef CI_TARGET_EMIT_H
 #define CI_TARGET_EMIT_H
 
-#include "codegen/stage_code.h"
+#include "ir/kernel.h"
 
 typedef struct CiSpelling {
     const char *function; /* before a support function: "static inline", "static __device__" */

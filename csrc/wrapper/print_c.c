@@ -131,6 +131,16 @@ print_list(Printer *printer, int count, const CiExpr *const *items)
     ci_text_add(printer->out, count ? "}" : "0}");
 }
 
+/* "in[0].sizes[1] <= 1 || ": an axis of one element has any stride; an empty array has any strides. */
+static void
+print_any_stride(CiText *out, const CiBuffer *input, int axis)
+{
+    ci_text_add(out, "in[%d].sizes[%d] <= 1 || ", input->input, axis);
+    for (int other = 0; other < input->rank; other++)
+        if (other != axis && !ci_expr_is_const(input->sizes[other], NULL))
+            ci_text_add(out, "in[%d].sizes[%d] == 0 || ", input->input, other);
+}
+
 /* Sizes first: strides follow from them. */
 static void
 print_layout(Printer *printer, const CiBuffer *input)
@@ -144,8 +154,9 @@ print_layout(Printer *printer, const CiBuffer *input)
     }
     for (int axis = 0; axis < input->rank; axis++) {
         ci_text_indent(out);
-        ci_text_add(out, "LAYOUT(in[%d].sizes[%d] <= 1 || in[%d].strides[%d] == ", input->input,
-                    axis, input->input, axis);
+        ci_text_add(out, "LAYOUT(");
+        print_any_stride(out, input, axis);
+        ci_text_add(out, "in[%d].strides[%d] == ", input->input, axis);
         print_expr(printer, input->strides[axis]);
         ci_text_add(out, ", \"stride %d of %s\");\n", axis, input->name);
     }

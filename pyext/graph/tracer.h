@@ -66,6 +66,7 @@ struct CxTracer {
     bool is_inexact; /* some graph's results need not have NumPy's bits */
     unsigned quiet; /* flags of which the user's errstate wants to hear nothing just now */
     unsigned float_flags;
+    PyObject *whole; /* why breaks are refused, for the message: "fullgraph=True"; or NULL */
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* what Python has done that the function itself would do again */
     bool interprets_light; /* a light piece that is met for the first time */

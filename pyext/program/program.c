@@ -150,6 +150,22 @@ fail:
 
 /* ---- running ---- */
 
+/* The order of a program for many sizes is that of axes with several elements; NumPy's sort of axes leaves
+ * those with one in C order. So does a result that is dense in C order but for their strides. */
+static void
+settle_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
+{
+    int64_t dense[CI_MAX_RANK];
+    bool is_c = true;
+
+    for (int k = rank - 1; k >= 0; k--) {
+        dense[k] = k == rank - 1 ? itemsize : dense[k + 1] * sizes[k + 1];
+        is_c &= sizes[k] == 1 || strides[k] == dense[k];
+    }
+    if (is_c)
+        memcpy(strides, dense, sizeof *strides * (size_t)rank);
+}
+
 static void *
 new_result(void *arg, int number, const CiResultBuffer *buffer)
 {
@@ -164,6 +180,8 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         CX_TAKE(run->released);
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
+    if (shape == NULL && ci_program_symbol_count(p->program) > 0)
+        settle_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
     int rank = shape ? shape->rank : buffer->rank;
     const int64_t *sizes =
         shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
@@ -173,8 +191,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         cx_is_on_device(&p->options, p->backend)
             ? cx_device_array_new(p->state, &run->queues[buffer->device],
                                   run->streams[buffer->device], buffer->dtype, rank, sizes, steps)
-        : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
-                : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
+            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }

@@ -49,3 +49,21 @@ cx_body_is_same(const CxBody *body, const CxSignature *signature)
                          PyFunction_GET_KW_DEFAULTS(f) == body->named &&
                          (body->named == NULL || has_named(body->named, signature)));
 }
+
+PyObject *
+cx_body_place(PyObject *fn)
+{
+    PyObject *function = cx_python_function(fn);
+    PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
+    Py_XDECREF(function); /* fn keeps it */
+    if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
+        return NULL;
+    const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);
+    if (file == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    const char *slash = strrchr(file, '/');
+    return PyUnicode_FromFormat("%s:%d", slash ? slash + 1 : file,
+                                ((PyCodeObject *)code)->co_firstlineno);
+}

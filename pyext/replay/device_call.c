@@ -168,7 +168,7 @@ cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *co
     PyObject *handles[CX_MOST_DEVICE_ARGUMENTS];
     CxTwin like;
 
-    if (twins->count == 0 || !describe(state, args, count, &like))
+    if (twins->count == 0 || state->is_exact || !describe(state, args, count, &like))
         return 0;
     const CxTwin *found = find(twins, &like);
     if (found == NULL)
@@ -176,10 +176,7 @@ cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *co
     PyObject *function = Py_NewRef(found->function);
     for (Py_ssize_t k = 0; k < count; k++)
         handles[k] = like.where[k] >= 0 ? ((CxDeviceArray *)args[k])->handle : args[k];
-    int stance = state->stance; /* no stance may run NumPy on them */
-    state->stance = 0;
     PyObject *value = PyObject_Vectorcall(function, handles, (size_t)count, NULL);
-    state->stance = stance;
     Py_DECREF(function);
     *result = NULL;
     if (value == NULL && is_for_python(state)) {

@@ -25,7 +25,7 @@ int cx_twins_note(const CxState *state, CxTwins *twins, PyObject *args);
 void cx_twins_clear(CxTwins *twins);
 int cx_twins_visit(const CxTwins *twins, visitproc visit, void *arg);
 /* 1: *result is the call's, or NULL with an exception, which the job whose method `miss` is has made
- * the function's own; 0: it is not a call that is known here. */
+ * the function's own; 0: it is not a call that is known here, or one that Python may refuse. */
 int cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *const *args,
                   Py_ssize_t count, PyObject **result);
 

@@ -1,303 +1,7 @@
-/* CompiledFunction: what `compile` returns. A call binds its arguments to the parameters, tries the
- * specializations by their guards, and asks Python (miss) when none fits. The table of
- * specializations is a tuple, replaced whole: a call in progress keeps the one it began with. */
-#include "replay/body.h"
-#include "replay/device_call.h"
-#include "replay/driven.h"
-#include "replay/signature.h"
-#include "replay/specialization.h"
-
-typedef struct CxFunction {
-    PyObject_HEAD vectorcallfunc vectorcall;
-    CxState *state;
-    CxSignature signature;
-    PyObject *fn, *miss, *table, *dict, *weakrefs;
-    PyObject *renew;   /* what gives the parameters again when the function has others, or NULL */
-    CxBody body;
-    PyObject *plain;        /* keys of calls that fn answers: plain.c */
-    CxDriven driven;        /* those that a driver answers */
-    CxTwins twins;          /* what answers where arguments are arrays of a device */
-    const PyObject *latest; /* the specialization that answered last: only compared */
-    PyObject *where;        /* "model.py:12", for texts; or NULL */
-    int stance; /* -1: it is compiled whatever the process's stance is */
-    Py_ssize_t calls, failed_checks, plain_calls;
-    int unusual; /* calls whose sizes were unusual for what there is, and that returned */
-} CxFunction;
-
-/* After so many of them they are compiled for. */
-enum { MOST_UNUSUAL = 8 };
-
-/* ---- the table ---- */
-
-/* The table without a specialization, or with it at the front; NULL with an exception. */
-static PyObject *
-table_with(PyObject *table, PyObject *spec, bool at_front)
-{
-    Py_ssize_t n = PyTuple_GET_SIZE(table), at = 0;
-    bool is_there = false;
-
-    for (Py_ssize_t k = 0; k < n; k++)
-        is_there |= PyTuple_GET_ITEM(table, k) == spec;
-    PyObject *made = PyTuple_New(n - is_there + at_front);
-    if (made != NULL && at_front)
-        PyTuple_SET_ITEM(made, at++, Py_NewRef(spec));
-    for (Py_ssize_t k = 0; made != NULL && k < n; k++)
-        if (PyTuple_GET_ITEM(table, k) != spec)
-            PyTuple_SET_ITEM(made, at++, Py_NewRef(PyTuple_GET_ITEM(table, k)));
-    return made;
-}
-
-/* One that answers twice in a row moves to the front: recent use orders the table, and calls that
- * alternate leave it alone. */
-static void
-note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
-{
-    PyObject *spec = PyTuple_GET_ITEM(table, number);
-
-    if (number != 0 && f->latest == spec && f->table == table) {
-        PyObject *moved = table_with(table, spec, true);
-        if (moved != NULL)
-            Py_SETREF(f->table, moved);
-        else
-            PyErr_Clear();
-    }
-    f->latest = spec;
-}
-
-/* ---- calls ---- */
-
-/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
- * NumPy. What cannot be called once more is warned of in its place. */
-static PyObject *
-diagnose(CxFunction *f, PyObject *const *args, size_t nargsf, PyObject *names, PyObject *result,
-         CxSpecialization *spec, unsigned suspects)
-{
-    PyObject *same = NULL;
-
-    if (suspects & CX_CALLED_ONCE) {
-        PyObject *job = PyMethod_Check(f->miss) ? PyMethod_GET_SELF(f->miss) : NULL;
-        if (job == NULL)
-            return result;
-        same = PyObject_CallMethod(job, "warn_of_flags", "OI", (PyObject *)spec,
-                                   suspects & ~(unsigned)CX_CALLED_ONCE);
-    } else
-        same = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    if (same == NULL)
-        Py_CLEAR(result);
-    Py_XDECREF(same);
-    return result;
-}
-
-static PyObject *
-call_miss(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
-          PyObject *names)
-{
-    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    int is_plain = cx_is_plain(f->plain, bound, f->signature.count);
-
-    if (is_plain < 0)
-        return NULL;
-    if (is_plain) {
-        f->plain_calls++;
-        return PyObject_Vectorcall(f->fn, args, nargsf, names);
-    }
-    PyObject *result = NULL;
-    int is_driven =
-        cx_driven_call(&f->driven, bound, f->signature.count, args, nargsf, names, &result);
-    if (is_driven != 0)
-        return is_driven < 0 ? NULL : result;
-    PyObject *tuple = PyTuple_New(f->signature.count), *positional = PyTuple_New(nargs),
-             *keywords = PyDict_New();
-
-    if (tuple == NULL || positional == NULL || keywords == NULL)
-        goto done;
-    for (int k = 0; k < f->signature.count; k++)
-        PyTuple_SET_ITEM(tuple, k, Py_NewRef(bound[k]));
-    for (Py_ssize_t k = 0; k < nargs; k++)
-        PyTuple_SET_ITEM(positional, k, Py_NewRef(args[k]));
-    for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(names); k++)
-        if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, k), args[nargs + k]) < 0)
-            goto done;
-    PyObject *four[] = {(PyObject *)f, tuple, positional, keywords};
-    result = PyObject_Vectorcall(f->miss, four, 4, NULL);
-    if (result == NULL)
-        cx_keep_given_traceback();
-done:
-    Py_XDECREF(tuple);
-    Py_XDECREF(positional);
-    Py_XDECREF(keywords);
-    return result;
-}
-
-static PyObject *
-refuse(CxFunction *f, PyObject *const *bound, PyObject *table)
-{
-    PyObject *why = NULL;
-    if (PyTuple_GET_SIZE(table) != 0)
-        why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), bound,
-                                    f->signature.count);
-    if (!PyErr_Occurred())
-        PyErr_Format(cx_exception(f->state, "RecompileError"),
-                     "the stance is fail_on_recompile, and %s%S; cinductor.set_stance('default') "
-                     "compiles it",
-                     why ? "" : "nothing was compiled before of ", why ? why : f->fn);
-    Py_XDECREF(why);
-    return NULL;
-}
-
-/* The function itself, where a specialization fits. */
-static PyObject *
-call_numpy(CxFunction *f, CxTrial *trial, PyObject *const *args, size_t nargsf, PyObject *names)
-{
-    int64_t began = cx_trial_begin(trial);
-    PyObject *result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-
-    if (result != NULL)
-        cx_trial_end(trial, true, began);
-    return result;
-}
-
-static PyObject *
-call_once(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
-           PyObject *names, int stance)
-{
-    PyObject *table = Py_NewRef(f->table), *result = NULL;
-    CxSpecialization *spec = NULL;
-    CxOutcome outcome = {.answer = CX_NO_MATCH};
-    bool is_unusual = false;
-
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && outcome.answer < CX_MATCH; k++) {
-        spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
-        result = cx_specialization_call(spec, bound, f->signature.count, &outcome);
-        if (outcome.answer >= CX_MATCH)
-            note_use(f, table, k);
-        is_unusual |= outcome.answer == CX_UNUSUAL;
-        if (result == NULL && PyErr_Occurred())
-            goto done;
-    }
-    if (outcome.answer == CX_NUMPYS) {
-        result = call_numpy(f, outcome.trial, args, nargsf, names);
-        goto done;
-    }
-    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
-    f->failed_checks += is_unusual || outcome.answer == CX_CHECK_FAILED;
-    if (is_unusual || outcome.answer == CX_CHECK_FAILED) {
-        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-        f->unusual += is_unusual && result != NULL;
-    } else if (outcome.answer == CX_MATCH)
-        result = outcome.suspects != 0 && result != NULL
-                     ? diagnose(f, args, nargsf, names, result, spec, outcome.suspects)
-                     : result;
-    else if (stance == 2)
-        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    else if (stance == 3)
-        result = refuse(f, bound, table);
-    else
-        result = call_miss(f, bound, args, nargsf, names);
-done:
-    Py_DECREF(table);
-    return result;
-}
-
-/* Another thread may have compiled what this one was to compile: then it looks again. */
-static PyObject *
-call_bound(CxFunction *f, PyObject *const *bound, PyObject *const *args, size_t nargsf,
-           PyObject *names, int stance)
-{
-    PyObject *result;
-
-    while ((result = call_once(f, bound, args, nargsf, names, stance)) == f->state->missing)
-        Py_DECREF(result);
-    return result;
-}
-
-/* ---- the function's own code and defaults, which may be set ---- */
-
-/* The parameters anew; what was compiled is forgotten by `renew`. */
-static int
-renew(CxFunction *f)
-{
-    PyObject *names = NULL, *kinds = NULL, *defaults = NULL, *made = NULL;
-    CxSignature fresh = {0};
-
-    cx_body_note(&f->body, f->body.function);
-    cx_twins_clear(&f->twins);
-    if (f->renew == NULL)
-        return 0;
-    made = PyObject_CallOneArg(f->renew, (PyObject *)f);
-    if (made == NULL ||
-        !PyArg_ParseTuple(made, "O!O!O!", &PyTuple_Type, &names, &PyTuple_Type, &kinds,
-                          &PyTuple_Type, &defaults) ||
-        cx_signature_open(&fresh, names, kinds, defaults, f->state->missing) < 0) {
-        Py_XDECREF(made);
-        return -1;
-    }
-    cx_signature_close(&f->signature);
-    f->signature = fresh;
-    Py_DECREF(made);
-    return 0;
-}
-
-static PyObject *
-function_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
-{
-    CxFunction *f = (CxFunction *)self;
-    Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-    int stance = f->stance < 0              ? 0
-                 : f->state->stance != 0 ? f->state->stance
-                                         : f->stance;
-    PyObject *small[16] = {NULL}, **bound = small, *result = NULL;
-
-    CX_ENTRY();
-    f->calls++;
-    if (stance == 1)
-        return PyObject_Vectorcall(f->fn, args, nargsf, names);
-    if (!cx_body_is_same(&f->body, &f->signature) && renew(f) < 0)
-        return NULL;
-    /* All positional and complete: the caller's references do. */
-    if (names == NULL && nargs == f->signature.count &&
-        f->signature.npositional == f->signature.count) {
-        if (f->twins.count > 0 &&
-            cx_twins_call(f->state, &f->twins, f->miss, args, nargs, &result))
-            return result;
-        return call_bound(f, args, args, nargsf, names, stance);
-    }
-    if (f->signature.count > 16 &&
-        (bound = PyMem_Calloc((size_t)f->signature.count, sizeof *bound)) == NULL)
-        return PyErr_NoMemory();
-    int count = f->signature.count; /* the call may renew it */
-    int status = cx_signature_bind(&f->signature, args, nargs, names, bound);
-    if (status > 0)
-        result = call_bound(f, bound, args, nargsf, names, stance);
-    else if (status == 0) /* raises the TypeError that names what is wrong */
-        result = PyObject_Vectorcall(f->fn, args, nargsf, names);
-    for (int k = 0; k < count; k++)
-        Py_XDECREF(bound[k]);
-    if (bound != small)
-        PyMem_Free(bound);
-    return result;
-}
+/* CompiledFunction: what `compile` returns. call.c has its calls. */
+#include "replay/function.h"
 
 /* ---- the type ---- */
-
-/* Where a function is, as guards name it; NULL without an exception for what has no code. */
-static PyObject *
-find_place(PyObject *fn)
-{
-    PyObject *function = cx_python_function(fn);
-    PyObject *code = function ? PyFunction_GET_CODE(function) : NULL;
-    Py_XDECREF(function); /* fn keeps it */
-    if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
-        return NULL;
-    const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);
-    if (file == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    const char *slash = strrchr(file, '/');
-    return PyUnicode_FromFormat("%s:%d", slash ? slash + 1 : file,
-                                ((PyCodeObject *)code)->co_firstlineno);
-}
 
 static PyObject *
 function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -317,7 +21,7 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (f == NULL)
         return NULL;
     f->state = state;
-    f->vectorcall = function_vectorcall;
+    f->vectorcall = cx_function_call;
     f->fn = Py_NewRef(fn);
     f->miss = Py_NewRef(miss);
     f->renew = Py_XNewRef(renew);
@@ -326,7 +30,7 @@ function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Py_XDECREF(function);
     f->table = PyTuple_New(0);
     f->plain = PyTuple_New(0);
-    f->where = find_place(fn);
+    f->where = cx_body_place(fn);
     if (f->table == NULL || f->plain == NULL || PyErr_Occurred() ||
         cx_signature_open(&f->signature, parameters, kinds, defaults, state->missing) < 0)
         Py_CLEAR(f);
@@ -380,12 +84,32 @@ function_repr(PyObject *self)
     return PyUnicode_FromFormat("<compiled %R>", ((CxFunction *)self)->fn);
 }
 
+/* The job keeps what it has counted. */
+static void
+function_finalize(PyObject *self)
+{
+    CxFunction *f = (CxFunction *)self;
+    PyObject *job = PyMethod_Check(f->miss) ? PyMethod_GET_SELF(f->miss) : NULL;
+
+    if (job == NULL || !f->is_counted || !Py_IsInitialized())
+        return;
+    PyObject *error = PyErr_Occurred() ? cx_take_exception() : NULL;
+    PyObject *done = PyObject_CallMethod(job, "retire", "O", self);
+    if (done == NULL)
+        PyErr_WriteUnraisable(self);
+    Py_XDECREF(done);
+    if (error != NULL)
+        cx_restore_exception(error);
+}
+
 static void
 function_dealloc(PyObject *self)
 {
     CxFunction *f = (CxFunction *)self;
     PyTypeObject *type = Py_TYPE(self);
 
+    if (f->miss != NULL && PyObject_CallFinalizerFromDealloc(self) < 0)
+        return;
     PyObject_GC_UnTrack(self);
     if (f->weakrefs != NULL)
         PyObject_ClearWeakRefs(self);
@@ -423,7 +147,7 @@ function_add(PyObject *self, PyObject *spec)
         return PyErr_Format(PyExc_TypeError, "a Specialization is expected");
     cx_specialization_set_words((CxSpecialization *)spec, f->signature.names, f->where);
     f->unusual = 0;
-    PyObject *table = table_with(f->table, spec, true);
+    PyObject *table = cx_table_with(f->table, spec, true);
     if (table == NULL)
         return NULL;
     Py_SETREF(f->table, table);
@@ -434,7 +158,7 @@ static PyObject *
 function_drop(PyObject *self, PyObject *spec)
 {
     CxFunction *f = (CxFunction *)self;
-    PyObject *table = table_with(f->table, spec, false);
+    PyObject *table = cx_table_with(f->table, spec, false);
 
     if (table == NULL)
         return NULL;
@@ -526,11 +250,12 @@ static PyMemberDef function_members[] = {
     {"parameters", T_OBJECT, offsetof(CxFunction, signature.names), READONLY, NULL},
     {"specializations", T_OBJECT, offsetof(CxFunction, table), READONLY, NULL},
     {"stance", T_INT, offsetof(CxFunction, stance), 0, NULL},
-    {"calls", T_PYSSIZET, offsetof(CxFunction, calls), READONLY, NULL},
-    {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), READONLY,
+    {"is_counted", T_BOOL, offsetof(CxFunction, is_counted), 0, NULL},
+    {"calls", T_PYSSIZET, offsetof(CxFunction, calls), 0, NULL},
+    {"failed_checks", T_PYSSIZET, offsetof(CxFunction, failed_checks), 0,
      "Calls whose program met what it could not do; the function itself answered."},
-    {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), READONLY,
-     "Calls that fn answered because they were known to be its own."},
+    {"plain_calls", T_PYSSIZET, offsetof(CxFunction, plain_calls), 0,
+     "Other calls that fn answered without the miss: known ones, by a stance, and in a trial."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -571,6 +296,7 @@ static PyGetSetDef function_getset[] = {
 static PyType_Slot function_slots[] = {
     CX_SLOT(Py_tp_new, function_new),
     CX_SLOT(Py_tp_dealloc, function_dealloc),
+    CX_SLOT(Py_tp_finalize, function_finalize),
     CX_SLOT(Py_tp_traverse, function_traverse),
     CX_SLOT(Py_tp_clear, function_clear),
     CX_SLOT(Py_tp_call, PyVectorcall_Call),

@@ -69,9 +69,13 @@ typedef struct Given {
     int64_t numbers[2 * CI_MAX_RANK];
 } Given;
 
+/* A consumer may be done with it when Python has ended: then the memory stays with the process, for
+ * there is no lock to take any more. */
 static void
 delete_given(Given *given)
 {
+    if (!Py_IsInitialized())
+        return;
     CX_CALLBACK_BEGIN();
     Py_DECREF(given->array);
     PyMem_RawFree(given);

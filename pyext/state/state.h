@@ -58,7 +58,9 @@ typedef struct CxState {
     bool is_replaced[CX_UFUNC_COUNT];        /* some of the ufunc's loops are another library's */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
     bool roots_of_powers;     /* its loop of float powers has roots where all exponents are 0.5 */
-    int stance;
+    int stance;              /* the process's, a CxStance */
+    bool has_stances;        /* some context has had one of its own */
+    bool is_exact;           /* config.numerics is "exact": Python decides about calls on devices */
     Py_ssize_t spare_offset; /* legacy_draw.c: in np.random's generator; 0: not looked for, -1: not
                                 found */
     bool told_of_compiler;   /* that it fails, where a call went on without it */

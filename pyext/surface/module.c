@@ -8,19 +8,22 @@
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/dlpack.h"
+#include "state/stance.h"
 #include "surface/register.h"
 #include "value/value.h"
 
 #include "base/hash.h"
+#include "base/version.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
     (void)arg;
+    if (PyGILState_GetThisThreadState() == NULL)
+        return 0;
     CX_CALLBACK_BEGIN();
     int32_t stop = PyErr_CheckSignals() < 0 ? CI_ERR_INTERRUPTED : 0;
     CX_CALLBACK_END();
@@ -54,16 +57,12 @@ module_set_surface(PyObject *module, PyObject *args)
 }
 
 static PyObject *
-module_set_stance(PyObject *module, PyObject *value)
+module_set_exact(PyObject *module, PyObject *value)
 {
     CxState *state = PyModule_GetState(module);
-    long stance = PyLong_AsLong(value);
-
-    if (stance < 0 || stance > 3)
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a stance is 0, 1, 2 or 3");
-    long old = state->stance;
-    state->stance = (int)stance;
-    return PyLong_FromLong(old);
+    CX_ENTRY();
+    state->is_exact = value == Py_True;
+    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -292,8 +291,7 @@ module_cache_clear(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
 
-/* Another thread may be building through the old cache, so that stays open as long as the module.
- */
+/* Another thread may be building through the old cache, so it stays open as long as the module. */
 static PyObject *
 module_set_cache_directory(PyObject *module, PyObject *path)
 {
@@ -362,11 +360,11 @@ module_paddings(PyObject *self, PyObject *array)
 
 static PyMethodDef module_methods[] = {
     {"set_surface", module_set_surface, METH_VARARGS, NULL},
-    {"set_stance", module_set_stance, METH_O, NULL},
     {"view", module_view, METH_VARARGS, NULL},
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
+    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
@@ -468,7 +466,11 @@ module_exec(PyObject *module)
 {
     CxState *state = PyModule_GetState(module);
 
-    if (PyArray_ImportNumPyAPI() < 0)
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "cinductor cannot be imported in a subinterpreter");
+        return -1;
+    }
+    if (PyModule_AddStringConstant(module, "VERSION", CI_VERSION) < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
     if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
@@ -489,11 +491,13 @@ module_exec(PyObject *module)
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
-        cx_streams_init(state, module) < 0 ||
+        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0 ||
+        PyModule_AddFunctions(module, cx_stance_methods) < 0 ||
         PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
         PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
         PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
         PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
+        PyModule_AddFunctions(module, cx_reach_methods) < 0 ||
         PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
         PyModule_AddFunctions(module, cx_device_methods) < 0)

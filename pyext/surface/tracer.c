@@ -60,6 +60,7 @@ tracer_dealloc(PyObject *self)
     Py_XDECREF(t->cell);
     Py_XDECREF(t->code);
     Py_XDECREF(t->constant);
+    Py_XDECREF(t->whole);
     if (t->ctx != NULL)
         ci_context_close(t->ctx);
     if (t->sym_ctx != NULL)
@@ -77,12 +78,12 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                             "fullgraph", "key",     "keep",   NULL};
     PyObject *name = NULL, *options = NULL, *key = NULL, *keep = NULL;
     const char *device = "cpu", *backend = "";
-    int fullgraph = 0;
+    PyObject *whole = NULL;
     CxTracer *t = NULL;
 
     CX_ENTRY();
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!sspUO!:Tracer", names, &name, &PyDict_Type,
-                                     &options, &device, &backend, &fullgraph, &key, &PySet_Type,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "U|$O!ssUUO!:Tracer", names, &name, &PyDict_Type,
+                                     &options, &device, &backend, &whole, &key, &PySet_Type,
                                      &keep))
         return NULL;
     t = (CxTracer *)type->tp_alloc(type, 0);
@@ -100,7 +101,8 @@ tracer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     t->specialized = PyList_New(0);
     t->saved = PyDict_New();
     t->skip = PyTuple_New(0);
-    t->fullgraph = fullgraph != 0;
+    t->fullgraph = whole != NULL && PyUnicode_GET_LENGTH(whole) != 0;
+    t->whole = Py_XNewRef(whole);
     t->epoch = 1;
     if (!t->option_values || !t->breaks || !t->info || !t->by_id || !t->specialized || !t->saved ||
         !t->skip || PyUnicode_AsUTF8(name) == NULL ||

@@ -66,7 +66,10 @@ def missing(fn: Callable[..., Any]) -> str:
 
 
 def doctor(given: argparse.Namespace) -> None:
-    print(report())
+    text, works = report()
+    print(text)
+    if not works:
+        raise Wrong("the C backend does not run here: see `compiler` and `a kernel` above")
 
 
 def show(given: argparse.Namespace) -> None:

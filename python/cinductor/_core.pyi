@@ -17,6 +17,8 @@ import numpy as np
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
+VERSION: str  # of csrc/base/version.h
+
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
 
@@ -123,6 +125,7 @@ class Break:
     line: int
     own_line: int  # of the function that was called where this happened, or 0
     is_inner: bool  # whether it happened in what that line calls
+    is_late: bool  # whether nothing could be checked any more, after an earlier break or effect
 
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
@@ -185,7 +188,7 @@ class Block:
 @final
 class Tracer:
     """One call's tracing. options: names of options.def. device and backend as in `compile`.
-    fullgraph: a break raises Unsupported naming line and reason instead of flushing. key: what the
+    fullgraph: if it is not empty a break raises Unsupported instead of flushing, naming line, reason and this text. key: what the
     function's segments are counted by; its name alone unless given. keep: what keeps the programs
     of its segments alive; the module does unless given."""
     def __new__(
@@ -195,7 +198,7 @@ class Tracer:
         options: dict[str, Any],
         device: str = "cpu",
         backend: str = "",
-        fullgraph: bool = False,
+        fullgraph: str = "",
         key: str = ...,
         keep: set[Program] = ...,
     ) -> Tracer: ...
@@ -353,7 +356,9 @@ class Tracer:
     ) -> Traced: ...
     # read-only view, as broadcast_to
     def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...
-    def diagonal(self, x: Any, axis1: int, axis2: int, offset: int) -> Traced: ...
+    def diagonal(
+        self, x: Any, axis1: int, axis2: int, offset: int, is_writable: bool = False
+    ) -> Traced: ...
     # read-only; every run of so many neighbours along the axis, on an axis of its own behind all
     def window(self, x: Any, axis: int, size: Any) -> Traced: ...
     def copy(self, x: Any, order: str = "C") -> Traced: ...  # C, F, K
@@ -470,6 +475,32 @@ def paddings(array: np.ndarray) -> tuple[int, ...]:
 
 def are_placed_alike(a: set, b: set) -> bool:
     """Whether they hold the same objects, and give them in the same order whatever is added to both."""
+
+def reached(
+    roots: list[Any],
+    wanted: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> set[int]:
+    """The ids of the wanted objects among the roots and in what they hold; all ids if an object holds
+    others that its class does not show, or there are too many to look through.
+
+    closed: ids of objects that are not looked into. atoms: classes of C whose objects hold nothing. modules: those of C classes whose tp_traverse shows all, besides Python's builtins. opened:
+    the package's own classes that are looked into.
+    """
+
+def traced_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> list[Traced] | None:
+    """The traced values among the roots and in what they hold, each as often as it is met; None where
+    `reached`, which has the same arguments, gives all.
+    """
 
 def exchange_items(items: set | frozenset, new: list[Any]) -> None:
     """Each item of a set becomes an equal one, given in the order of iteration, in its place.
@@ -609,7 +640,8 @@ class CompiledFunction:
     stance: int
     calls: int
     failed_checks: int  # calls that fn answered, for a check of the program failed
-    plain_calls: int  # calls that fn answered, for note_plain had been told of their like
+    plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
+    is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
     def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
@@ -622,7 +654,11 @@ class CompiledFunction:
 
 MISSING: Any
 
-def set_stance(stance: int) -> int: ...  # process-wide part; returns the old one
+def propose_stance(stance: int, number: int, /) -> int: ...
+def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
+def enter_stance(stance: int, /) -> None: ...  # this context's
+def leave_stance() -> None: ...
+def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
 

@@ -1,4 +1,4 @@
-"""`compile` and its settings, and what holds for all compiled functions: counters, the stance, `reset`."""
+"""`compile` and its settings, and what holds for all compiled functions: counters, `reset`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, saved
-from .config import OPTIONS, Mode, nearest, refusal, resolve
+from . import _core, counted, saved
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .instance import is_a
 from .job import Job
 from .signature import signature_of
 
 if TYPE_CHECKING:
-    from .counted import Stats
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
-STANCES = {"default": 0, "force_eager": 1, "eager_on_recompile": 2, "fail_on_recompile": 3}
-COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
 _functions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -66,38 +62,47 @@ def compile(
     disable: bool = False,
     **unknown: Any,
 ) -> Any:
-    """A function that does what fn does, compiled when it is first called.
+    """Return a function that does what fn does, and is compiled when it is first called.
 
-    fn: any callable written with NumPy: a function, method, lambda, partial or callable object;
-    without it a decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64,
-    float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists, dicts, named
-    tuples and dataclasses; calls with anything else run in NumPy.
+    Arrays of any shape with dtypes bool, (u)int8 to 64, float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists,
+    dicts, named tuples and dataclasses. Calls with other arguments run in NumPy. The compiled function raises what fn raises.
 
-    fullgraph: raise Unsupported, with line and reason, where Python would have to run
-    between kernels.
-    dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
-    and a size or int that another call shows to differ becomes a symbol; True: symbols from the
-    first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The last two set
-    `max_autotune`, which races other plans of each program on its calls and keeps the quickest; the second and the last set
-    `graphs`.
-    options: a dict of the options that `list_options()` describes.
-    backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
-    of a registered one, or one of `devices()`.
-    disable: return a function that runs fn as it is.
+    Parameters
+    ----------
+    fn : callable, optional
+        A function, method, lambda, partial or callable object. Without it a decorator is returned.
+    fullgraph : bool
+        Raise `Unsupported`, with line and reason, if Python would have to run between kernels.
+    dynamic : bool, optional
+        None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
+        from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
+    mode : str, optional
+        "default", "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (sets `max_autotune`), or
+        "max-autotune" (sets both).
+    options : dict, optional
+        Options of `list_options()`.
+    backend : str, optional
+        One of `list_backends()`; None: the best of the device.
+    device : str or Device, optional
+        "cpu", "cuda", "cuda:1", the name of a registered device, or one of `devices()`.
+    disable : bool
+        Return a function that runs fn unchanged.
 
-    Raises TypeError for what is not callable and for settings of another type, ValueError for names
-    and values that do not exist. The compiled function raises what fn raises.
+    Raises
+    ------
+    TypeError, ValueError
+        If fn is not callable or a setting has another type; for names and values that do not exist.
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
-        from .machine import split
+        from .machine import Device, check_place, split_asked
 
-        device, index = split(device)
-        options = {**(options or {}), "device_index": index} if index else options
+        device, index = split_asked(device)
+        options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
     resolved = resolve(mode, options)
-    check_numerics(resolved, device)
+    if device is not None:
+        check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {
         "fullgraph": bool(fullgraph),
         "dynamic": dynamic if dynamic is None else bool(dynamic),
@@ -161,15 +166,6 @@ def check_backend(backend: str | None, device: str | None) -> None:
         raise ValueError(refusal(of, backend, own) + hint)
 
 
-def check_numerics(options: dict[str, Any], device: str | None) -> None:
-    """Raises ValueError for a promise that a device cannot keep."""
-    if device not in (None, "cpu") and options.get("numerics") == "exact":
-        raise ValueError(
-            f"numerics is 'exact', but functions and sums of device {device!r} have bits of their "
-            "own; allowed there: 'numpy', 'close', 'fast'"
-        )
-
-
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     """The compiled function of a callable; is_users: somebody has asked for it, and counts its
     calls.
@@ -183,6 +179,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     functools.update_wrapper(compiled, fn)
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
+        compiled.is_counted = True
         _functions.add(compiled)
     return compiled
 
@@ -223,38 +220,33 @@ _core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
 
 
 def reset() -> None:
-    """Forgets every specialisation of every compiled function; the disk cache stays."""
-    for compiled in list(_functions):
+    """Discard every specialisation of every compiled function, and the counters of `stats`; the disk cache stays."""
+    counted.forget(functions())
+    for compiled in functions():
         compiled.clear()
         compiled._cinductor_job.forget()
 
 
-def stats() -> Stats:
-    """Counters of all compiled functions that are alive.
+def stats() -> counted.Stats:
+    """Return the counters of compiled functions, since the process began or `reset` was called.
 
-    calls; captures: calls that were traced; recompiles: captures after a function's first;
-    specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy because nothing fitted, nothing could
-    be compiled, or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). functions: the same by name, with `reasons`, why the latest captures were needed, and `numpy`, why
-    NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
-    under max_autotune, with their times and who has won.
+    Returns
+    -------
+    dict
+        calls. captures: calls that were traced. recompiles: captures after a function's first. specializations: programs that are
+        kept. pieces: parts of functions that were split at breaks. eager: calls that ran in NumPy: because of a stance, no
+        program was right, the function could not be compiled, NumPy was faster, or a check failed. replayed: parts of calls
+        that a device replayed (option `graphs`). The totals include functions that no longer exist. functions: those alive by
+        name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
+        max_autotune, with times and winners).
     """
-    total = dict.fromkeys(COUNTERS, 0)
-    functions: dict[str, dict[str, Any]] = {}
-    for compiled in list(_functions):
-        job = compiled._cinductor_job
-        row = {
-            "calls": compiled.calls,
-            "captures": job.captures,
-            "recompiles": max(job.captures - 1, 0),
-            "specializations": len(compiled.specializations),
-            "pieces": 0 if job.plan is None else len(job.plan.pieces),
-            "eager": job.eager + compiled.failed_checks + compiled.plain_calls,
-            "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
-        }
+    total = dict(counted.gone)
+    by_name: dict[str, dict[str, Any]] = {}
+    for compiled in functions():
+        job, row = compiled._cinductor_job, counted.row_of(compiled)
+        known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             total[name] += count
-        known = functions.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
-        for name, count in row.items():
             known[name] += count
         known["reasons"] += job.reasons
         if any(s.race_rows for s in compiled.specializations) or job.unraced:
@@ -262,21 +254,18 @@ def stats() -> Stats:
 
             known["races"] += lines_of(job, compiled.specializations)
         known["numpy"] += job.budget.reasons(compiled.specializations)
-    return {**total, "functions": functions}  # type: ignore[typeddict-item]
-
-
-def programs_of(compiled: Any) -> list[Any]:
-    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
-    job = compiled._cinductor_job
-    own = [*(one.program for one in compiled.specializations), *job.segments]
-    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
-    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
+    return {**total, "functions": by_name}  # type: ignore[typeddict-item]
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
-    """A function that capture never looks into: it is called with real values, between kernels.
+    """Mark a function that capture must not trace into: it is called with real values, between kernels. Also a decorator.
 
-    Also a decorator. reason is what `explain` reports.
+    Parameters
+    ----------
+    fn : callable
+        The function.
+    reason : str, optional
+        Reported by `explain`.
     """
     if fn is None:
         return functools.partial(disable, reason=reason)
@@ -290,35 +279,3 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
 
-
-class set_stance:  # noqa: N801  (used like a function)
-    """What compiled functions do in this process, from now on or inside a with statement or a
-    function.
-
-    "default": compile. "force_eager": run in NumPy. "eager_on_recompile": use what is compiled,
-    run anything else in NumPy. "fail_on_recompile": raise RecompileError instead. Operators of `Array`s, and
-    NumPy's functions on them, run on the device in every stance.
-    Raises ValueError for another name.
-    """
-
-    def __init__(self, stance: Stance) -> None:
-        if not is_a(stance, str) or stance not in STANCES:
-            raise ValueError(refusal("stance", stance, STANCES))
-        self.stance: Stance = stance
-        self.before = _core.set_stance(STANCES[stance])
-
-    def __enter__(self) -> None:
-        _core.set_stance(STANCES[self.stance])
-
-    def __exit__(self, *error: Any) -> None:
-        _core.set_stance(self.before)
-
-    def __call__(self, fn: F) -> F:
-        _core.set_stance(self.before)  # a decorator only sets it for the function's calls
-
-        @functools.wraps(fn)
-        def staged(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(self.stance):
-                return fn(*args, **kwargs)
-
-        return staged  # type: ignore[return-value]

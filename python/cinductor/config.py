@@ -158,7 +158,13 @@ def registered() -> list[str]:
 
 
 def list_choices() -> list[Threshold]:
-    """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
+    """List every threshold of the compiler; `options={"choices": "name=number, ..."}` sets them.
+
+    Returns
+    -------
+    list of Threshold
+        With `name`, `cpu`, `gpu` and `doc`.
+    """
     return [Threshold(*row) for row in _core.choices()]
 
 
@@ -227,7 +233,11 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in OPTIONS:
             raise AttributeError(f"there is no option {name!r}{nearest(name, OPTIONS)}")
-        self.__dict__[name] = checked(name, value)
+        self._set({name: checked(name, value)})
+
+    def _set(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        _core.set_exact(self.__dict__["numerics"] == "exact")
 
     def __dir__(self) -> list[str]:
         return [*OPTIONS, "patch", "reload", "as_dict"]
@@ -238,7 +248,7 @@ class Config:
 
     def reload(self) -> None:
         """Back to what the environment says now."""
-        self.__dict__.update({n: from_environment(o) for n, o in OPTIONS.items()})
+        self._set({n: from_environment(o) for n, o in OPTIONS.items()})
 
     def patch(self, **values: Any) -> contextlib.AbstractContextManager[None]:
         """Sets options inside a with statement: all of them, or none when one is not allowed."""
@@ -248,10 +258,10 @@ class Config:
     def _patched(self, new: dict[str, Any]) -> Iterator[None]:
         before = self.as_dict()
         try:
-            self.__dict__.update(new)
+            self._set(new)
             yield
         finally:
-            self.__dict__.update(before)
+            self._set(before)
 
 
 config = Config()
@@ -270,19 +280,27 @@ def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
-    """The options that each mode sets, or those of one mode."""
+    """Return the options that each mode sets, or those of one mode."""
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
     return resolve(mode, None)
 
 
 def list_options() -> list[Option]:
-    """Every option with its type, default, environment variable and documentation."""
+    """List every option with its type, default, environment variable and documentation.
+
+    Returns
+    -------
+    list of Option
+    """
     return list(OPTIONS.values())
 
 
 def list_backends() -> dict[str, str | None]:
-    """The backends by name, with why each cannot be used here; None: it can. `explain` says which one ran."""
+    """Return the backends by name, with the reason why each cannot be used here, or None.
+
+    `explain` names the backend that ran.
+    """
     found: dict[str, str | None] = {}
     for _, name, _, why in _core.backends():
         if found.get(name, "") is not None:

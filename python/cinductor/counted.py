@@ -1,8 +1,8 @@
-"""What `stats` and `cache.info` tell, by keys: for those who check types."""
+"""What `stats` and `cache.info` tell, and how `stats` counts."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 
 class Counters(TypedDict):
@@ -44,3 +44,43 @@ class CacheInfo(TypedDict):
     misses: int
     stores: int
     rejected: int
+
+
+COUNTERS = ("calls", "captures", "recompiles", "specializations", "pieces", "eager", "replayed")
+gone = dict.fromkeys(COUNTERS, 0)  # of functions that are no more, since `forget`
+
+
+def row_of(compiled: Any) -> dict[str, int]:
+    """The counters of one compiled function."""
+    job = compiled._cinductor_job
+    return {
+        "calls": compiled.calls,
+        "captures": job.counts["captures"],
+        "recompiles": job.counts["recompiles"],
+        "specializations": len(compiled.specializations),
+        "pieces": 0 if job.plan is None else len(job.plan.pieces),
+        "eager": job.counts["eager"] + compiled.failed_checks + compiled.plain_calls,
+        "replayed": sum(part["replayed"] for program in programs_of(compiled) for part in program.recordings or ()),
+    }
+
+
+def programs_of(compiled: Any) -> list[Any]:
+    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
+    job = compiled._cinductor_job
+    own = [*(one.program for one in compiled.specializations), *job.segments]
+    twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
+    return list({id(program): program for program in (*own, *twins) if program is not None}.values())
+
+
+def retire(compiled: Any) -> None:
+    """A compiled function ends: it has counted, but keeps no specialisation and no piece."""
+    for name, count in row_of(compiled).items():
+        gone[name] += count if name not in ("specializations", "pieces") else 0
+
+
+def forget(functions: list[Any]) -> None:
+    """All counters begin at 0 again."""
+    gone.update(dict.fromkeys(COUNTERS, 0))
+    for compiled in functions:
+        compiled.calls = compiled.failed_checks = compiled.plain_calls = 0
+        compiled._cinductor_job.counts = dict.fromkeys(compiled._cinductor_job.counts, 0)

@@ -116,6 +116,19 @@ ERRORS: dict[str, ErrorRow] = {
 }
 
 
+# Why else than for fullgraph=True Python may not run what cannot be compiled, and what can be done.
+WHOLE = {
+    "(an argument is an array of a device)": "Python runs such a line for arrays of the host: give .numpy(), or take the line out of the function",
+    "(export)": "take the line out of the function; cinductor.explain shows all such lines",
+}
+
+
+def advice_of(error: Error, text: str) -> str:
+    """What can be done about an exception of the package."""
+    row = ERRORS.get(type(error).__name__)
+    return next((advice for why, advice in WHOLE.items() if why in text), row.advice if row else "")
+
+
 def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file: str) -> None:
     """Adds to the text of an exception that leaves a call of a function of that file the line it speaks of,
     the arguments and what can be done: once, by the innermost call.
@@ -124,9 +137,8 @@ def complete(error: Error, names: tuple[str, ...], bound: tuple[Any, ...], file:
         return
     error.is_complete = True  # type: ignore[attr-defined]
     text = str(error.args[0])
-    row = ERRORS.get(type(error).__name__)
     called = ", ".join(f"{n}: {words_of(v)}" for n, v in zip(names, bound))
-    parts = [text, line_of(text, file), f"called with {called}" if called else "", row.advice if row else ""]
+    parts = [text, line_of(text, file), f"called with {called}" if called else "", advice_of(error, text)]
     error.args = ("\n".join(part for part in parts if part and (part is text or part not in text)),)
 
 

@@ -145,11 +145,13 @@ def export(
         "options": {**settings.get("options", {}), **(options or {})},
     }
     compiled = compile(fn, **settings)
-    compiled._cinductor_job.is_for_show = True
+    compiled._cinductor_job.is_for_show, compiled._cinductor_job.why_whole = True, "export"
     compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
     made = compiled.specializations
     if not made:
         raise _core.Unsupported("nothing of the function was compiled for these arguments")
+    if made[-1].program is None:
+        raise _core.Unsupported("nothing is computed: the results are constants, arguments and views of arguments")
     text = made[-1].program.text("c" if form == "c" else "json")
     if text.startswith("#error "):
         raise _core.Unsupported(text.removeprefix("#error ").strip())

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, events, notices, saved
+from . import _core, counted, events, notices, saved
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
@@ -37,7 +37,7 @@ _capturing = _local()
 
 
 def is_compiling() -> bool:
-    """Whether a function is being captured by this thread; True in the function itself then."""
+    """True while this thread captures a function, and so in that function."""
     return getattr(_capturing, "count", 0) > 0
 
 
@@ -86,11 +86,13 @@ class Job:
     """What is known of one function beside its specialisations."""
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
         self.settings = settings
         self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
+        self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # of `stats`; never forgotten
         self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
         self.forget()
 
@@ -98,7 +100,7 @@ class Job:
         """As it was before the first call."""
         self.names, self.kinds, _ = signature_of(self.fn)
         self.profile = Profile()
-        self.captures = self.misses = self.eager = 0
+        self.captures = self.misses = 0
         self.recalled: set[str] = set()  # saved calls that have become specialisations
         self.saved_under: str | None = None  # the key of the latest capture
         self.is_at_limit = False  # compiled once more for any sizes
@@ -121,6 +123,10 @@ class Job:
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
+
+    def retire(self, compiled: Any) -> None:
+        """Its compiled function ends, which is asked for the last time."""
+        counted.retire(compiled)
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
         """The function's parameters, which has got another code or other defaults: nothing that was
@@ -187,11 +193,12 @@ class Job:
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A call that no specialisation fits."""
-        if self.settings["device"] not in (None, "cpu"):
-            from .machine import open_beside
-
-            open_beside(self.device)
         try:
+            if self.settings["device"] not in (None, "cpu"):
+                from .machine import Device, check_place, open_beside
+
+                check_place(Device(self.device), self.options()["numerics"])
+                open_beside(self.device)
             notices.begin()
             try:
                 return self.answer(compiled, bound, args, kwargs)
@@ -258,6 +265,8 @@ class Job:
 
         _capturing.count = getattr(_capturing, "count", 0) + 1
         self.captures += 1
+        self.counts["captures"] += 1
+        self.counts["recompiles"] += self.captures > 1
         begun = events.begin(self)
         try:
             return run(self, compiled, bound, args, kwargs or {})
@@ -294,7 +303,7 @@ class Job:
 
     def run_eager(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
         """The function itself."""
-        self.eager += 1
+        self.counts["eager"] += 1
         return self.fn(*args, **(kwargs or {}))
 
     def why_no_more(self, compiled: Any, bound: tuple[Any, ...]) -> str | None:
@@ -400,10 +409,10 @@ class Job:
         """Runs the function itself; such calls do so from now on."""
         self.why = why
         if self.settings["fullgraph"]:
-            raise _core.Unsupported(f"{self.name}: {why} (fullgraph=True)")
+            raise _core.Unsupported(f"{self.name}: {why} ({self.why_whole})")
         if remember:
             self.budget.remember(bound, why)
-        return self.fn(*args, **kwargs)
+        return self.run_eager(args, kwargs)
 
     def warn_of_flags(self, specialization: Any, flags: int) -> None:
         """A run of a program that writes to its arguments has raised floating-point flags."""
@@ -414,7 +423,7 @@ class Job:
 
     def run_once(self, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
         """The function itself answers one call."""
-        return self.fn(*args, **kwargs)
+        return self.run_eager(args, kwargs)
 
 
 def device_calls() -> Any:

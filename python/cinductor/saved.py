@@ -170,7 +170,7 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
         job.name,
         options=job.options(),
         device=job.settings["device"] or "cpu",
-        fullgraph=job.settings["fullgraph"],
+        fullgraph=job.why_whole if job.settings["fullgraph"] else "",
         key=job.key,
         keep=job.segments,
     )

@@ -6,6 +6,8 @@ import json
 import operator
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -309,7 +311,7 @@ def test_failures_of_arrays():
     with pytest.raises(cinductor.DeviceError, match="told to fail in copy_out"):
         x.numpy()
     dummy.set_failing(None)
-    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy cards"):
+    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy devices"):
         cinductor.to_device(np.arange(3.0), "dummy:5")
 
 
@@ -317,7 +319,7 @@ def test_names():
     assert [str(d) for d in cinductor.devices("dummy")] == ["dummy", "dummy:1"]
     assert cinductor.devices()[0] == cinductor.Device("cpu")
     assert repr(cinductor.Device("dummy:1")) == "Device('dummy:1')"
-    assert cinductor.Device("dummy", 1).description == "Dummy card 1"
+    assert cinductor.Device("dummy", 1).description == "Dummy device 1"
     assert cinductor.Device("dummy").memory == 1 << 30
     assert cinductor.Device("dummy").backends == {"c": None, "interp": None}
     assert cinductor.Device("cpu").units >= 1
@@ -397,6 +399,21 @@ def test_what_an_array_is_not():
     assert a.__dlpack__(dl_device=(1, 0)) is not None  # a copy on the host
 
 
+ENDING = """
+import numpy as np, cinductor, cinductor_dummy as dummy
+a = cinductor.to_device(np.arange(8e6), dummy.register())
+f = cinductor.compile(lambda x: np.tanh(x) * 3)
+f(a).numpy()
+dummy.set_delay(200000)
+kept = f(a)  # its kernel runs, and polls, while Python ends
+"""
+
+
+def test_a_kernel_that_runs_while_the_process_ends():
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_operations_by_name():
     a, out = cinductor.to_device(X, DEVICE), np.empty(24)
     assert cinductor.ops.implementations("add").keys() >= {"numpy", "cpu.c", "cpu.interp", "dummy.c"}
@@ -433,6 +450,88 @@ def test_operations_in_every_stance(stance):
             np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
             assert dummy.counts()["launch"] >= before + 4  # one by one
     np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
+
+
+WAYS = {
+    "compile": lambda a: cinductor.compile(lambda a: np.exp(a).sum())(a),
+    "nested": lambda a: cinductor.compile(lambda p: np.exp(p["a"][0]).sum())({"a": [a, 2]}),
+    "known": cinductor.compile(lambda a: np.exp(a).sum()),
+    "known by a keyword": lambda a, f=cinductor.compile(lambda a: np.exp(a).sum()): f(a=a),
+    "operator": lambda a: a * 2,
+    "in place": lambda a: a.__iadd__(1),
+    "comparison": lambda a: a < 2,
+    "method": lambda a: a.sum(),
+    "ufunc": lambda a: np.exp(a),
+    "ufunc's method": lambda a: a.__array_ufunc__(np.add, "reduce", a),  # what it raises, NumPy's own keeps
+    "function": lambda a: np.cumsum(a),
+    "item": lambda a: a[[0, 1]],
+    "namespace": lambda a: a.__array_namespace__().exp(a),
+    "operation": lambda a: cinductor.ops.exp(a),
+    "operation of the device": lambda a: cinductor.ops.exp(a, implementation="dummy.interp"),
+}
+
+
+@pytest.mark.parametrize("entry", WAYS)
+def test_exact_numerics_hold_or_are_refused(entry, monkeypatch):
+    """However a call comes to a device: nothing is launched there, known calls and the environment included."""
+    a, call = cinductor.to_device(X, DEVICE), WAYS[entry]
+    call(a)
+    cinductor.synchronize(DEVICE)
+    before = dummy.counts()["launch"]
+    with cinductor.config.patch(numerics="exact"), pytest.raises(ValueError, match="numerics is 'exact', .* device 'dummy'"):
+        call(a)
+    monkeypatch.setenv("CINDUCTOR_NUMERICS", "exact")
+    cinductor.config.reload()
+    with pytest.raises(ValueError, match="numerics is 'exact'"):
+        call(a)
+    monkeypatch.undo()
+    cinductor.config.reload()
+    assert dummy.counts()["launch"] == before
+    call(a)
+
+
+def test_exact_numerics_of_one_function():
+    a, f = cinductor.to_device(X, DEVICE), lambda a: np.exp(a).sum()
+    exact, own = [cinductor.compile(f, options={"numerics": name}) for name in ("exact", "close")]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="numerics is 'exact'"):
+            exact(a)
+    assert exact(X) == f(X)  # and host arrays are the host's
+    with cinductor.config.patch(numerics="exact"):
+        np.testing.assert_allclose([own(a).numpy() for _ in range(3)], f(X))
+        with pytest.raises(ValueError, match="numerics is 'exact'"):
+            cinductor.compile(f, device=DEVICE)
+    on_device = cinductor.compile(f, device=DEVICE)
+    with cinductor.config.patch(numerics="exact"), pytest.raises(ValueError, match="numerics is 'exact'"):
+        on_device(X)
+
+
+@pytest.mark.parametrize("asked, index", [("cpu", 0), ("dummy:0", 1), ("dummy:1", 0), (cinductor.Device("dummy"), 1), ("cuda", 0)])
+def test_a_device_that_is_asked_for_is_where_it_runs(asked, index):
+    a = cinductor.to_device(X, f"dummy:{index}")
+    f = cinductor.compile(lambda a: a * 2, device=asked)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=f"device is '{asked}(:0)?', but an argument is an array of 'dummy(:1)?'"):
+            f(a)
+    both = cinductor.to_device(X, "dummy"), cinductor.to_device(X, "dummy:1")
+    with pytest.raises(ValueError, match="but an argument is an array"):
+        cinductor.compile(lambda a, b: a + 1, device=asked)(*both)
+    with pytest.raises(ValueError, match="device is 'cpu', but"):
+        cinductor.ops.exp(a, implementation="cpu.interp")
+    any_of_them = cinductor.compile(lambda a: a * 2, device="dummy", backend="interp")
+    assert any_of_them(a).device == a.device
+
+
+@pytest.mark.parametrize("f", [lambda a: a if a.sum() > 3 else -a, lambda a: np.roots(a[0]), lambda a: (print(end=""), a)[1]])
+def test_what_needs_python_is_refused_in_words_of_the_call(f):
+    a, compiled = cinductor.to_device(X, DEVICE), cinductor.compile(f)
+    for _ in range(2):
+        with pytest.raises(cinductor.Unsupported, match="is an array of a device") as caught:
+            compiled(a)
+        assert "fullgraph" not in str(caught.value) and "give .numpy()" in str(caught.value)
+    compiled(X)
+    with pytest.raises(cinductor.Unsupported, match="fullgraph=False runs such a line"):
+        cinductor.compile(f, fullgraph=True)(X)
 
 
 def test_a_namespace():

@@ -40,21 +40,21 @@ int64_t ci_cuda_extent_value(const CiCudaExtent *extent, const int64_t *sizes);
 #define CI_CUDA_MAX_SIZES 16
 
 typedef struct CiCudaClass {
-    bool is_set;
     unsigned char of[CI_CUDA_MAX_SIZES]; /* per size argument; 0: none */
 } CiCudaClass;
 
 bool ci_cuda_can_specialize(const CiKernel *kernel);
 /* False when a size is in no class, which the kernel for all sizes then serves. */
 bool ci_cuda_find_class(const CiKernel *kernel, const int64_t *sizes, CiCudaClass *class);
-/* What the kernel's k-th size is divided by to be the copy's. */
+/* What the kernel's k-th size is divided by to be the variant's. */
 int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
-/* The kernel alone, in another context; with no class set, as it is. */
-CiKernels *ci_cuda_copy_kernel(CiContext *ctx, const CiKernels *kernels, const CiKernel *kernel,
-                               const CiCudaClass *class);
+/* The variant alone, from the text of the kernel (ci_kernels_print_alone) and that text parsed.
+ * With verify it is verified like any kernel. */
+CiKernels *ci_cuda_parse_variant(CiContext *ctx, const char *text, const CiKernels *generic,
+                                 const CiCudaClass *class, bool verify);
 
 /* form.c: what kernels do, statement by statement. */
-CiProcs *ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vectorise);
+CiProcs *ci_cuda_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
 /* Of a kernel the one proc, or of two the second. */
 const CiProc *ci_cuda_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
 /* Calls visit for each kernel with loops, bodies of regions included. */

@@ -20,7 +20,7 @@ fill_target(CiTarget *target, const CiOptions *options)
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_cuda_lower(kernels, options, true);
+    return ci_cuda_lower(kernels, options->verify, true);
 }
 
 extern const CiDevice ci_device_cuda_on_host;

@@ -124,11 +124,10 @@ add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 static CiInterpAccess
 make_access(Compiler *c, const CiAccess *at)
 {
-    CiInterpIndex index = make_index(c, at->index);
     return (CiInterpAccess){.memory = find(c->memories, at->memory),
                             .element = at->memory->lanes,
-                            .index = index,
-                            .stride = make_optional(c, at->stride, index.nvarying == 0)};
+                            .index = make_index(c, at->index),
+                            .stride = make_optional(c, at->stride, 1)};
 }
 
 /* The size of a parameter, which may name what the kernel does not take, is asked for here alone.

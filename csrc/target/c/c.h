@@ -102,7 +102,7 @@ const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *
  * is_part. */
 const char *ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
 const char *ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
-bool ci_c_has_pack(int vector_bytes, CiDtype dtype);
+bool ci_c_has_pack(CiDtype dtype);
 /* NULL where lanes are packed one by one. Of memory, a vector, a mask, how many live, and room for
  * so many. */
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);

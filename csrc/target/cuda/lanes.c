@@ -199,7 +199,7 @@ element(Run *r, const CiStmt *stmt)
         return ci_format(p->ctx, "%s.v[l]", ci_c_element(p, at->memory, at->index));
     declare_symbols(r, at->index);
     const char *index = ci_emit_index_text(p->base, at->index);
-    if (!has_lanes(p->lane_symbols, at->index))
+    if (!at->stride || !ci_expr_equals_const(at->stride, 0))
         index = ci_format(p->ctx, "%s + l*(%s)", index,
                           at->stride ? ci_emit_index_text(p->base, at->stride) : "1");
     return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);

@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core, saved, signals
 from ..instance import is_a
 from ..job import Job
-from ..machine import text
+from ..machine import Device, check_place, text
 from ..signature import signature_of
 from .array import Array, from_dlpack, to_device
 from .libraries import prepare
@@ -25,13 +25,18 @@ MOST_DEVICES = 16  # that one program may be for: CI_MAX_DEVICES
 
 
 def holds(value: Any) -> bool:
-    """Whether an array of a device is value, or in it."""
-    cls = type(value)
-    if cls is Array:
-        return True
-    if is_a(value, tuple | list):
-        return any(map(holds, value))
-    return any(map(holds, value.values())) if cls is dict else back_of(value) is not None
+    """True if value is an array of a device or contains one. Each container is visited once: it may contain itself."""
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if is_a(one, tuple | list) or type(one) is dict:
+            if id(one) not in seen:
+                seen.add(id(one))
+                pending += one.values() if type(one) is dict else one
+        elif type(one) is Array or back_of(one) is not None:
+            return True
+    return False
 
 
 def rebuild(value: Any, leaf: Any) -> Any:
@@ -51,6 +56,8 @@ class DeviceJob(Job):
     cannot take its arguments.
     """
 
+    why_whole = "an argument is an array of a device"
+
     def options(self) -> dict[str, Any]:
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
 
@@ -64,7 +71,7 @@ class DeviceJob(Job):
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
         except signals.Abandon as reason:
-            raise _core.Unsupported(f"{self.name} on arrays of a device: {reason}") from None
+            raise _core.Unsupported(f"{self.name}: {reason} ({self.why_whole})") from None
         except (session.Retry, signals.Raised) as instead:
             raise instead.error from None
 
@@ -79,7 +86,8 @@ def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> An
         prepare()
         kind, *indices = devices
         options = {**job.settings["options"], "device_index": indices[0] if len(indices) == 1 else SEVERAL}
-        settings = {**job.settings, "device": kind, "backend": None, "fullgraph": True, "options": options}
+        backend = job.settings["backend"] if job.settings["device"] == kind else None
+        settings = {**job.settings, "device": kind, "backend": backend, "fullgraph": True, "options": options}
         if name == "device_twin_always":
             settings["options"] = {**settings["options"], "offload": "always"}
         if name == "host_twin":
@@ -88,6 +96,8 @@ def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> An
         own.is_for_show, own.devices = job.is_for_show, () if name == "host_twin" else devices
         twin = _core.CompiledFunction(job.fn, *signature_of(job.fn), own.miss)
         functools.update_wrapper(twin, job.fn)
+        if own.devices:
+            twin.stance = -1  # NumPy cannot take its arguments
         twin._cinductor_job = own  # type: ignore[attr-defined]
         twins[name, devices] = twin
     return twin
@@ -187,6 +197,9 @@ def call(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
 def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with Arrays among its arguments. Calls like it are then answered without coming here."""
     devices = devices_of(job, args, kwargs)
+    numerics, index = job.options()["numerics"], job.settings["options"].get("device_index")
+    for k in devices[1:]:
+        check_place(Device(devices[0], k), numerics, job.settings["device"], index)
     quicker: set[Any] = job.__dict__.setdefault("quicker_on_host", set())
     name = "device_twin"
     if quicker and likeness_of(args, kwargs) in quicker:
@@ -212,7 +225,6 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
     inner = tuple([rebuild(v, enter) for v in args])
     inner_kwargs = {k: rebuild(v, enter) for k, v in kwargs.items()}
-    before = _core.set_stance(0)  # no stance may run NumPy on them
     try:
         twin = twin_of(job, devices, name)
         result = twin(*inner, **inner_kwargs)
@@ -226,8 +238,6 @@ def call_ours(job: Job, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return call_ours(job, compiled, args, kwargs)
     else:
         has_failed = False
-    finally:
-        _core.set_stance(before)
     if has_failed:  # nothing has been changed: the function itself has an exception with its line, or an answer
         return call_on_host(job, devices, args, kwargs)
     if not (quicker or kwargs):

@@ -207,7 +207,7 @@ def finish(job: Job, stage: Stage, result: Any) -> tuple[Any, Any]:
         stage.why_again, specialization = f"returns {specialization}", None
         if job.settings["fullgraph"] and stage.effects.undo():
             file, line = place_of_function(job.fn)
-            raise _core.Unsupported(f"{file}:{line}: {stage.why_again} (fullgraph=True)")
+            raise _core.Unsupported(f"{file}:{line}: {stage.why_again} ({job.why_whole})")
     return made, specialization
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core, float_warnings, heuristics, saved
-from ..budget import Race, is_little, is_worth_pieces, likeness
+from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
@@ -92,7 +92,7 @@ def run(
             job.warn_once("compiler", text)
             return result
     tell(job, bound, error)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def not_usable(job: Job, error: Exception) -> Exception:
@@ -136,7 +136,7 @@ def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     if "capture_limit" in why:
         say_limit(job, why)
     job.budget.give_up(bound, likeness(bound), why)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def say_limit(job: Job, why: str) -> None:
@@ -152,7 +152,7 @@ def answer(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     job.why = f"a check failed: {why}"
     if job.failed_checks >= MAX_FAILED_CHECKS:
         job.budget.remember(bound, f"a check failed: {why}")
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -161,7 +161,7 @@ def raise_again(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
     """
     job.why = why
     job.budget.remember(bound, why)
-    return job.fn(*args, **kwargs)
+    return job.run_eager(args, kwargs)
 
 
 class Retry(Signal):
@@ -262,7 +262,7 @@ def learn_from(
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
-    if outcome.why_over:
+    if outcome.why_over and not any(map(needs_no_break, outcome.breaks)):
         job.budget.give_up(bound, kind, outcome.why_over)
         return None
     race = job.budget.race(kind)
@@ -333,7 +333,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
         options=options,
         device=job.settings["device"] or "cpu",
         backend=way.backend,
-        fullgraph=job.settings["fullgraph"],
+        fullgraph=job.why_whole if job.settings["fullgraph"] else "",
         key=job.key,
         keep=job.segments,
     )

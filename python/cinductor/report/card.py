@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..counted import row_of
 from .explanation import place_of
 from .page import size_text
 from .reasons import reason_of
@@ -25,7 +26,7 @@ def card(compiled: Any) -> str:
         (compiled.calls, "calls"),
         (len(compiled.specializations), "specialisations"),
         (0 if job.plan is None else len(job.plan.pieces), "pieces between breaks"),
-        (job.eager + compiled.failed_checks + compiled.plain_calls, "answered by NumPy"),
+        (row_of(compiled)["eager"], "answered by NumPy"),
     ]
     notes = [f"specialisation {k}: {job.made.get(id(s), '')}" for k, s in enumerate(compiled.specializations, 1)]
     breaks = [] if job.last is None else [(b.line, b.reason) for b in job.last.breaks]

@@ -389,10 +389,9 @@ class Carried:
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
         grown = Appended(self, *change)
-        is_of_size = type(self.extent) is not int and not grown.may_open
-        if is_of_size and len(self.state.active) > 1:
-            list_buffer.want_buffer(loop, container, change.appended[0])
-        if is_of_size:
+        if grown.is_open and not grown.may_open:
+            if type(self.extent) is not int and len(self.state.active) > 1:
+                list_buffer.want_buffer(loop, container, change.appended[0])
             grown.close()
         self.appends[id(container)], self.grows = grown, True
 

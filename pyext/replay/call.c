@@ -1,0 +1,305 @@
+/* A call of a compiled function. It binds its arguments to the parameters, tries the specializations by
+ * their guards, and asks Python (miss) when none fits. The table of specializations is a tuple, replaced
+ * whole: a call in progress keeps the one it began with. */
+#include "replay/function.h"
+
+#include "state/stance.h"
+
+/* One call. Its parameters are those of when it was bound: code that it runs may renew the function. */
+typedef struct Call {
+    PyObject *const *args; /* as given */
+    size_t nargsf;
+    PyObject *names;
+    PyObject *const *bound;
+    int count, renewals, stance;
+} Call;
+
+/* After so many of them they are compiled for. */
+enum { MOST_UNUSUAL = 8 };
+
+/* ---- the table ---- */
+
+PyObject *
+cx_table_with(PyObject *table, PyObject *spec, bool at_front)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(table), at = 0;
+    bool is_there = false;
+
+    for (Py_ssize_t k = 0; k < n; k++)
+        is_there |= PyTuple_GET_ITEM(table, k) == spec;
+    PyObject *made = PyTuple_New(n - is_there + at_front);
+    if (made != NULL && at_front)
+        PyTuple_SET_ITEM(made, at++, Py_NewRef(spec));
+    for (Py_ssize_t k = 0; made != NULL && k < n; k++)
+        if (PyTuple_GET_ITEM(table, k) != spec)
+            PyTuple_SET_ITEM(made, at++, Py_NewRef(PyTuple_GET_ITEM(table, k)));
+    return made;
+}
+
+/* One that answers twice in a row moves to the front: recent use orders the table, and calls that
+ * alternate leave it alone. */
+static void
+note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
+{
+    PyObject *spec = PyTuple_GET_ITEM(table, number);
+
+    if (number != 0 && f->latest == spec && f->table == table) {
+        PyObject *moved = cx_table_with(table, spec, true);
+        if (moved != NULL)
+            Py_SETREF(f->table, moved);
+        else
+            PyErr_Clear();
+    }
+    f->latest = spec;
+}
+
+/* ---- calls ---- */
+
+/* The function itself answers. */
+static PyObject *
+call_itself(CxFunction *f, const Call *call)
+{
+    f->plain_calls++;
+    return PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+}
+
+/* NumPy gives its warnings for a run that raised floating-point flags: the function once more, in
+ * NumPy. What cannot be called once more is warned of in its place. */
+static PyObject *
+diagnose(CxFunction *f, const Call *call, PyObject *result, CxSpecialization *spec,
+         unsigned suspects)
+{
+    PyObject *same = NULL;
+
+    if (suspects & CX_CALLED_ONCE) {
+        PyObject *job = PyMethod_Check(f->miss) ? PyMethod_GET_SELF(f->miss) : NULL;
+        if (job == NULL)
+            return result;
+        same = PyObject_CallMethod(job, "warn_of_flags", "OI", (PyObject *)spec,
+                                   suspects & ~(unsigned)CX_CALLED_ONCE);
+    } else
+        same = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+    if (same == NULL)
+        Py_CLEAR(result);
+    Py_XDECREF(same);
+    return result;
+}
+
+static PyObject *
+ask_python(CxFunction *f, const Call *call)
+{
+    Py_ssize_t nargs = PyVectorcall_NARGS(call->nargsf);
+    PyObject *tuple = PyTuple_New(call->count), *positional = PyTuple_New(nargs),
+             *keywords = PyDict_New(), *result = NULL;
+
+    if (tuple == NULL || positional == NULL || keywords == NULL)
+        goto done;
+    for (int k = 0; k < call->count; k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(call->bound[k]));
+    for (Py_ssize_t k = 0; k < nargs; k++)
+        PyTuple_SET_ITEM(positional, k, Py_NewRef(call->args[k]));
+    for (Py_ssize_t k = 0; call->names != NULL && k < PyTuple_GET_SIZE(call->names); k++)
+        if (PyDict_SetItem(keywords, PyTuple_GET_ITEM(call->names, k), call->args[nargs + k]) < 0)
+            goto done;
+    PyObject *four[] = {(PyObject *)f, tuple, positional, keywords};
+    result = PyObject_Vectorcall(f->miss, four, 4, NULL);
+    if (result == NULL)
+        cx_keep_given_traceback();
+done:
+    Py_XDECREF(tuple);
+    Py_XDECREF(positional);
+    Py_XDECREF(keywords);
+    return result;
+}
+
+static PyObject *
+call_miss(CxFunction *f, const Call *call)
+{
+    PyObject *result = NULL;
+    int is_plain = cx_is_plain(f->plain, call->bound, call->count);
+
+    if (is_plain != 0)
+        return is_plain < 0 ? NULL : call_itself(f, call);
+    int is_driven = cx_driven_call(&f->driven, call->bound, call->count, call->args, call->nargsf,
+                                   call->names, &result);
+    if (is_driven != 0)
+        return is_driven < 0 ? NULL : result;
+    return ask_python(f, call);
+}
+
+static PyObject *
+refuse(CxFunction *f, const Call *call, PyObject *table)
+{
+    PyObject *why = NULL;
+    if (PyTuple_GET_SIZE(table) != 0)
+        why = cx_specialization_why((CxSpecialization *)PyTuple_GET_ITEM(table, 0), call->bound,
+                                    call->count);
+    if (!PyErr_Occurred())
+        PyErr_Format(cx_exception(f->state, "RecompileError"),
+                     "the stance is fail_on_recompile, and %s%S; cinductor.set_stance('default') "
+                     "compiles it",
+                     why ? "" : "nothing was compiled before of ", why ? why : f->fn);
+    Py_XDECREF(why);
+    return NULL;
+}
+
+/* The function itself, where a specialization fits. */
+static PyObject *
+call_numpy(CxFunction *f, CxTrial *trial, const Call *call)
+{
+    int64_t began = cx_trial_begin(trial);
+    PyObject *result = call_itself(f, call);
+
+    if (result != NULL)
+        cx_trial_end(trial, true, began);
+    return result;
+}
+
+/* A call that no specialization answers. */
+static PyObject *
+call_unknown(CxFunction *f, const Call *call, PyObject *table)
+{
+    if (f->renewals != call->renewals) /* by a guard that ran code of the user's */
+        return Py_NewRef(f->state->missing);
+    if (call->stance == CX_STANCE_eager_on_recompile)
+        return call_itself(f, call);
+    return call->stance == CX_STANCE_fail_on_recompile ? refuse(f, call, table)
+                                                       : call_miss(f, call);
+}
+
+/* MISSING: what the call was to be compiled for has changed meanwhile, and it looks again. */
+static PyObject *
+call_once(CxFunction *f, const Call *call)
+{
+    PyObject *table = Py_NewRef(f->table), *result = NULL;
+    CxSpecialization *spec = NULL;
+    CxOutcome outcome = {.answer = CX_NO_MATCH};
+    bool is_unusual = false;
+
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(table) && outcome.answer < CX_MATCH; k++) {
+        spec = (CxSpecialization *)PyTuple_GET_ITEM(table, k);
+        result = cx_specialization_call(spec, call->bound, call->count, &outcome);
+        if (outcome.answer >= CX_MATCH)
+            note_use(f, table, k);
+        is_unusual |= outcome.answer == CX_UNUSUAL;
+        if (result == NULL && PyErr_Occurred())
+            goto done;
+    }
+    if (outcome.answer == CX_NUMPYS) {
+        result = call_numpy(f, outcome.trial, call);
+        goto done;
+    }
+    is_unusual = is_unusual && outcome.answer < CX_MATCH && f->unusual < MOST_UNUSUAL;
+    f->failed_checks += is_unusual || outcome.answer == CX_CHECK_FAILED;
+    if (is_unusual || outcome.answer == CX_CHECK_FAILED) {
+        result = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+        f->unusual += is_unusual && result != NULL;
+    } else if (outcome.answer == CX_MATCH)
+        result = outcome.suspects != 0 && result != NULL
+                     ? diagnose(f, call, result, spec, outcome.suspects)
+                     : result;
+    else
+        result = call_unknown(f, call, table);
+done:
+    Py_DECREF(table);
+    return result;
+}
+
+/* ---- the function's own code and defaults, which may be set ---- */
+
+/* The parameters anew; what was compiled is forgotten by `renew`. */
+static int
+renew(CxFunction *f)
+{
+    PyObject *names = NULL, *kinds = NULL, *defaults = NULL, *made = NULL;
+    CxSignature fresh = {0};
+
+    cx_body_note(&f->body, f->body.function);
+    cx_twins_clear(&f->twins);
+    if (f->renew == NULL)
+        return 0;
+    made = PyObject_CallOneArg(f->renew, (PyObject *)f);
+    if (made == NULL ||
+        !PyArg_ParseTuple(made, "O!O!O!", &PyTuple_Type, &names, &PyTuple_Type, &kinds,
+                          &PyTuple_Type, &defaults) ||
+        cx_signature_open(&fresh, names, kinds, defaults, f->state->missing) < 0) {
+        Py_XDECREF(made);
+        return -1;
+    }
+    cx_signature_close(&f->signature);
+    f->signature = fresh;
+    f->renewals++;
+    Py_DECREF(made);
+    return 0;
+}
+
+/* The context's or the process's; where that is the default, the function's own. */
+static int
+stance_of(const CxFunction *f)
+{
+    if (f->stance < 0)
+        return CX_STANCE_default;
+    int stance = cx_stance(f->state);
+    return stance == CX_STANCE_default ? f->stance : stance;
+}
+
+/* Arguments that have to be put in order. */
+static PyObject *
+call_bound(CxFunction *f, Call *call)
+{
+    PyObject *small[16] = {NULL}, **bound = small, *result = NULL;
+
+    if (call->count > 16 && (bound = PyMem_Calloc((size_t)call->count, sizeof *bound)) == NULL)
+        return PyErr_NoMemory();
+    call->bound = bound;
+    int status = cx_signature_bind(&f->signature, call->args, PyVectorcall_NARGS(call->nargsf),
+                                   call->names, bound);
+    if (status > 0)
+        result = call_once(f, call);
+    else if (status == 0) /* raises the TypeError that names what is wrong */
+        result = PyObject_Vectorcall(f->fn, call->args, call->nargsf, call->names);
+    for (int k = 0; k < call->count; k++)
+        Py_XDECREF(bound[k]);
+    if (bound != small)
+        PyMem_Free(bound);
+    return result;
+}
+
+static PyObject *
+call_compiled(CxFunction *f, Call *call)
+{
+    Py_ssize_t nargs = PyVectorcall_NARGS(call->nargsf);
+    PyObject *result = NULL;
+
+    if (!cx_body_is_same(&f->body, &f->signature) && renew(f) < 0)
+        return NULL;
+    call->count = f->signature.count;
+    call->renewals = f->renewals;
+    if (call->names != NULL || nargs != call->count || f->signature.npositional != call->count)
+        return call_bound(f, call);
+    /* All positional and complete: the caller's references do. */
+    if (f->twins.count > 0 &&
+        cx_twins_call(f->state, &f->twins, f->miss, call->args, nargs, &result))
+        return result;
+    call->bound = call->args;
+    return call_once(f, call);
+}
+
+PyObject *
+cx_function_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    CxFunction *f = (CxFunction *)self;
+    Call call = {.args = args, .nargsf = nargsf, .names = names};
+    PyObject *result;
+
+    CX_ENTRY();
+    call.stance = stance_of(f);
+    f->calls++;
+    if (call.stance < 0)
+        return NULL;
+    if (call.stance == CX_STANCE_force_eager)
+        return call_itself(f, &call);
+    while ((result = call_compiled(f, &call)) == f->state->missing)
+        Py_DECREF(result);
+    return result;
+}
