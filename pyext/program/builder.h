@@ -22,6 +22,9 @@ typedef struct CxBuilderCall {
     int line, distinct, number;
 } CxBuilderCall;
 
+/* Inside of cx_protect: a size of an int or of an expression's text. */
+const CiExpr *cx_expr_from(const CiGraph *graph, PyObject *object);
+
 /* builder_make.c: bodies of cx_protect, one for each method, that read a CxBuilderCall. */
 void cx_builder_symbol(CiContext *ctx, void *arg);
 void cx_builder_input(CiContext *ctx, void *arg);

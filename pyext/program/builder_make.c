@@ -42,14 +42,14 @@ value_at(CxBuilder *b, PyObject *number)
     return b->values[at];
 }
 
-static const CiExpr *
-size_from(CxBuilder *b, PyObject *object)
+const CiExpr *
+cx_expr_from(const CiGraph *graph, PyObject *object)
 {
     CiLexer lex;
     if (PyLong_Check(object))
-        return ci_expr_const(b->graph->sym, int_from(b->ctx, object));
-    ci_lexer_init(&lex, b->ctx, text_from(b->ctx, object));
-    const CiExpr *size = ci_expr_parse(b->graph->sym, &lex);
+        return ci_expr_const(graph->sym, int_from(graph->ctx, object));
+    ci_lexer_init(&lex, graph->ctx, text_from(graph->ctx, object));
+    const CiExpr *size = ci_expr_parse(graph->sym, &lex);
     if (lex.kind != CI_TOKEN_end)
         ci_lexer_fail(&lex, "unexpected text after a size");
     return size;
@@ -70,7 +70,7 @@ sizes_from(CxBuilder *b, PyObject *sequence, int *count)
     Py_ssize_t n = length_of(b->ctx, sequence);
     const CiExpr **sizes = CI_NEW_ARRAY(b->ctx, const CiExpr *, n + 1);
     for (Py_ssize_t k = 0; k < n; k++)
-        sizes[k] = size_from(b, PySequence_Fast_GET_ITEM(sequence, k));
+        sizes[k] = cx_expr_from(b->graph, PySequence_Fast_GET_ITEM(sequence, k));
     *count = (int)n;
     return sizes;
 }
@@ -224,7 +224,7 @@ cx_builder_expr(CiContext *ctx, void *arg)
 {
     CxBuilderCall *call = arg;
     (void)ctx;
-    keep_value(call, ci_graph_expr(call->builder->graph, size_from(call->builder, call->value),
+    keep_value(call, ci_graph_expr(call->builder->graph, cx_expr_from(call->builder->graph, call->value),
                                     loc_from(call)));
 }
 
@@ -332,7 +332,7 @@ cx_builder_region(CiContext *ctx, void *arg)
     for (int k = 0; k < nblocks; k++)
         blocks[k] = block_at(b, int_from(ctx, PySequence_Fast_GET_ITEM(call->blocks, k)));
     if (op == CI_OP_for) {
-        trip = size_from(b, call->value);
+        trip = cx_expr_from(b->graph, call->value);
         induction = ci_expr_index(g->sym, ci_intern(ctx, call->name), trip);
     }
     CiNode **args = values_from(b, call->args, &nargs);

@@ -63,6 +63,9 @@ typedef struct CxRun {
     const int64_t *table; /* of the guards */
     PyObject **buffers;
     CiSlot *slots;
+    /* Makes result buffers instead of that, with or without the lock; arg is the run. NULL with no exception:
+     * there is no memory. */
+    void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */

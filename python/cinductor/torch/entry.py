@@ -15,7 +15,7 @@ from ..config import list_options
 from ..notices import CinductorWarning
 from . import rows
 from .emit import Emitter, Refused
-from .output import Artifact
+from .output import artifact_of
 
 # Of cinductor's modes those that say something here; each sets these options.
 MODES: dict[str | None, dict[str, Any]] = {
@@ -66,7 +66,7 @@ def compile_fx(
                 stacklevel=2,
             )
         return boxed(gm)
-    return Artifact(gm, emitted, program)
+    return artifact_of(gm, emitted, program)
 
 
 def boxed(gm: torch.fx.GraphModule) -> Any:

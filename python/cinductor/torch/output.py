@@ -1,30 +1,94 @@
-"""A compiled graph as torch calls it."""
+"""A compiled graph as torch calls it: by C, without NumPy or Python in a call, or by way of NumPy's arrays."""
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import Any
 
 import sympy
 import torch
 
 from .. import _core
-from .emit import Emitted
+from .emit import Emitted, Return
 from .library import array_of, tensor_of
+from .sizes import UnknownSize, text_of
 
 
-class Artifact:
-    """A program of the core with the recipe of its inputs and outputs.
+@functools.cache
+def torch_functions() -> Any:
+    """What C calls of this torch; None where that torch has not all of it."""
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    wrap = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
+    if exchange is None or wrap is None:
+        return None
+    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    types = (torch.Tensor, torch.nn.Parameter)
+    return _core.torch_functions(path, exchange, types, torch.Tensor.is_conj, torch.Tensor.is_neg, wrap)
+
+
+def artifact_of(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> Any:
+    """The function of a compiled graph, which takes AOTAutograd's list of inputs and empties it.
 
     Parameters
     ----------
     gm : torch.fx.GraphModule
-        The graph, which eager runs if a check of the program fails: eager then raises its own exception.
+        The graph, which eager runs where the program is not for the arguments, or if a check of it fails: eager
+        then raises its own exception.
     emitted : Emitted
     program : _core.Program
     """
+    functions = torch_functions()
+    if functions is not None:
+        try:
+            inputs = [source for _, source in emitted.inputs]
+            return Artifact(program, functions, inputs, [returned(r) for r in emitted.returns], eager(gm), gm, emitted)
+        except (UnknownSize, ValueError, TypeError):
+            pass  # sizes that no input shows, the printed wrapper, arrays of a device
+    return ArrayArtifact(gm, emitted, program)
+
+
+def returned(r: Return) -> tuple[Any, ...]:
+    """A return as C takes it."""
+    if r.kind == "part":
+        sizes, strides, offset = r.value
+        return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset)
+    if r.kind in ("size", "constant"):
+        return r.kind, text_of(r.value) if r.kind == "size" else r.value
+    return r.kind, r.index
+
+
+def eager(gm: torch.fx.GraphModule) -> Any:
+    """The graph as eager runs it, on a list of inputs."""
+
+    def run(args: list[Any]) -> list[Any]:
+        return list(gm(*args))
+
+    return run
+
+
+class Artifact(_core.TensorProgram):
+    """A program that C calls with tensors.
+
+    Attributes
+    ----------
+    nodes : list of (str, str, str)
+        What became of each call of the graph: its target, "core" or "library", and why.
+    """
+
+    def __new__(cls, *args: Any) -> Artifact:
+        return super().__new__(cls, *args[:5])
+
+    def __init__(self, *args: Any):
+        self._boxed_call = True  # of the object itself: torch copies its attributes to a wrapper
+        self.gm, self.nodes = args[5], args[6].nodes
+
+
+class ArrayArtifact:
+    """The same by way of arrays: for a torch without the functions that C calls, and for programs that Python runs."""
 
     def __init__(self, gm: torch.fx.GraphModule, emitted: Emitted, program: Any):
-        self._boxed_call = True  # of the object itself: torch copies its attributes to a wrapper
+        self._boxed_call = True
         self.gm, self.program, self.nodes = gm, program, emitted.nodes
         self.inputs, self.returns = emitted.inputs, emitted.returns
 
