@@ -11,9 +11,9 @@ import pytest
 torch = pytest.importorskip("torch", minversion="2.10")
 
 from cinductor import _core  # noqa: E402
-from cinductor.torch import output  # noqa: E402
+from cinductor.torch import library  # noqa: E402
 
-pytestmark = pytest.mark.skipif(output.torch_functions() is None, reason="this torch has no exchange table")
+pytestmark = pytest.mark.skipif(library.torch_functions() is None, reason="this torch has no exchange table")
 
 
 class Eager:
@@ -52,7 +52,7 @@ def built(b, results, inputs, returns, eager=None, writes=()):
     for base, value in writes:
         b.write(base, value)
     b.results(results)
-    return _core.TensorProgram(_core.compile_graph(b), output.torch_functions(), inputs, returns, eager or Eager())
+    return _core.TensorProgram(_core.compile_graph(b), library.torch_functions(), inputs, returns, eager or Eager())
 
 
 def test_a_written_input_is_written_in_place():

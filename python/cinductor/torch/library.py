@@ -6,7 +6,10 @@ results is one call for the first, and one for each other that takes it from wha
 
 from __future__ import annotations
 
+import functools
 import itertools
+import os
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +54,7 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
             continue
         key = f"{number}:{k}"
         first = next((v for v in values if v is not None), None)
-        _core.add_extern(name, key, Result(shared, k, is_first=first is None))
+        _core.add_extern(name, key, OpResult(shared, k, first is None, torch_call(node, plan, operands)))
         try:
             made = emitter.put(
                 "extern", operands if first is None else [first], o.dtype, tuple(o.size()), layout.order_text(o), name=name, key=key
@@ -87,12 +90,45 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
     return operands, plan, spec
 
 
+@functools.cache
+def torch_functions() -> Any:
+    """What C calls of this torch; None where that torch has not all of it."""
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    wrap = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
+    if exchange is None or wrap is None:
+        return None
+    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    types = (torch.Tensor, torch.nn.Parameter)
+    return _core.torch_functions(path, exchange, types, torch.Tensor.is_conj, torch.Tensor.is_neg, wrap)
+
+
+# Operators of matrices alone, and the functions of torch's library that they end in.
+PRODUCTS = {
+    torch.ops.aten.mm.default: "mm_out",
+    torch.ops.aten.bmm.default: "bmm_out",
+    torch.ops.aten.addmm.default: "addmm_out",
+    torch.ops.aten.baddbmm.default: "baddbmm_out",
+}
+
+
+def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any]) -> Any:
+    """How C makes the call: its functions, name, number of tensors and factors; None: Python does."""
+    name, val = PRODUCTS.get(node.target), node.meta["val"]
+    if name is None or torch_functions() is None or val.device.type != "cpu":
+        return None
+    factors = [node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)]
+    are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
+    if not are_tensors or not val.is_floating_point() or not all(type(f) in (int, float) for f in factors):
+        return None  # of ints torch wants factors that are ints
+    return torch_functions(), f"aoti_torch_cpu_{name}", len(operands) + 1, *map(float, factors)
+
+
 class Call:
     """An op with its arguments, and what the last call of it has made."""
 
     def __init__(self, target: Any, plan: list[tuple[str, Any]], spec: Any, has_several: bool):
         self.target, self.plan, self.spec, self.has_several = target, plan, spec, has_several
-        self.made: Any = None
+        self.of_thread = threading.local()  # several may run a program at once
 
     def run(self, tensors: list[torch.Tensor]) -> None:
         leaves = [
@@ -101,21 +137,22 @@ class Call:
         ]
         args, kwargs = torch.utils._pytree.tree_unflatten(leaves, self.spec)
         with torch.no_grad():
-            self.made = self.target(*args, **kwargs)
+            self.of_thread.made = self.target(*args, **kwargs)
 
 
-class Result:
-    """The function that the core calls for one result of a call."""
+class OpResult:
+    """The function that the core calls for one result of a call, unless C calls that of torch's library."""
 
     is_of_numpy = True  # operands are arrays that may be written, as torch.from_numpy wants them
 
-    def __init__(self, call: Call, index: int, is_first: bool):
-        self.call, self.index, self.is_first = call, index, is_first
+    def __init__(self, call: Call, index: int, is_first: bool, torch_call: Any):
+        self.call, self.index, self.is_first, self.torch_call = call, index, is_first, torch_call
 
     def __call__(self, *arrays: Any) -> None:
         if self.is_first:
             self.call.run([tensor_of(a) for a in arrays[:-1]])
-        made = self.call.made[self.index] if self.call.has_several else self.call.made
+        made = self.call.of_thread.made
+        made = made[self.index] if self.call.has_several else made
         tensor_of(arrays[-1]).copy_(made)
 
 

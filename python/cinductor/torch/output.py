@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import os
 from typing import Any
 
 import sympy
@@ -11,20 +9,8 @@ import torch
 
 from .. import _core
 from .emit import Emitted, Return
-from .library import array_of, tensor_of
+from .library import array_of, tensor_of, torch_functions
 from .sizes import UnknownSize, text_of
-
-
-@functools.cache
-def torch_functions() -> Any:
-    """What C calls of this torch; None where that torch has not all of it."""
-    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
-    wrap = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
-    if exchange is None or wrap is None:
-        return None
-    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
-    types = (torch.Tensor, torch.nn.Parameter)
-    return _core.torch_functions(path, exchange, types, torch.Tensor.is_conj, torch.Tensor.is_neg, wrap)
 
 
 def artifact_of(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Program) -> Any:
