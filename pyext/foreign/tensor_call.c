@@ -39,6 +39,7 @@ lay_out(CxTensorCall *call, const CxTensorProgram *t, char *base)
     call->bases = carve(base, &at, t->program->nreturns, sizeof *call->bases);
     call->is_taken = carve(base, &at, t->program->nreturns, sizeof *call->is_taken);
     call->made = carve(base, &at, t->ngives, sizeof *call->made);
+    call->given = carve(base, &at, t->ngives, sizeof *call->given);
     call->run.buffers = carve(base, &at, nbuffers, sizeof *call->run.buffers);
     return at;
 }
@@ -75,6 +76,8 @@ close_call(CxTensorCall *call)
             call->program->torch->delete (call->copies[k]);
         Py_XDECREF(call->objects[k]);
     }
+    for (int k = 0; k < call->program->ngives; k++)
+        Py_XDECREF(call->given[k]);
     PyMem_Free(call);
 }
 
@@ -145,26 +148,39 @@ read_tensor(CxTensorCall *call, int k)
     return 1;
 }
 
+/* All of them are held before the first is looked at: torch gives up the lock, and another thread may change
+ * the list. */
+static bool
+hold_arguments(CxTensorCall *call, PyObject *arguments)
+{
+    const CxTensorProgram *t = call->program;
+
+    if (PyList_GET_SIZE(arguments) < t->nargs)
+        return false;
+    for (int k = 0; k < call->shown.graph->ninputs; k++) {
+        PyObject *constant = t->inputs[k].constant;
+        call->objects[k] =
+            Py_NewRef(constant != NULL ? constant : PyList_GET_ITEM(arguments, t->inputs[k].argument));
+    }
+    for (int k = 0; k < t->ngives; k++)
+        if (t->gives[k].kind == CX_GIVE_argument)
+            call->given[k] = Py_NewRef(PyList_GET_ITEM(arguments, t->gives[k].index));
+    return true;
+}
+
 static int
 read_arguments(CxTensorCall *call, PyObject *arguments)
 {
-    const CxTensorProgram *t = call->program;
-    int nscalars = 0;
+    int nscalars = 0, ready = hold_arguments(call, arguments);
 
-    if (PyList_GET_SIZE(arguments) < t->nargs)
-        return 0;
-    for (int k = 0; k < call->shown.graph->ninputs; k++) {
-        const CxTensorInput *input = &t->inputs[k];
-        const CiNode *node = call->shown.graph->inputs[k];
-        call->objects[k] = Py_NewRef(input->constant != NULL ? input->constant
-                                                             : PyList_GET_ITEM(arguments, input->argument));
-        int ready = node->kind != CI_KIND_python ? read_tensor(call, k)
-                    : cx_slot_from(call->objects[k], node->dtype, &call->scalars[nscalars++]) < 0 ? -1
-                                                                                                  : 1;
-        if (ready <= 0)
-            return ready;
+    for (int k = 0; ready == 1 && k < call->shown.graph->ninputs; k++) {
+        CiDtype dtype = call->shown.graph->inputs[k]->dtype;
+        if (call->shown.graph->inputs[k]->kind != CI_KIND_python)
+            ready = read_tensor(call, k);
+        else if (cx_slot_from(call->objects[k], dtype, &call->scalars[nscalars++]) < 0)
+            ready = -1;
     }
-    return 1;
+    return ready;
 }
 
 /* ---- sizes ---- */
@@ -272,7 +288,7 @@ cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyOb
     if (ready == 1)
         ready = run(call);
     if (ready == 1)
-        made = cx_tensor_returns(call, args[0]);
+        made = cx_tensor_returns(call);
     close_call(call);
     if (ready == 0)
         return PyObject_CallOneArg(t->eager, args[0]);

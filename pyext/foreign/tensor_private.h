@@ -64,6 +64,7 @@ typedef struct CxTensorCall {
     CxHandle *bases;   /* per return of the program, made when one is given */
     bool *is_taken;    /* per return: its base is given away */
     CxHandle *made;    /* per give */
+    PyObject **given;  /* per give that is an argument; owned */
 } CxTensorCall;
 
 /* tensor_call.c */
@@ -71,7 +72,7 @@ PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t n
 
 /* tensor_returns.c: makes a result buffer; then the list of what the call gives back. */
 void *cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer);
-PyObject *cx_tensor_returns(CxTensorCall *call, PyObject *arguments);
+PyObject *cx_tensor_returns(CxTensorCall *call);
 void cx_tensor_returns_close(CxTensorCall *call);
 
 #endif

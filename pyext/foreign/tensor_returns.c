@@ -157,11 +157,12 @@ wrap(CxTensorCall *call)
 }
 
 static PyObject *
-give_one(CxTensorCall *call, const CxGive *give, PyObject *arguments, PyObject *tensors, Py_ssize_t *next)
+give_one(CxTensorCall *call, int number, PyObject *tensors, Py_ssize_t *next)
 {
+    const CxGive *give = &call->program->gives[number];
     switch (give->kind) {
     case CX_GIVE_argument:
-        return Py_NewRef(PyList_GET_ITEM(arguments, give->index));
+        return Py_NewRef(call->given[number]);
     case CX_GIVE_size:
         return PyLong_FromLongLong(call->numbers[give->at]);
     case CX_GIVE_constant:
@@ -172,7 +173,7 @@ give_one(CxTensorCall *call, const CxGive *give, PyObject *arguments, PyObject *
 }
 
 PyObject *
-cx_tensor_returns(CxTensorCall *call, PyObject *arguments)
+cx_tensor_returns(CxTensorCall *call)
 {
     const CxTensorProgram *t = call->program;
     Py_ssize_t next = 0;
@@ -182,7 +183,7 @@ cx_tensor_returns(CxTensorCall *call, PyObject *arguments)
             return PyErr_NoMemory();
     PyObject *tensors = wrap(call), *list = tensors != NULL ? PyList_New(t->ngives) : NULL;
     for (int k = 0; list != NULL && k < t->ngives; k++) {
-        PyObject *one = give_one(call, &t->gives[k], arguments, tensors, &next);
+        PyObject *one = give_one(call, k, tensors, &next);
         if (one == NULL)
             Py_CLEAR(list);
         else

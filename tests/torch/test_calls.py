@@ -302,3 +302,74 @@ def test_a_wrong_recipe_is_refused(inputs, returns, words):
     b, (x, y) = builder(["f32[3,4]", "f32[3,4]"])
     with pytest.raises((ValueError, SyntaxError, TypeError), match=words):
         built(b, [b.node("add", (x, y))], inputs, returns)
+
+
+# ---- library calls ----
+
+
+def compiled(function, *tensors):
+    """The artifact of a function's functional ATen graph."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    from cinductor.torch.entry import compile_fx
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        gm = make_fx(function, tracing_mode="fake")(*tensors)
+    return compile_fx(gm, tensors, name="calls", options={"numerics": "close"}, is_strict=True)
+
+
+PRODUCTS = {
+    "mm": (lambda a, b: torch.ops.aten.mm(a, b), (3, 4), (4, 5)),
+    "mm of views": (lambda a, b: torch.ops.aten.mm(a.t(), b[:, 1:4]), (4, 3), (4, 6)),
+    "bmm": (lambda a, b: torch.ops.aten.bmm(a, b), (2, 3, 4), (2, 4, 5)),
+    "addmm": (lambda c, a, b: torch.ops.aten.addmm(c, a, b.t()), (5,), (3, 4), (5, 4)),
+    "addmm with factors": (lambda c, a, b: torch.ops.aten.addmm(c, a, b, beta=0.5, alpha=2), (3, 5), (3, 4), (4, 5)),
+    "baddbmm": (lambda c, a, b: torch.ops.aten.baddbmm(c, a, b, beta=0), (2, 3, 5), (2, 3, 4), (2, 4, 5)),
+    "no rows": (lambda a, b: torch.ops.aten.mm(a, b), (0, 4), (4, 5)),
+    "nothing to add up": (lambda a, b: torch.ops.aten.mm(a, b), (3, 0), (0, 5)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_called_without_python(name, dtype, monkeypatch):
+    function, *sizes = PRODUCTS[name]
+    tensors = [torch.randn(s).to(dtype) for s in sizes]
+    artifact = compiled(function, *tensors)
+    assert artifact.program.externs == 1 or not all(tensors[0].shape)
+
+    def fail(*args):
+        raise AssertionError("Python was called")
+
+    monkeypatch.setattr(library.Call, "run", fail)
+    torch.testing.assert_close(artifact(list(tensors))[0], function(*tensors))
+
+
+def test_a_product_of_ints_is_pythons():
+    a, b = torch.arange(12).reshape(3, 4), torch.arange(8).reshape(4, 2)
+    assert torch.equal(compiled(torch.ops.aten.mm.default, a, b)([a, b])[0], a @ b)
+
+
+def test_results_of_one_call_belong_together_in_each_thread():
+    def function(x):
+        values, places = torch.ops.aten.sort.default(x)
+        return values * 2, places
+
+    x = torch.randn(400)
+    artifact, wrong = compiled(function, x), []
+
+    def work(seed):
+        g = torch.Generator().manual_seed(seed)
+        for _ in range(40):
+            t = torch.randn(400, generator=g)
+            values, places = artifact([t])
+            if not torch.equal(values, t[places] * 2):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
