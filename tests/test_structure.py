@@ -34,7 +34,7 @@ LAYERS = {
     "api": "base sym host ir passes lower schedule codegen device wrapper runtime",
 }
 # Those of the binding, in the same order: each may use itself and those before it.
-BINDING = ["state", "program", "graph", "value", "operation", "region", "replay", "surface"]
+BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
 ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))

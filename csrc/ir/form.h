@@ -48,6 +48,9 @@ CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 
 /* Reads what ci_form_print_symbol prints; or `s0 = 8*s1`, after which the text may use s0 for the
  * expression. */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
+/* graph_parse.c: `s0 in [0, inf) from in0.sizes 1 hint 7`; an input's type and device, and the input. */
+const CiExpr *ci_graph_parse_symbol(CiGraph *g, CiLexer *lex);
+CiNode *ci_graph_parse_input(CiGraph *g, CiLexer *lex);
 /* `in [0, s0)`, and the unbacked symbol that it declares; *limit is infinite where there is none.
  */
 const CiExpr *ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit);

@@ -248,6 +248,9 @@ CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype,
 /* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser
  * and for rewriting. */
 CiNode *ci_graph_add(CiGraph *g, const CiNode *like);
+/* NULL if the number of operands and the attributes of a node that ci_graph_add is given are those of its
+ * op, as inference assumes; else the reason. */
+const char *ci_node_why_not(CiContext *ctx, const CiNode *node);
 void ci_graph_return(CiGraph *g, CiNode *value);
 void ci_graph_write(CiGraph *g, CiNode *input,
                     CiNode *value); /* replaces an earlier write of that input */

@@ -1,7 +1,7 @@
 /* The Program type: a compiled graph, and how it runs. */
 #include <fenv.h>
 
-#include "program/program.h"
+#include "program/call_sizes.h"
 #include "state/array.h"
 #include "state/stream.h"
 
@@ -264,7 +264,8 @@ run_released(CxRun *run, CiCall *call)
 
     ci_program_symbols(p->program, call, run->symbols);
     call->has_symbols = true;
-    call->new_result = new_result_unlocked;
+    if (run->new_result == NULL)
+        call->new_result = new_result_unlocked;
     for (int k = 0; k < p->graph->ninputs; k++)
         Py_XINCREF(run->input_objects[k]);
     CX_RELEASE(run->released);
@@ -311,7 +312,7 @@ cx_program_run(CxRun *run)
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
-                   .new_result = new_result,
+                   .new_result = run->new_result ? run->new_result : new_result,
                    .arg = run,
                    .message = message, .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};
@@ -433,6 +434,8 @@ static PyGetSetDef program_getset[] = {
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
+    {"guards", cx_program_guards, NULL,
+     "What its graph assumes of sizes: a tuple of (relation, left, right, line).", NULL},
     {"recordings", cx_program_recordings, NULL,
      "What became of recording each part of it, a dict each; None without the option graphs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

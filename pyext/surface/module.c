@@ -1,5 +1,6 @@
 /* The module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
+#include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/passes.h"
@@ -9,6 +10,7 @@
 #include "state/array.h"
 #include "state/dlpack.h"
 #include "state/stance.h"
+#include "state/torch_functions.h"
 #include "surface/disk_cache.h"
 #include "surface/register.h"
 #include "value/value.h"
@@ -320,6 +322,8 @@ static PyMethodDef module_methods[] = {
     {"set_beside", cx_set_beside, METH_O, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
+    {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
@@ -374,10 +378,9 @@ make_tables(CxState *state)
     state->segments_met = PySet_New(NULL);
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    return state->files && state->segments && state->segments_kept && state->segments_met &&
-                   state->segment_counts && state->externs
-               ? 0
-               : -1;
+    bool are_made = state->files && state->segments && state->segments_kept && state->segments_met &&
+                    state->segment_counts && state->externs;
+    return are_made ? 0 : -1;
 }
 
 static int
@@ -400,6 +403,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
         add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
@@ -409,20 +413,17 @@ module_exec(PyObject *module)
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
-        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0 ||
-        PyModule_AddFunctions(module, cx_stance_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_reach_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_methods) < 0)
+        add_type(module, &cx_tensor_program_spec, &state->tensor_program_type) < 0 ||
+        PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0 ||
+        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
+    PyMethodDef *const tables[] = {
+        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods,        cx_syntax_methods,
+        cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        if (PyModule_AddFunctions(module, tables[k]) < 0)
+            return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    if (PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0)
-        return -1;
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
 }
 
