@@ -98,13 +98,18 @@ def row_of(op: Any) -> Lowering:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of the ops that have no row of their own."""
+    """torch's decompositions of the ops that have no row of their own, and that draw no random numbers."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
         op: function
         for op, function in torch._decomp.decomposition_table.items()
-        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL
+        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
     }
+
+
+def draws(op: Any) -> bool:
+    """Whether it takes numbers of a generator: a decomposition would draw others than eager."""
+    return torch.Tag.nondeterministic_seeded in op.tags
 
 
 # Decompositions that make real tensors of constants, or copy into a part of a value.
