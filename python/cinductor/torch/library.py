@@ -33,6 +33,8 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
         check_bases(node)
         if val is None and node.users:
             raise Refused(f"torch does not say what {node.target} gives")
+    elif node.target._schema.is_mutable:
+        raise Refused(f"{node.target} writes to a value of the graph")
     operands, plan, spec = arguments(emitter, node)
     outs = list(val) if isinstance(val, (tuple, list)) else [val]
     if len(operands) > MOST_OPERANDS:

@@ -165,6 +165,20 @@ def gelu(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.cast(times(times(c(0.5), x), emitter.apply("add", [c(1), t])), out)
 
 
+def cross(emitter: Emitter, node: torch.fx.Node) -> Value:
+    """The vector product along an axis of 3, in which narrow floats are rounded once."""
+    out = meta(node)
+    compute, axis = computation_dtype(out.dtype), argument(node, "dim") % out.dim()
+    a, b = (emitter.expand(emitter.value(x, compute), tuple(out.size())) for x in node.args[:2])
+
+    def product(j: int, k: int) -> Value:
+        parts = [emitter.along(a, axis, j, 1, 1), emitter.along(b, axis, k, 1, 1)]
+        return emitter.apply("multiply", parts)
+
+    made = [emitter.apply("subtract", [product((k + 1) % 3, (k + 2) % 3), product((k + 2) % 3, (k + 1) % 3)]) for k in range(3)]
+    return emitter.cast(emitter.put("concat", made, compute, tuple(out.size()), axes=[axis]), out.dtype)
+
+
 def where(emitter: Emitter, node: torch.fx.Node) -> Value:
     condition, a, b = node.args
     compute = meta(node).dtype
