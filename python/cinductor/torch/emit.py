@@ -84,6 +84,7 @@ class Emitter:
         self.writes: list[tuple[Value, Value]] = []
         self.line: tuple[str | None, int] = (None, 0)
         self.shape_env: Any = None
+        self.owners: dict[int, torch.fx.Node] | None = None
 
     # ---- nodes ----
 
@@ -224,6 +225,7 @@ class Emitter:
             raise Refused(f"an input is a {type(val).__name__} of layout {val.layout}")
         if val.dtype not in WORDS:
             raise Refused(f"an input is of {val.dtype}")
+        val = val.resolve_conj().resolve_neg()  # as the call resolves the real one
         for s in (*val.size(), *val.stride()):
             if isinstance(s, torch.SymInt):
                 for symbol in s.node.expr.free_symbols:
@@ -294,24 +296,32 @@ class Emitter:
         return returns
 
     def shared_bases(self, outputs: Any) -> dict[int, Any]:
-        """Storage of several outputs that were made here -> [the node that owns it, number of its result]."""
-        counts: dict[int, set[Any]] = {}
+        """Storage of several outputs, or of one that leaves gaps -> [the node that is all of it, number of its result]."""
+        uses: dict[int, set[Any]] = {}
         for x in outputs:
             if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
-                counts.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
-        owners: dict[int, Any] = {}
-        for n in self.gm.graph.nodes:
-            val = n.meta.get("val")
-            if isinstance(val, torch.Tensor) and isinstance(self.env.get(n), Value):
-                owners.setdefault(layout.storage_of(val), n)
+                uses.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
         shared: dict[int, Any] = {}
-        for key, n in owners.items():
-            if len(counts.get(key, ())) < 2 or n.op == "placeholder":
+        for key, nodes in uses.items():
+            if len(nodes) == 1 and layout.is_dense(next(iter(nodes)).meta["val"]):
+                continue
+            n = self.owner_of(key)
+            if n is None or n.op == "placeholder":
                 continue  # parts of an input that torch does not call views have memory of their own
-            if n.meta["val"].storage_offset() != 0 or not layout.is_dense(n.meta["val"]):
+            if layout.is_whole(n.meta["val"]):
+                shared[key] = [n, -1]
+            elif len(nodes) > 1:
                 raise Refused("outputs share memory that no node of the graph is the whole of")
-            shared[key] = [n, -1]
         return shared
+
+    def owner_of(self, storage: int) -> torch.fx.Node | None:
+        """The first node whose value is of that storage."""
+        if self.owners is None:
+            self.owners = {}
+            for n in self.gm.graph.nodes:
+                if layout.is_strided(val := n.meta.get("val")):
+                    self.owners.setdefault(layout.storage_of(val), n)
+        return self.owners.get(storage)
 
     def give(self, x: Any, results: list[int], bases: dict[int, Any]) -> Return:
         if not isinstance(x, torch.fx.Node):

@@ -33,6 +33,16 @@ def is_dense(tensor: Any) -> bool:
     return True
 
 
+def is_strided(value: Any) -> bool:
+    """Whether it is a tensor that has strides and storage."""
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
+
+
+def is_whole(tensor: Any) -> bool:
+    """Whether it is dense from the start of its memory on."""
+    return is_dense(tensor) and hint(tensor.storage_offset()) == 0
+
+
 def storage_of(tensor: Any) -> int:
     """An identity of the memory that a fake or real tensor is of."""
     return int(tensor.untyped_storage()._cdata)

@@ -30,8 +30,14 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     """The values of a node whose op is called as it is."""
     from .emit import Refused, Unmapped, Value
 
-    if not isinstance(node.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+    if not isinstance(node.target, torch._ops.OperatorBase):
         raise Refused(f"{node.target} is no operator")
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        check_bases(node)
+        if val is None and node.users:
+            raise Refused(f"torch does not say what {node.target} gives")
+    elif node.target._schema.is_mutable:
+        raise Refused(f"{node.target} writes to a value of the graph")
     operands, plan, spec = arguments(emitter, node)
     outs = list(val) if isinstance(val, (tuple, list)) else [val]
     if len(operands) > MOST_OPERANDS:
@@ -65,6 +71,16 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     return values if isinstance(val, (tuple, list)) else values[0]
 
 
+def check_bases(node: torch.fx.Node) -> None:
+    """Refuses operands that are not in C order: a higher-order op may make views of them by strides."""
+    from .emit import Refused
+
+    for x in node.all_input_nodes:
+        val = x.meta.get("val")
+        if layout.is_strided(val) and not (val.is_contiguous() and layout.is_whole(val)):
+            raise Refused(f"{node.target} takes an operand with strides {tuple(val.stride())}")
+
+
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """Operands of the call, and how each leaf of its arguments is had: an operand, or itself."""
     from .emit import Refused, Value
@@ -83,6 +99,8 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
             x = emitter.cast(x, x.dtype)
         elif isinstance(x, (list, tuple)):
             raise Refused(f"{node.target} takes all results of an op at once")
+        elif isinstance(x, torch.nn.Module):
+            raise Refused(f"{node.target} calls a graph")
         else:
             plan.append(("is", int(x) if isinstance(x, torch.SymInt) else x))
             continue

@@ -51,6 +51,16 @@ def read(text: str) -> list[tuple[str, str, str]]:
     return rows
 
 
+def text() -> str:
+    """The text of aten.rows."""
+    return PATH.read_text(encoding="utf-8")
+
+
+def core_ops(meaning: str) -> list[str]:
+    """The core's ops in a row's expression."""
+    return [t.func.id for t in ast.walk(ast.parse(meaning, mode="eval")) if isinstance(t, ast.Call) and isinstance(t.func, ast.Name)]
+
+
 def overload(name: str) -> Any:
     """torch's op of a name as `aten::add.Tensor`, or None."""
     namespace, _, rest = name.partition("::")
@@ -63,7 +73,7 @@ def overload(name: str) -> Any:
 def table() -> dict[Any, Row]:
     """The rows by torch's op; those that the installed torch has not are left out."""
     rows = {}
-    for schema, promotion, meaning in read(PATH.read_text(encoding="utf-8")):
+    for schema, promotion, meaning in read(text()):
         name = schema.partition("(")[0]
         op = overload(name)
         if op is None:
@@ -98,13 +108,59 @@ def row_of(op: Any) -> Lowering:
 
 
 def decompositions() -> dict[Any, Any]:
-    """torch's decompositions of the ops that have no row of their own."""
+    """torch's decompositions of the ops that have no row of their own, and that draw no random numbers."""
     kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
     return {
         op: function
         for op, function in torch._decomp.decomposition_table.items()
-        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL
+        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
     }
+
+
+def statuses() -> list[tuple[str, str, str]]:
+    """Name, status and tags (of core and pointwise) of each ATen op that a graph may have.
+
+    A graph has functional ops that torch does not always take apart. An op without a row is decomposed by torch, or it
+    is a library call.
+    """
+    decomposed, found = decompositions(), []
+    for op in sorted(functional_ops(), key=str):
+        tags = " ".join(t for t in ("core", "pointwise") if getattr(torch.Tag, t) in op.tags)
+        row = table().get(op)
+        status = row.status if row is not None else "decompose" if op in decomposed else "library"
+        found.append((str(op._schema).partition("(")[0], status, tags))
+    return found
+
+
+def functional_ops() -> list[Any]:
+    """ATen's ops, and those of prims that have a row."""
+    ops = []
+    for schema in torch._C._jit_get_all_schemas():
+        if schema.name.startswith("aten::") and not schema.is_mutable:
+            op = overload(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
+            if isinstance(op, torch._ops.OpOverload) and torch._C._dispatch_has_kernel(op.name()) and is_of_tensors(op):
+                ops.append(op)
+    return list({*ops, *(op for op in table() if op.namespace == "prims")})
+
+
+def is_of_tensors(op: Any) -> bool:
+    """Whether the op has tensors, and a kernel of its own."""
+    kinds = [str(a.type) for a in (*op._schema.arguments, *op._schema.returns)]
+    has_own = not op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    return any("Tensor" in k for k in kinds) and (has_own or op in table())
+
+
+def counts(found: list[tuple[str, str, str]]) -> dict[str, int]:
+    """How many ops have each status."""
+    made: dict[str, int] = {}
+    for _, status, _ in found:
+        made[status] = made.get(status, 0) + 1
+    return made
+
+
+def draws(op: Any) -> bool:
+    """Whether it takes numbers of a generator: a decomposition would draw others than eager."""
+    return torch.Tag.nondeterministic_seeded in op.tags
 
 
 # Decompositions that make real tensors of constants, or copy into a part of a value.

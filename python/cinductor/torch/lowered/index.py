@@ -14,8 +14,16 @@ MOST_INDICES = 3  # of a gather or scatter of the core
 COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply", "add": "add", "multiply": "multiply"}
 
 
+def inside(emitter: Emitter, index: Any, size: Any) -> Value:
+    """Indices that are checked to be from 0 to size - 1: only x[i] counts negative ones from the end."""
+    i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
+    is_positive = emitter.apply("greater_equal", [i, emitter.constant(0, torch.int64)])
+    emitter.check(emitter.apply("logical_and", [is_positive, emitter.apply("less", [i, n])]), "index out of range")
+    return i
+
+
 def wrapped(emitter: Emitter, index: Any, size: Any) -> Value:
-    """Indices from 0 on: negative ones count from the end."""
+    """Indices from 0 on, of some that count from the end where they are negative."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
     is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
     emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
@@ -25,7 +33,7 @@ def wrapped(emitter: Emitter, index: Any, size: Any) -> Value:
 
 def embedding(emitter: Emitter, node: torch.fx.Node) -> Value:
     weight, i = emitter.env[node.args[0]], emitter.env[node.args[1]]
-    return emitter.put("gather", [weight, wrapped(emitter, i, weight.sizes[0])], weight.dtype, sizes(node), axes=[0])
+    return emitter.put("gather", [weight, inside(emitter, i, weight.sizes[0])], weight.dtype, sizes(node), axes=[0])
 
 
 def index_select(emitter: Emitter, node: torch.fx.Node) -> Value:
@@ -33,7 +41,7 @@ def index_select(emitter: Emitter, node: torch.fx.Node) -> Value:
     if not x.sizes or not i.sizes:
         raise Unmapped("an element of a number")
     axis = node.args[1] % len(x.sizes)
-    return emitter.put("gather", [x, wrapped(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
+    return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
 
 
 def _indices(emitter: Emitter, x: Value, indices: Any) -> tuple[list[int], list[Value]]:
@@ -85,7 +93,7 @@ def _along(emitter: Emitter, x: Value, axis: int, i: Value) -> tuple[list[int], 
     ids = []
     for k in range(rank):
         counted = [i.sizes[k] if d == k else 1 for d in range(rank)]
-        ids.append(wrapped(emitter, i, x.sizes[k]) if k == axis else emitter.reshape(emitter.iota(i.sizes[k]), counted))
+        ids.append(inside(emitter, i, x.sizes[k]) if k == axis else emitter.reshape(emitter.iota(i.sizes[k]), counted))
     return list(range(rank)), ids
 
 
@@ -128,4 +136,4 @@ def index_add(emitter: Emitter, node: torch.fx.Node) -> Value:
     if not x.sizes or not i.sizes or argument(node, "alpha") != 1:
         raise Unmapped("an element of a number, or with alpha")
     axis = node.args[1] % len(x.sizes)
-    return _scatter(emitter, x, emitter.value(v, x.dtype), [axis], [wrapped(emitter, i, x.sizes[axis])], "add")
+    return _scatter(emitter, x, emitter.value(v, x.dtype), [axis], [inside(emitter, i, x.sizes[axis])], "add")

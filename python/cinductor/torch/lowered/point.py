@@ -111,6 +111,8 @@ def _constant_power(emitter: Emitter, x: Value, b: float) -> Value | None:
     if not x.dtype.is_floating_point:
         return None
     one = emitter.constant(1, x.dtype)
+    if x.dtype == torch.float16 and abs(b) == 0.5:
+        return None  # eager's float16 has pow(-inf, 0.5) = inf
     if b == 0.5:
         return emitter.apply("sqrt", [x])
     if b == -0.5:
@@ -123,7 +125,7 @@ def _constant_power(emitter: Emitter, x: Value, b: float) -> Value | None:
 
 
 def clamp(emitter: Emitter, node: torch.fx.Node) -> Value:
-    """Bounds that a value at the bound, a zero of either sign included, passes unchanged; NaN stays."""
+    """Bounds. NaN stays, and a zero at a bound that is a number; one at a bound of a tensor has the bound's sign."""
     out, name = meta(node).dtype, str(node.target)
     low = argument(node, "min") if "clamp_max" not in name else None
     high = argument(node, "max") if "clamp_min" not in name else None
@@ -140,8 +142,9 @@ def _bounded(emitter: Emitter, node: torch.fx.Node, x: Value, low: object, high:
         if bound is None:
             continue
         b = emitter.value(bound, x.dtype)
-        over = emitter.apply(test, [x, b])
-        if isinstance(bound, torch.fx.Node) and x.dtype.is_floating_point:
+        is_tensor = isinstance(bound, torch.fx.Node)
+        over = emitter.apply(test + "_equal" if is_tensor else test, [x, b])
+        if is_tensor and x.dtype.is_floating_point:
             over = emitter.apply("logical_or", [over, emitter.apply("isnan", [b])])
         x = emitter.apply("where", [over, b, x])
     return emitter.expand(x, sizes(node))
@@ -163,6 +166,20 @@ def gelu(emitter: Emitter, node: torch.fx.Node) -> Value:
         inner = emitter.apply("add", [x, times(c(0.044715), times(times(x, x), x))])
         t = emitter.apply("tanh", [times(c(math.sqrt(2 / math.pi)), inner)])
     return emitter.cast(times(times(c(0.5), x), emitter.apply("add", [c(1), t])), out)
+
+
+def cross(emitter: Emitter, node: torch.fx.Node) -> Value:
+    """The vector product along an axis of 3, in which narrow floats are rounded once."""
+    out = meta(node)
+    compute, axis = computation_dtype(out.dtype), argument(node, "dim") % out.dim()
+    a, b = (emitter.expand(emitter.value(x, compute), tuple(out.size())) for x in node.args[:2])
+
+    def product(j: int, k: int) -> Value:
+        parts = [emitter.along(a, axis, j, 1, 1), emitter.along(b, axis, k, 1, 1)]
+        return emitter.apply("multiply", parts)
+
+    made = [emitter.apply("subtract", [product((k + 1) % 3, (k + 2) % 3), product((k + 2) % 3, (k + 1) % 3)]) for k in range(3)]
+    return emitter.cast(emitter.put("concat", made, compute, tuple(out.size()), axes=[axis]), out.dtype)
 
 
 def where(emitter: Emitter, node: torch.fx.Node) -> Value:

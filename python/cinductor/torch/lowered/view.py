@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
-from ..emit import Emitter, Unmapped, Value
-from ..sizes import hint
+from .. import layout
+from ..emit import Emitter, Refused, Unmapped, Value
+from ..sizes import are_equal, hint, is_equal
 from . import argument, meta, sizes
 
 
@@ -133,3 +135,64 @@ def cat(emitter: Emitter, node: torch.fx.Node) -> Value:
     if len(values) < 2:
         return values[0] if values else emitter.expand(emitter.constant(0, out.dtype), tuple(out.size()))
     return emitter.put("concat", values, out.dtype, tuple(out.size()), axes=[argument(node, "dim") % out.dim()])
+
+
+def memory_of(emitter: Emitter, node: torch.fx.Node) -> Value:
+    """All elements of the storage that a node's value is a part of, in the order of memory."""
+    owner = emitter.owner_of(layout.storage_of(meta(node)))
+    if owner is None or not layout.is_whole(meta(owner)):
+        raise Refused("strides over memory that no node of the graph is the whole of")
+    whole = emitter.env[owner]
+    if whole.dtype != meta(node).dtype:
+        raise Refused("strides over memory of another dtype")
+    order = layout.order_of(meta(owner))
+    if order != sorted(order):
+        whole = emitter.permute(whole, order)
+    return emitter.reshape(whole, (math.prod(whole.sizes),))
+
+
+def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> Value:
+    """Where in the memory of that many elements those of a view with these strides are."""
+    if hint(offset) + sum((hint(s) - 1) * hint(t) for s, t in zip(extents, strides, strict=True)) >= hint(room):
+        raise Refused("strides that leave the operand's memory")
+    at = emitter.value(offset, torch.int64)
+    for k, (size, stride) in enumerate(zip(extents, strides, strict=True)):
+        step = emitter.apply("multiply", [emitter.iota(size), emitter.value(stride, torch.int64)])
+        at = emitter.apply("add", [at, emitter.reshape(step, [size if d == k else 1 for d in range(len(extents))])])
+    return emitter.expand(at, extents)
+
+
+def view_of_memory(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[Any], Any]:
+    """The sizes, strides and offset that a call has."""
+    x, out = node.args[0], [argument(node, name) for name in ("size", "stride", "storage_offset")]
+    extents, strides = ([size_of(emitter, s) for s in values] for values in out[:2])
+    return extents, strides, meta(x).storage_offset() if out[2] is None else size_of(emitter, out[2])
+
+
+def as_strided(emitter: Emitter, node: torch.fx.Node) -> Value:
+    x, out = node.args[0], meta(node)
+    extents, strides, offset = view_of_memory(emitter, node)
+    if are_equal(extents, sizes(x)) and are_equal(strides, meta(x).stride()) and is_equal(offset, meta(x).storage_offset()):
+        return same(emitter, node)
+    memory = memory_of(emitter, x)
+    if layout.is_whole(out) and is_equal(math.prod(extents), memory.sizes[0]):
+        order = layout.order_of(out)
+        v = emitter.reshape(memory, [extents[k] for k in order])
+        return v if order == sorted(order) else emitter.permute(v, [order.index(k) for k in range(len(order))])
+    if any(hint(s) == 0 for s in extents):
+        return emitter.expand(emitter.constant(0, out.dtype), tuple(extents))
+    return emitter.put("gather", [memory, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, tuple(extents), axes=[0])
+
+
+def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> Value:
+    """A version of the operand. Its elements outside of the view stay; of places that are written twice one value stays."""
+    x, out = node.args[0], meta(node)
+    if not layout.is_whole(meta(x)):
+        raise Refused("a write by strides into memory that has more than the operand")
+    extents, strides, offset = view_of_memory(emitter, node)
+    order = layout.order_of(meta(x))
+    memory = memory_of(emitter, x)
+    base = emitter.copy(emitter.reshape(emitter.permute(emitter.env[x], order), memory.sizes))
+    value = emitter.value(node.args[1], out.dtype)
+    made = emitter.put("scatter", [base, base, value, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, base.sizes, axes=[0])
+    return emitter.permute(emitter.reshape(made, [sizes(x)[k] for k in order]), [order.index(k) for k in range(len(order))])
