@@ -1,5 +1,5 @@
-# `make test` and `make demo` set up what they need on a fresh machine: a compiler, Python and pip.
-# `make test PYTHON=python3.13` does so in an environment of that version's own.
+# `make test` and `make demo` need only a compiler, Python and pip, and create an environment for the rest.
+# `make test PYTHON=python3.13` creates a separate one for that version.
 PYTHON ?= python3
 VENV ?= .venv$(if $(filter-out python3,$(PYTHON)),-$(notdir $(PYTHON)))
 PY = $(VENV)/bin/python
@@ -9,20 +9,20 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test lint lint-python lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test lint lint-python lint-english lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
 $(PY):
 	$(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --quiet 'setuptools>=64' wheel 'numpy>=2.0'
 
 # The package, built again when a source has changed.
 $(VENV)/.built: $(SOURCES) | $(PY)
+	$(PY) -m pip install --quiet 'setuptools>=77' 'numpy>=2.0'
 	$(PY) -m pip install --quiet --no-build-isolation -e .
 	touch $@
 
-# .with-a-b: what its extras a and b need, too. It is there, so pip builds it no second time.
+# .with-a-b: also the requirements of the extras a and b. The package is installed, so pip does not build it again.
 $(VENV)/.with-%: $(VENV)/.built
 	$(PY) -m pip install --quiet 'cinductor[$(subst -,$(comma),$*)]'
 	touch $@
@@ -37,7 +37,11 @@ test-cuda: $(TESTING)
 test-arm: $(TESTING)
 	$(PY) -m pytest -q tests/arm/check_arm.py
 
-lint: lint-python lint-c
+lint: lint-python lint-english lint-c
+
+# Comments, docstrings, documents and messages. Limits per folder only fall: `tools/english/lint.py --lower`.
+lint-english: | $(PY)
+	$(PY) tools/english/lint.py --check
 
 lint-python: $(VENV)/.with-lint
 	$(PY) -m ruff check .
@@ -55,11 +59,11 @@ lint-c: $(TESTING)
 	  fi; \
 	done
 
-# The site, into docs/_build/html: every page of docs/, and those that come from tables.
+# The site, in docs/_build/html: every page of docs/, the reference, the notebooks, and pages from tables.
 docs: $(VENV)/.with-docs
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
-# Of every program in tests/programs, opened in headless Chromium where that is installed.
+# The report of every program in tests/programs, opened in headless Chromium if it is installed.
 reports: $(TESTING)
 	$(PY) tests/render_reports.py build/reports
 
@@ -75,12 +79,14 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/nodes.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py tests/test_op_matrix.py tests/test_core.py -k 'not test_core or random'
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py \
+	  tests/test_changing_world.py tests/test_op_matrix.py tests/test_ways.py tests/test_indexing.py tests/test_indirect.py \
+	  tests/test_programs.py tests/test_core.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/planted.py $(or $(N),3000)
 
-# What this tree makes of a corpus beside what the commit BASE did: texts of all levels, bits, times.
+# Compares this tree with the commit BASE on a corpus: texts of all levels, bits, times.
 replay: $(TESTING)
 	rm -rf build/replay/base
 	mkdir -p build/replay/base
@@ -94,19 +100,19 @@ soak: $(TESTING)
 	CINDUCTOR_SOAK=$(or $(SECONDS),600) CINDUCTOR_SOAK_CALLS=$(or $(CALLS),100000) $(PY) -m pytest -q \
 	  tests/test_soak.py tests/test_devices.py tests/test_cuda.py -k "soak or outside or for_long"
 
-# The tests of public packages with their functions compiled, in an environment of their own. SUITES
-# chooses some of those that tests/packages/suites.py has. Takes an hour on two cores.
+# The tests of public packages with their functions compiled, in a separate environment. SUITES
+# selects some of tests/packages/suites.py. Takes an hour on two cores.
 packages: .venv-packages/.ready
 	.venv-packages/bin/python tests/packages/run.py $(SUITES)
 
 .venv-packages/.ready: tests/packages/requirements.txt $(SOURCES)
 	$(PYTHON) -m venv .venv-packages
-	.venv-packages/bin/python -m pip install --quiet 'setuptools>=64' wheel -r tests/packages/requirements.txt
+	.venv-packages/bin/python -m pip install --quiet 'setuptools>=77' wheel -r tests/packages/requirements.txt
 	.venv-packages/bin/python -m pip install --quiet --no-build-isolation -e .
 	touch $@
 
-# The whole suite in a build with AddressSanitizer and UBSan. Not an editable install: that would put
-# its extension in the tree. Python leaks by design, so leaks are looked for by the tests' leak loops.
+# The whole suite in a build with AddressSanitizer and UBSan. Not an editable install, which would put
+# its extension into the tree. Python leaks by design, so the tests' own loops look for leaks.
 sanitize:
 	rm -rf build
 	$(PYTHON) -m venv .venv-sanitize

@@ -1,13 +1,15 @@
-"""The build: the core as a plain C library that never sees Python's headers, then the extension
-that links it. What a build may be asked for stands in the environment:
+"""Builds the core as a C library without Python's headers, then the extension that links it.
 
-CINDUCTOR_BUILD_SANITIZE=address,undefined or thread, CINDUCTOR_BUILD_COVERAGE=1,
-CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1.
+Environment variables of a build: CINDUCTOR_BUILD_SANITIZE=address,undefined or thread, CINDUCTOR_BUILD_COVERAGE=1,
+CINDUCTOR_BUILD_DEBUG=1 (no optimisation, assertions), CINDUCTOR_BUILD_WERROR=1. CINDUCTOR_PROJECT_URL is the page of
+the project that a release enters into the metadata.
 """
 
 import os
+import re
 import shutil
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from glob import glob
 from pathlib import Path
@@ -25,7 +27,7 @@ def flags():
     compile_flags += ["-fwrapv", "-ffp-contract=off"]  # integers wrap, floats round after each operation
     link_flags = []
     if not any(os.environ.get(f"CINDUCTOR_BUILD_{name}") for name in ("DEBUG", "COVERAGE", "SANITIZE")):
-        compile_flags += ["-g0"]  # Python's own flags ask for it: two thirds of a wheel
+        compile_flags += ["-g0"]  # Python's own flags contain -g: two thirds of a wheel
         link_flags += ["-Wl,--strip-all"] if sys.platform == "linux" else []
     if os.environ.get("CINDUCTOR_BUILD_DEBUG") == "1":
         compile_flags += ["-O0", "-g", "-UNDEBUG"]
@@ -41,7 +43,7 @@ def flags():
 
 
 def in_parallel(compile_objects):
-    """compile_objects, one source at a time on each processor."""
+    """A compile_objects that compiles one source on each CPU at a time."""
 
     def compile_each(sources, **options):
         with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as workers:
@@ -53,7 +55,7 @@ def in_parallel(compile_objects):
 
 class BuildCore(build_clib):
     def finalize_options(self):
-        """What is built stays, as it is in the package: tests link with it. It is built anew each time."""
+        """Tests link with the library, so it is kept. It is built again each time."""
         super().finalize_options()
         self.build_clib = self.build_temp = f"build/core-{sys.implementation.cache_tag}{BUILT_AS}"
         self.force = True
@@ -75,7 +77,7 @@ class BuildCore(build_clib):
 class BuildPackage(build_py):
     def run(self):
         super().run()
-        if not self.editable_mode:  # for devices from outside: cinductor.get_include()
+        if not self.editable_mode:  # for devices of other packages: cinductor.get_include()
             for header in HEADERS:
                 to = Path(self.build_lib, "cinductor", "include", *Path(header).parts[1:])
                 self.mkpath(str(to.parent))
@@ -88,6 +90,28 @@ class BuildExtension(build_ext):
         super().run()
 
 
+def version():
+    """The one version: it is part of every key of the disk cache."""
+    return re.search(r'CI_VERSION "([^"]+)"', Path("csrc/base/version.h").read_text(encoding="utf-8"))[1]
+
+
+def readme(url):
+    """README with links that work outside the repository: absolute ones, or the names of the files."""
+    text = Path("README.md").read_text(encoding="utf-8")
+
+    def link(match):
+        label, target = match.groups()
+        return f"[{label}]({url}/blob/HEAD/{target})" if url else label if label == target else f"{label} ({target})"
+
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)([^)]+)\)", link, text)
+
+
+def refuse_free_threading():
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        raise SystemExit("cinductor does not support free-threaded Python yet: build it for a Python with the GIL")
+
+
+refuse_free_threading()
 COMPILE, LINK = flags()
 BUILT_AS = "".join(f"-{name[16:].lower()}" for name in sorted(os.environ) if name.startswith("CINDUCTOR_BUILD_"))
 HEADERS = sorted(glob("csrc/**/*.h", recursive=True) + glob("csrc/**/*.def", recursive=True))
@@ -106,7 +130,13 @@ EXTENSION = Extension(
     extra_compile_args=COMPILE,
     extra_link_args=LINK,
 )
+URL = os.environ.get("CINDUCTOR_PROJECT_URL", "").rstrip("/")
+PAGES = {"Source": "", "Documentation": "/blob/HEAD/docs/user-guide.md", "Changelog": "/blob/HEAD/CHANGELOG.md", "Issues": "/issues"}
 setup(
+    version=version(),
+    long_description=readme(URL),
+    long_description_content_type="text/markdown",
+    project_urls={name: URL + page for name, page in PAGES.items()} if URL else {},
     libraries=[("cinductor_core", CORE)],
     ext_modules=[EXTENSION],
     cmdclass={"build_clib": BuildCore, "build_py": BuildPackage, "build_ext": BuildExtension},

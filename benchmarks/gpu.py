@@ -150,7 +150,8 @@ def cell(figure):
 
 def table(results, peers, card, copy):
     head = "".join(f" {peer} ms | GB/s | first call s |" for peer in peers)
-    lines = [f"{card}: a copy within its memory moves {copy:.0f} GB/s.", ""]
+    lines = ["# GPU measurements", "", "`python benchmarks/gpu.py`: cinductor and other compilers on one GPU. Times of one call with arrays on the GPU;"]
+    lines += ["first calls with an empty cache.", "", f"{card}: a copy within its memory moves {copy:.0f} GB/s.", ""]
     lines += [f"| program |{head}", "|---" * (3 * len(peers) + 1) + "|"]
     for name, row in results.items():
         lines.append(f"| {name} | " + " | ".join(cell(row[peer]) for peer in peers) + " |")

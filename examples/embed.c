@@ -1,8 +1,8 @@
 /* cinductor in a C program, without Python: a graph in text form is compiled, run and timed.
  *
- *   cc -std=gnu11 -O2 -Icsrc examples/embed.c $(find csrc -name '*.c') -lm -lpthread -ldl -o embed
- *   ./embed            runs the graph below
- *   ./embed kernels    prints that level of it first: graph, loops, kernels, wrapper, json, source
+ *     cc -std=gnu11 -O2 -Icsrc examples/embed.c $(find csrc -name '*.c') -lm -lpthread -ldl -o embed
+ *     ./embed            runs the graph below
+ *     ./embed kernels    prints that level of it first: graph, loops, kernels, wrapper, json, source
  */
 #include <math.h>
 #include <stdio.h>

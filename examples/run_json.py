@@ -1,4 +1,4 @@
-"""A program of cinductor's, run from its JSON alone: an interpreter of its lines.
+"""Runs a program of cinductor from its JSON alone: an interpreter of its lines.
 
     python examples/run_json.py PROGRAM.json A.npy B.npy ...
 
@@ -20,17 +20,17 @@ import numpy as np
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 OPERATORS |= {ast.FloorDiv: lambda a, b: a // b if b else 0, ast.Mod: lambda a, b: a % b if b else 0}
-SLOTS = {"f": "f8", "c": "c16"}  # numbers lie in slots of 16 bytes
+SLOTS = {"f": "f8", "c": "c16"}  # a number takes a slot of 16 bytes
 
 
 class Run(ctypes.Structure):
-    """What a kernel is given besides its operands."""
+    """The arguments of a kernel in addition to its operands."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("scratch", "partials", "fault", "poll", "poll_arg", "apply", "ufuncs", "turn", "wait", "wait_arg", "is_again")]
 
 
 def value(expr, symbols):
-    """The number that an expression of sizes is; names are symbols, calls min and max."""
+    """The value of an expression of sizes; names are symbols, calls are min and max."""
 
     def of(node):
         match node:
@@ -50,14 +50,14 @@ def value(expr, symbols):
 
 
 def aligned(size, dtype="u1"):
-    """So many bytes, as kernels expect them: at a multiple of 64."""
+    """A number of bytes, aligned as kernels expect: at a multiple of 64."""
     block = np.empty(size + 64, np.uint8)
     start = -block.ctypes.data % 64
     return block[start : start + size].view(dtype)
 
 
 class View:
-    """A result: an array over the memory of its buffer, which lives as long."""
+    """A result: an array over the memory of its buffer, which it keeps alive."""
 
     def __init__(self, memory, result, symbols):
         sizes, strides = (tuple(value(e, symbols) for e in result[key]) for key in ("sizes", "strides"))
@@ -67,7 +67,7 @@ class View:
 
 
 class Program:
-    """What was read from JSON; calls take its arrays and numbers, and give a list of results."""
+    """A program read from JSON; calls take its arrays and numbers, and return a list of results."""
 
     def __init__(self, text):
         self.made = json.loads(text)
@@ -91,7 +91,7 @@ class Program:
             self.library = ctypes.CDLL(str(library))
 
     def launch(self, line, memory, symbols, scalars):
-        """All units of a kernel, one after another, and of a split one what joins their parts. Those of a chain need not wait."""
+        """Runs all units of a kernel in order, and the finishing function of a split one. Units of a chained scan need not wait."""
         name, sizes = f"k{line['kernel']}", [value(e, symbols) for e in line["sizes"]]
         units, finish, scratch = (value(line.get(key, 0), symbols) for key in ("units", "finish_units", "scratch_bytes"))
         each = ctypes.c_int64.in_dll(self.library, f"{name}_partial_bytes").value if "finish_units" in line or "chained" in line else 0
@@ -105,7 +105,7 @@ class Program:
                 raise ValueError(line.get("reasons", ["a kernel has failed"])[int(kept[2][1])])
 
     def __call__(self, *inputs):
-        """inputs: an array or a number for each input, of the dtypes and layouts that the file says."""
+        """inputs: an array or a number for each input, with the dtypes and layouts of the file."""
         memory, symbols, scalars, turns, at = {}, {}, np.zeros((len(inputs) + 1, 2)), {}, 0
         slots = iter(scalars)
         for given, buffer in zip(inputs, self.made["buffers"]):
@@ -118,7 +118,7 @@ class Program:
         return [np.asarray(View(memory[r["buffer"]], r, symbols)) for r in self.made["results"]]
 
     def step(self, at, memory, symbols, scalars, turns):
-        """One line; the number of the line behind which the program goes on."""
+        """Runs one line; returns the number of the line after which the program continues."""
         line, around = self.lines[at], self.around[at]
         kind, name, of = line["line"], line.get("buffer"), line.get("from")
         if kind == "symbol":

@@ -42,13 +42,44 @@ if "CINDUCTOR_CACHE_DIR" not in os.environ:
     )
 
 
-def pytest_configure():
+def pytest_configure(config):
     """The package's bytecode is there, even where Python writes none: or each process of a test would compile it anew."""
+    config.addinivalue_line("markers", "ways(*names): the ways of ways.py in which the test runs, instead of all")
     compileall.compile_dir(ROOT / "python", quiet=1)
 
 
 def pytest_addoption(parser):
     parser.addoption("--accept", action="store_true", help="rewrite what golden files expect")
+
+
+def pytest_generate_tests(metafunc):
+    """A test that takes `way` runs in every way, or in those that its mark `ways` names."""
+    if "way" in metafunc.fixturenames:
+        import ways
+
+        mark = metafunc.definition.get_closest_marker("ways")
+        wanted = [way for way in ways.WAYS if mark is None or way.name in mark.args]
+        metafunc.parametrize("way", wanted, indirect=True, ids=[way.name for way in wanted])
+
+
+def pytest_collection_modifyitems(config, items):
+    """Ways that take a sample of the tests leave out the others; in a process of other ways all tests without one are left out."""
+    if any("::" in argument for argument in config.args):  # those tests are asked for by name
+        return
+    given = [item.callspec.params.get("way") if hasattr(item, "callspec") else None for item in items]
+    ways = [way if hasattr(way, "takes") else None for way in given]  # no way at all is left of some on this machine
+    is_other = "CINDUCTOR_TEST_WAYS" in os.environ
+    kept = [way.takes(item.name) if way else not is_other for item, way in zip(items, ways, strict=True)]
+    config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])
+    items[:] = [item for item, keep in zip(items, kept, strict=True) if keep]
+
+
+@pytest.fixture
+def way(request):
+    """A way of ways.py, for a test that is run once in each."""
+    if request.param.has_break:
+        request.getfixturevalue("pieces_are_compiled")
+    return request.param
 
 
 @pytest.fixture

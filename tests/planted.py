@@ -1,5 +1,6 @@
-"""Bugs planted in the doors, the guards and the undo of capture, one at a time, to see whether the generated
-programs of tests/state_generator.py find them.
+"""Bugs planted in the doors, the guards and the undo of capture, one at a time.
+
+The generated programs of tests/state_generator.py have to find them, or changes of the worlds of tests/worlds.py.
 
     python tests/planted.py [PROGRAMS]     # per bug, at most; 1,500 unless told
 
@@ -18,12 +19,18 @@ from pathlib import Path
 from typing import Any
 
 BUGS: dict[str, Any] = {}
+OF_WORLDS: set[str] = set()  # those that changes of the world have to show
 MISSED = 1  # that may be
 
 
 def bug(plant: Any) -> Any:
     BUGS[plant.__doc__.strip().rstrip(".")] = plant
     return plant
+
+
+def bug_of_worlds(plant: Any) -> Any:
+    OF_WORLDS.add(plant.__doc__.strip().rstrip("."))
+    return bug(plant)
 
 
 def without(cls: Any, name: str, is_meant: Any) -> None:
@@ -212,16 +219,94 @@ def stores() -> None:
     Effects.flush = lambda self: None
 
 
+@bug_of_worlds
+def above() -> None:
+    """The lookup of super() is not guarded."""
+    from cinductor.capture.objects import find_in_class
+    from cinductor.capture.sources import Sources
+
+    def class_attr(self: Any, cls: type, name: str, after: type | None = None, real: Any = Sources.class_attr) -> Any:
+        return real(self, cls, name) if after is None else find_in_class(cls, name, after)
+
+    Sources.class_attr = class_attr
+
+
+@bug_of_worlds
+def dtypes() -> None:
+    """Guards of NumPy's scalars compare bytes alone."""
+    from cinductor.capture.sources import Sources
+
+    def check(self: Any, source: int, kind: Any, *rest: Any, real: Any = Sources.check) -> None:
+        if kind == "equals" and hasattr(rest[0], "dtype"):
+            source, rest = self.source("made", bytes, source), (bytes(rest[0]),)
+        real(self, source, kind, *rest)
+
+    Sources.check = check
+
+
+@bug_of_worlds
+def keys() -> None:
+    """A number leaves the program without a guard."""
+    from cinductor.capture.effects import Materialiser
+
+    def of(self: Any, value: Any, real: Any = Materialiser.of) -> Any:
+        tracer = self.effects.tracer
+        before, tracer.needs_python = tracer.needs_python, True
+        try:
+            return real(self, value)
+        finally:
+            tracer.needs_python = before
+
+    Materialiser.of = of
+
+
+@bug
+def reach() -> None:
+    """Functions hold nothing but their closures."""
+    from cinductor.capture.control import region, state
+
+    def reached(roots: Any, *rest: Any, real: Any = state.reached) -> Any:
+        state.ATOMS |= {types.FunctionType}
+        functions = [v for v in roots if type(v) is types.FunctionType]
+        return real([*roots, *(f.__closure__ for f in functions)], *rest)
+
+    region.reached = reached
+
+
+@bug
+def gone_over() -> None:
+    """Nobody sees what a loop goes over."""
+    from cinductor.capture.control.loop import Loop
+
+    Loop.operands = property(lambda self: (), lambda self, values: None)
+
+
+@bug
+def bound() -> None:
+    """A bound method of an array does not hold it."""
+    from cinductor.capture.control import state
+    from cinductor.capture.objects import BOUND
+
+    state.ATOMS |= {*BOUND}
+    state.OPENED -= {*BOUND}
+
+
 def find(name: str, programs: int) -> int | None:
     """The first program that shows the bug."""
     os.environ["CINDUCTOR_CAPTURE_LIMIT"] = "5"
+    import test_changing_world as changes_of
     import test_hidden_state as programs_of
+    import worlds
 
     BUGS[name]()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(programs):
+            fn = worlds.PROGRAMS[seed % len(worlds.PROGRAMS)].__name__
             try:
-                programs_of.check(seed, Path(folder), seconds=5)
+                if name in OF_WORLDS:
+                    changes_of.explore(changes_of.of_worlds(fn), seed, 8, fn)
+                else:
+                    programs_of.check(seed, Path(folder), seconds=5)
             except BaseException:
                 return seed
     return None

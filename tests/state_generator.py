@@ -1,11 +1,14 @@
 """Random functions whose bodies use objects with hidden state, as source: iterators, containers of the standard library, objects
 whose classes have hooks, and everything that changes them by another name than a statement.
 
-A program makes objects or takes them from an argument, a global, a default or a cell; a construct uses them: a loop, a branch, an
+A program makes objects or takes them from an argument, a global, a default or a cell, or has them where they have no name: in a
+default, an attribute of a function, an exception, a view, what a loop goes over; a construct uses them: a loop, a branch, an
 operand, a comprehension, a `try`; and what is left of them is part of the result. Hooks note in a log that they ran.
 """
 
+import functools
 import random
+import re
 
 PRELUDE = '''
 import bisect, collections, contextlib, copy, dataclasses, enum, functools, heapq, io, itertools, json, math, operator, random, types
@@ -271,6 +274,39 @@ def bumper():
         return k
 
     return bump
+
+
+def bare():
+    """A function with an attribute."""
+
+    def f():
+        return f.n
+
+    f.n = 1.0
+    return f
+
+
+def counted(f):
+    """A decorator that counts calls."""
+
+    @functools.wraps(f)
+    def wrapped(*args):
+        wrapped.calls += 1
+        return f(*args) + wrapped.calls
+
+    wrapped.calls = 0
+    return wrapped
+
+
+def around(o):
+    """A function that alone has its argument."""
+    return lambda: o
+
+
+def forever(o):
+    """A generator in whose frame alone its argument is."""
+    while True:
+        yield o
 
 
 def left(it):
@@ -681,6 +717,71 @@ USE_PAIRS = ["next(it)[1]", "next(it, (1., 2.))[1]", "len([*it])", "sum(v for _,
 STATEMENTS_PAIRS = ["for a, b in it:\n    s += b", "for a, b in it:\n    s += b\n    break", "a, b = next(it)\ns += b", "for k, (a, b) in enumerate(it):\n    s += k * b"]
 
 
+# What holds an object that has no name: how it is made, and how the object is read.
+UNNAMED = [
+    ("def h(o={made}):\n    return o\n", "h()"),
+    ("def h(*, o={made}):\n    return o\n", "h()"),
+    ("h = lambda o={made}: o\n", "h()"),
+    ("def h():\n    return 0\nh.o = {made}\n", "h.o"),
+    ("h = around({made})\n", "h()"),
+    ("h = ValueError({made})\n", "h.args[0]"),
+    ("h = ValueError()\nh.o = {made}\n", "h.o"),
+    ("h = KeyError()\nh.__cause__ = ValueError({made})\n", "h.__cause__.args[0]"),
+    ("h = [{made}].__getitem__\n", "h(0)"),
+    ("h = {'k': {made}}.get\n", "h('k')"),
+    ("h = {'k': {made}}.values()\n", "[*h][0]"),
+    ("h = {'k': {made}}.items()\n", "next(iter(h))[1]"),
+    ("h = types.MappingProxyType({'k': {made}})\n", "h['k']"),
+    ("h = functools.partial(lambda o: o, {made})\n", "h()"),
+    ("h = functools.partial(lambda v, o: o, o={made})\n", "h(1)"),
+    ("h = functools.partial(max)\nh.o = {made}\n", "h.o"),
+    ("class H:\n    o = {made}\n", "H.o"),
+    ("class H:\n    def get(self, o={made}):\n        return o\nh = H().get\n", "h()"),
+    ("class H:\n    @staticmethod\n    def get(o={made}):\n        return o\n", "H.get()"),
+    ("class H:\n    @property\n    def v(self, o={made}):\n        return o\nh = (H(),)\n", "h[0].v"),
+    ("class H(collections.namedtuple('H', 'a')):\n    pass\nh = H(1.)\nh.o = {made}\n", "h.o"),
+    ("h = types.SimpleNamespace(o={made})\n", "h.o"),
+    ("h = Slotted()\nh.v = {made}\n", "h.v"),
+    ("h = itertools.repeat({made})\n", "next(h)"),
+    ("h = iter([{made}] * 99)\n", "next(h)"),
+    ("h = map(lambda v, o={made}: o, itertools.count())\n", "next(h)"),
+    ("h = itertools.starmap(lambda a, b, o={made}: o, itertools.repeat((1., 2.)))\n", "next(h)"),
+    ("h = forever({made})\n", "next(h)"),
+    ("h = slice({made}, None)\n", "h.start"),
+    ("def h(v: {made}):\n    return v\n", "h.__annotations__['v']"),
+    ("h = (({made},),)\n", "h[0][0]"),
+]
+# Constructs that alone have what they go over; {m}: how the object is made.
+ITERATED = [
+    "for o in itertools.repeat({m}, 6):\n    s += {e}\n",
+    "for o in [{m}] * n:\n    s += {e}\n",
+    "for v, o in zip(x, [{m}] * n):\n    s += {e} * v\n",
+    "for k, o in enumerate([{m}] * n):\n    s += {e} + k\n",
+    "for v, o in zip(x, itertools.cycle([{m}, {m}])):\n    s += {e} + v\n",
+    "for v in map(lambda v, o={m}: v + {f}, x):\n    s += v\n",
+    "for v in itertools.starmap(lambda a, b, o={m}: a * b + {f}, zip(x, x)):\n    s += v\n",
+    "for v in filter(lambda v, o={m}: {f} > 2, x):\n    s += v\n",
+    "for v in itertools.accumulate(x, lambda a, b, o={m}: a + {f}):\n    s += v\n",
+    "s += sum(map(lambda v, o={m}: v + {f}, x))\n",
+    "s += max([*map(lambda v, o={m}: v + {f}, x)])\n",
+    "s += sum({e} * v for v, o in zip(x, [{m}] * n))\n",
+    "s = functools.reduce(lambda s, v, o={m}: s + {f}, x, s)\n",
+    "s += sorted(range(3), key=lambda v, o={m}: {f})[0]\n",
+]
+OF_FUNCTIONS = [
+    ("bare()", ["o.n", "o()", "o.n * x[0]"], ["o.n = x.sum()", "o.n += s", "o.n = s", "o.n += 1\ns += o()"], "o.n"),
+    ("counted(abs)", ["o(s)", "o(2.)", "sum(map(o, [1., 2.]))", "o(x[0])"], ["s = o(s)", "o.calls = 0", "o(1.)"], "o.calls"),
+    ("x.copy()", ["o.sum()", "o[0]"], [
+        "z = o\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum()", "z = o\nfor k in range(4):\n    z = z * 2\n    z += 1\ns += z.sum()",
+        "z = o * 1\nm = z.sum\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - m()",
+        "z = o * 1\nm = z.__getitem__\nfor k in range(4):\n    z += 1\n    z = z * 2\ns += z.sum() - m(0)",
+        "z = o * 1\nm = iter(z)\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - next(m)",
+        "z = o * 1\nm = functools.partial(np.sum, z)\nif x.sum() > 1.2:\n    z = x + 1\nz += 1\ns += z.sum() - m()",
+    ], "o"),
+]
+REBINDS = re.compile(r"\bo\b *[-+*|&^]?= ")
+
+
 class Generator:
     """The source of one program, and its arguments at several sizes."""
 
@@ -726,9 +827,38 @@ class Generator:
         text = "n, s = len(x), 0.0\n" + "".join(body) + "r = None\nreturn s, r"
         return "\n\n".join([PRELUDE, setup, f"def program(x):\n{indented(text, 1)}\n", *between, step])
 
+    def unnamed(self):
+        """A program whose object has no name: what holds it, or what is gone over, alone has it."""
+        made, uses, statements, rest = self.pick(self.pick([OBJECTS, OBJECTS, FOCUSED, OF_FUNCTIONS]))
+        holder, read = self.pick(UNNAMED)
+        is_place = read.endswith((".o", ".v", "]"))
+        held = functools.partial(re.compile(r"\bo\b").sub, lambda _: read)
+        statements = [s for s in statements if is_place or not REBINDS.search(s)]
+        body = []
+        for _ in range(self.random.choice([1, 1, 2])):
+            kind = self.random.random()
+            if kind < 0.25:  # functions do not see what it calls `s` change
+                text = self.pick(ITERATED).replace("{m}", made).replace("{e}", self.pick(uses))
+                body.append(text.replace("{f}", self.pick(uses)))
+            elif kind < 0.75 or not statements:
+                text = self.pick(CONSTRUCTS)[1].replace("{e}", held(self.pick(uses)))
+                body.append(text.replace("{f}", held(self.pick(uses))))
+            else:
+                text, s = self.pick(BLOCKS)[1], held(self.pick(statements))
+                body.append(text.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
+        setup = holder.replace("{made}", made)
+        if self.random.random() < 0.25:  # in a function of its own, behind which nothing but the result is left
+            inner = f"def inner(s):\n{indented(setup + ''.join(body), 1)}\n    return s\n"
+            text = f"n, s = len(x), 0.0\n{inner}s = inner(inner(s))\nreturn s"
+        else:
+            text = f"n, s = len(x), 0.0\n{setup}{''.join(body)}r = {held(rest)}\nreturn s, r"
+        return f"{PRELUDE}\n\ndef program(x):\n{indented(text, 1)}\n"
+
     def source(self):
         if self.seed % 5 == 4:
             return self.changing()
+        if self.seed % 5 == 2:
+            return self.unnamed()
         made, uses, statements, rest, name = self.family()
         place = self.pick(PLACES)
         if place != "local" and ("x" in made.replace("max", "").replace("Index", "").replace("extend", "").replace("xy", "")):

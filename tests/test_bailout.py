@@ -100,7 +100,7 @@ PLACES = {
     "names": (scope.Scope, "_global"),
     "calls": (scope, "dispatch"),
     "functions": (follow, "bind"),
-    "attributes": (attributes.Attributes, "_object_attr"),
+    "attributes": (attributes.Attributes, "_get_attr"),
     "operands": (whole, "hook_of"),
     "entering": (boundary.Lifting, "lift_guarded"),
     "arrays": (boundary.Lifting, "array"),

@@ -811,6 +811,8 @@ RING["ring"] = [RING, RING]
 
 @pytest.mark.parametrize("value", [LOOP, RING, [LOOP] * 2], ids=["a list", "a dict", "twice"])
 def test_containers_that_hold_themselves(value):
+    assert cinductor.Array  # its module, once loaded, looks for arrays of devices in the arguments
+
     def stop(*_):
         raise Endless
 

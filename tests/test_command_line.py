@@ -47,10 +47,14 @@ def test_doctor():
 
 
 def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):
-    monkeypatch.setenv("CC", "no-such-compiler")
-    assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "not found: no-such-compiler ($CC)" in said
+    monkeypatch.setenv("CC", "no-such-compiler -m64")
+    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # another one is used
+    monkeypatch.setenv("PATH", "/nonexistent")
+    cinductor.reset()
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr()
+    assert "not found: no-such-compiler, cc, gcc, clang ($CC first)" in said.out
+    assert "the C backend does not run here" in said.err
 
 
 def test_explain(file, capsys):

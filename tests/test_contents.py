@@ -1,6 +1,7 @@
 """Lists, dicts and attributes that loops and branches change: carried like names, as long as their structure stays."""
 
 import collections
+import ctypes
 
 import numpy as np
 import pytest
@@ -331,7 +332,7 @@ class Heavy:
     """An object of the user's that holds many others."""
 
     def __init__(self):
-        self.rows = [[k, {"k": [k]}] for k in range(5000)]
+        self.rows = [[k, {"k": [k]}] for k in range(50000)]
         self.factor = 2.0
 
 
@@ -351,16 +352,143 @@ def called_inside(heavy, x):
 
 def test_what_outlives_the_call_is_not_looked_through(monkeypatch):
     """Nor what is the library's own: a branch asks for containers that were made in the call."""
-    looked = []
+    answers, core_reached = [], state._core.reached
 
-    def noted(value, parts_of=state.parts_of):
-        looked.append(value)
-        return parts_of(value)
+    def noted(roots, wanted, *rest):
+        answers.append(core_reached(roots, [[]], *rest))  # all of them where there are too many objects
+        return core_reached(roots, wanted, *rest)
 
-    monkeypatch.setattr(state, "parts_of", noted)
+    monkeypatch.setattr(state._core, "reached", noted)
     heavy, x = Heavy(), np.random.default_rng(0).normal(size=8)
     compiled = cinductor.compile(lambda x: called_inside(heavy, x))
     for _ in range(2):
         assert compiled(x) == called_inside(heavy, x)
-    assert 0 < len(looked) < 400, len(looked)
-    assert not any(value is heavy.rows or value is heavy.rows[0] for value in looked)
+    assert answers and not any(answers)
+
+
+# --- what objects hold, and do not show -----------------------------------------------------------
+
+
+class Part(ctypes.Structure):
+    _fields_ = [("slot", ctypes.c_int), ("what", ctypes.c_void_p)]
+
+
+class Spec(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int), ("itemsize", ctypes.c_int), ("flags", ctypes.c_uint), ("parts", ctypes.c_void_p)]
+
+
+class Member(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+def class_of_c(is_collected):
+    """A class of C whose objects have an attribute `held`, which its tp_traverse, if it has one, does not visit."""
+    size, object_member, members_slot, traverse_slot = object.__basicsize__, 16, 72, 71
+    members = (Member * 2)(Member(b"held", object_member, size))
+    visits_nothing = ctypes.cast(ctypes.pythonapi.PyObject_GC_IsFinalized, ctypes.c_void_p).value  # returns 0
+    parts = (Part * 3)(Part(members_slot, ctypes.addressof(members)), Part(traverse_slot * is_collected, visits_nothing))
+    flags = 1 << 10 | is_collected << 14  # may be a base; has tp_traverse
+    spec = Spec(b"elsewhere.Hiding", size + ctypes.sizeof(ctypes.c_void_p), 0, flags, ctypes.addressof(parts))
+    make = ctypes.pythonapi.PyType_FromSpec
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p]
+    return make(ctypes.addressof(spec)), (members, parts, spec)  # which the class refers to
+
+
+@pytest.mark.parametrize("is_collected", [False, True])
+@pytest.mark.parametrize("is_derived", [False, True])
+def test_what_a_class_does_not_show_is_carried(is_collected, is_derived):
+    hiding, kept = class_of_c(is_collected)
+    cls = type("Derived", (hiding,), {}) if is_derived else hiding
+
+    def f(x):
+        def get(h=cls()):  # noqa: B008
+            return h
+
+        get().held = [0.0]
+        if x.sum() > 3:
+            get().held[0] = x.sum()
+        return get().held[0]
+
+    compiled = cinductor.compile(f)
+    for x in (X, X / 100, X + 1):
+        y = x.copy()
+        assert compiled(x) == f(y) and np.array_equal(x, y)
+    assert kept
+
+
+class Asked(BaseException):
+    pass
+
+
+def asking(meta=type):
+    """A class whose objects may be asked for nothing, nor may it, where its own class says so."""
+
+    def ask(*_):
+        raise Asked
+
+    if meta is not type:
+        meta = type("Meta", (type,), dict.fromkeys(("__getattribute__", "__eq__", "__instancecheck__", "__subclasscheck__"), ask))
+        meta.__hash__ = type.__hash__
+    return meta("Asking", (), dict.fromkeys(("__getattribute__", "__eq__", "__len__", "__iter__", "__hash__"), ask))
+
+
+class Changing:
+    """Changes whenever it is looked at."""
+
+    def __init__(self):
+        object.__setattr__(self, "looks", [])
+
+    def __getattribute__(self, name):
+        looks = object.__getattribute__(self, "looks")
+        looks.append(name)
+        return looks
+
+    def __len__(self):
+        return len(self.looks)
+
+
+MILLION = [[]] * 1_000_000
+
+
+OTHERS = {
+    "a class": lambda: asking(None),
+    "an object": lambda: object.__new__(asking()),
+    "one that changes": Changing,
+    "a million": lambda: MILLION,
+    "an iterator": lambda: iter(MILLION),
+    "a generator": lambda: (k for k in MILLION),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_objects_that_are_not_to_be_looked_at(name):
+    """What else a default holds is neither asked nor looked through for long, whatever it is."""
+    make = OTHERS[name]
+
+    def f(x, other):
+        def get(o=([0.0], other)):
+            return o
+
+        for v in x:
+            get()[0][0] += v
+        return get()[0][0]
+
+    compiled = cinductor.compile(f, backend="interp")
+    for x in (X, X * 2):
+        other, y = make(), x.copy()
+        assert compiled(x, other) == f(y, other) and np.array_equal(x, y)
+        assert type(other) is not Changing or not object.__getattribute__(other, "looks")
+
+
+def test_a_million_objects_made_in_the_call():
+    def f(x):
+        many = [[]] * 1_000_000
+
+        def get(o=([0.0], many)):
+            return o
+
+        for v in x:
+            get()[0][0] += v
+        return get()[0][0], len(many)
+
+    assert cinductor.compile(f, backend="interp")(X) == f(X)

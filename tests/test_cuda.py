@@ -19,11 +19,11 @@ RUNS = os.environ.get("CINDUCTOR_TEST_CUDA") == "1"
 GROUPS = graphs.groups(everything=RUNS)
 # How threads meet depends on how wide an element is, and on nothing else of its dtype: two widths will do.
 WALKED = [name for name in GROUPS if name[:5] != "fold_" or name in ("fold_f32", "fold_c64")]
-# Programs of folder ir are texts that need not compile; those named error_ fail on purpose.
+# Programs of folder ir are texts that need not compile; those named error_ fail on purpose. Others may start from loops or kernels.
 GOLDEN = sorted(
     path
     for path in (ROOT / "tests" / "golden").rglob("*.ci")
-    if path.parent.name != "ir" and not path.name.startswith("error_")
+    if path.parent.name != "ir" and not path.name.startswith("error_") and "graph " in path.read_text().split("\n---")[0]
 )
 
 
@@ -527,7 +527,8 @@ def card(tmp_path_factory):
         }
 
     def run(script, *arguments, **variables):
-        command = [sys.executable, ROOT / "tests" / "cuda" / script, *arguments]
+        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if script == "pytest" else [ROOT / "tests" / "cuda" / script]
+        command = [sys.executable, *words, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, env=env | variables, timeout=900
         )
@@ -547,11 +548,25 @@ def test_programs(card, order):
     assert lines and not failed, "\n".join(failed)
 
 
+@pytest.mark.parametrize("name", ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"])
+def test_what_runs_in_other_ways(card, name):
+    """A sample of the tests that take a way (ways.py), or all of them on a card."""
+    everything = {"CINDUCTOR_FUZZ": "0"} if RUNS else {}
+    lines = card("pytest", ROOT / "tests" / f"{name}.py", CINDUCTOR_TEST_WAYS="card", **everything)
+    assert " passed" in lines[-1], lines[-1]
+
+
 def test_sizes_that_vary(card):
     """One program for all sizes, 0 and 1 among them."""
     lines = card("sizes.py", *([] if not RUNS else ["all"]))
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+def test_kernels_for_classes_of_sizes(card):
+    """They run as the ones for all sizes do, a bounded number is kept, and each is made once."""
+    lines = card("variants.py", *([] if RUNS else ["emulated"]))
+    assert len(lines) > 40 and not [line for line in lines if not line.startswith("ok")], "\n".join(lines)
 
 
 def test_kernels_of_ones_own(card):

@@ -1,5 +1,5 @@
-"""The Python blocks of README and of the pages for users run as they stand, and print what their comments say;
-the site has every page, and what its tables have."""
+"""The Python blocks of README and of the pages for users run as they are, and print what their comments say;
+the site has every page, and everything that the tables have."""
 
 import importlib.util
 import os
@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = ["README.md", "docs/user-guide.md", "docs/tour.md", "docs/trouble.md"]
+DOCS = ROOT / "docs"
+GUIDE = sorted(path.relative_to(ROOT).as_posix() for path in (DOCS / "guide").glob("*.md"))
+DOCUMENTS = ["README.md", "docs/index.md", "docs/trouble.md", *GUIDE]
+PAGES = [path for path in DOCS.rglob("*.md") if not {"_build", "generated"} & set(path.relative_to(DOCS).parts)]
 
 
 def blocks_of(document):
@@ -21,14 +24,16 @@ def blocks_of(document):
 
 
 def expected_of(source):
-    """What comments behind print say; one that leaves something out has an ellipsis, or tells of two ways."""
+    """Comments after print, unless they name two results. "…" stands for text that is left out at an end."""
     comments = re.findall(r"^ *print\(.*\) +# (.*)$", source, re.MULTILINE)
     return [
-        c.removeprefix("…/") for c in comments if re.match(r"[-\d\[(…]|True|called", c) and ", or " not in c
+        c.removeprefix("…/").removesuffix(" …")
+        for c in comments
+        if re.match(r"[-\d\[(…]|True|called|index \d|[xy]\.shape", c) and ", or " not in c
     ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks_of(d)])
 def test_documents_run(document, tmp_path):
     source = "".join(blocks_of(document))
     path = tmp_path / "guide.py"
@@ -44,32 +49,36 @@ def test_documents_run(document, tmp_path):
 
 
 def test_counts_of_programs():
-    """README says how many programs are whole."""
+    """README says how many programs are captured whole."""
     import programs
     import test_programs
 
-    names = programs.load()
-    whole = [n for n in names if n not in test_programs.BROKEN]
     readme = " ".join((ROOT / "README.md").read_text().split())
-    assert (
-        f"Of the {len(names)} programs in `tests/programs`, {len(whole)} are captured whole"
-        in readme
-    )
+    assert not test_programs.BROKEN
+    assert f"All {len(programs.load())} programs in [tests/programs](tests/programs) are captured whole" in readme
+
+
+def test_readme_is_short():
+    """One screen after another, with links that a code host follows."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        assert (ROOT / target).exists(), target
 
 
 def test_options_of_the_guide():
-    """Its table has every option."""
+    """Its tables have every option."""
     import cinductor
 
-    table = (ROOT / "docs/user-guide.md").read_text().split("## Options")[1]
+    table = (DOCS / "guide/options.md").read_text()
     for option in cinductor.list_options():
         assert f"`{option.name}`" in table, option.name
 
 
 @pytest.fixture(scope="module")
 def site():
-    """The site's own module, which makes pages of tables."""
-    spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs/conf.py")
+    """The site's configuration, which writes pages from tables."""
+    spec = importlib.util.spec_from_file_location("site_of_docs", DOCS / "conf.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -88,24 +97,37 @@ def test_pages_have_what_the_tables_have(site):
         assert f"| `{mode}` |" in options
     for name, row in ERRORS.items():
         assert f"## `{name}`" in errors and row.when in errors
-    for name in cinductor.__all__:
-        value = getattr(cinductor, name)
-        is_error = isinstance(value, type) and issubclass(value, BaseException)
-        assert f"## `{name}`" in (errors if is_error else reference), name
+    entries = re.findall(r"^\.\. (?:auto|py:)\w+:: cinductor\.([\w.]+)$", errors + reference, re.MULTILINE)
+    assert sorted(name for name in entries if "." not in name) == sorted(cinductor.__all__)
     for name in ("info", "clear", "set_directory"):
-        assert f"cache.{name}(" in reference
+        assert f"cache.{name}" in entries
+
+
+def test_notebooks_are_pages_with_their_outputs(site):
+    for path in site.NOTEBOOKS.glob("*.ipynb"):
+        page = site.notebook_page(path)
+        assert f"notebook-{path.stem}" in site.notebooks_page()
+        assert page.startswith("# ") and ("````text" in page or "````{raw} html" in page), path.name
 
 
 def test_every_page_is_in_the_contents(site):
-    index = (ROOT / "docs/index.md").read_text()
-    listed = set(re.findall(r"^[\w/-]+$", index, re.MULTILINE))
-    pages = {p.stem for p in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages | {f"generated/{name}" for name in site.PAGES} == listed
+    listed = set(re.findall(r"^[\w/-]+$", (DOCS / "index.md").read_text(), re.MULTILINE))
+    pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES} - {"index"}
+    assert pages | {f"generated/{name}" for name in (*site.PAGES, *site.COPIED)} == listed
+
+
+def slugs_of(path):
+    """The anchors of a page's headings, as code hosts and the site make them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_links_between_pages_lead_somewhere(site):
-    made = {f"generated/{name}.md" for name in site.PAGES}
-    for path in (ROOT / "docs").glob("*.md"):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", path.read_text()):
-            if "://" not in target:
-                assert target in made or (path.parent / target).exists(), (path.name, target)
+    made = {(DOCS / f"generated/{name}.md") for name in site.PAGES}
+    for path in [ROOT / "README.md", *PAGES]:
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", path.read_text()):
+            if "://" in target:
+                continue
+            page = Path(os.path.normpath(path.parent / target)) if target else path
+            assert page in made or page.exists(), (path.name, target)
+            assert not anchor or page in made or anchor in slugs_of(page), (path.name, target, anchor)

@@ -179,7 +179,8 @@ def test_a_list_that_is_returned(fn, first):
         lists = f(rows(n))
         for item in lists if type(lists) is list else lists[0]:
             assert not isinstance(item, np.ndarray) or item.base is None
-    assert captures(f) - (first == 0) <= 1 and f.failed_checks == 0
+    # A program first made for a size of 0 or 1 is for that size alone: such an array shows no order.
+    assert captures(f) <= (3 if first == 0 else 1) and f.failed_checks == 0
 
 
 def test_the_last_item_is_what_else_is_returned():

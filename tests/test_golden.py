@@ -66,6 +66,14 @@ def test_golden(golden, texts, path, request):
         assert got == expected
 
 
+def test_variants_forget_nothing(golden):
+    """Kernels for the GPU: a kernel's own text, of symbolic sizes, makes its procs; of sizes of a class it is verified."""
+    paths = [path for path in FILES if path.parent.name != "ir" and not path.stem.startswith("error_")]
+    done = start(golden, "variants", *paths)
+    assert done.returncode == 0 and "--- expected error" not in done.stdout, done.stdout + done.stderr
+    assert sum(map(int, re.findall(r"^variants: (\d+)$", done.stdout, re.MULTILINE))) > 60
+
+
 @pytest.mark.parametrize("path", [p for p in FILES if p.parent.name == "schedule"][:4], ids=name_of)
 def test_same_text_in_every_process(golden, path):
     """Addresses differ from run to run; no text may depend on them."""

@@ -5,19 +5,27 @@ has found and a later call has to find again. Compared with Python in values, ki
 import builtins
 import collections
 import contextlib
+import dataclasses
+import enum
 import functools
 import importlib.util
 import io
+import itertools
 import math
+import operator
 import os
 import signal
+import threading
+import types
 import warnings
+import weakref
 
 import numpy as np
 import pytest
 import state_generator
 
 import cinductor
+from cinductor import testing
 
 SIZES = [4, 5, 3, 5]  # with what lists begin with fewer than 8: sums have NumPy's bits
 BATCH = 25
@@ -152,6 +160,38 @@ class Plain:
     """Has no method for `==`."""
 
 
+class Root:
+    """Root."""
+
+    __gain__ = 3.0
+    z = 2.0
+
+    def get(self):
+        return 2.0
+
+
+class Middle(Root):
+    pass
+
+
+class Leaf(Middle):
+    def get(self):
+        return super().get() + super().z
+
+
+class Colour(enum.Enum):
+    RED = 2.0
+
+
+@dataclasses.dataclass
+class Filled:
+    a: float = 1.0
+
+
+lazy = types.ModuleType("lazy")
+lazy.rates = {"gain": 2.0}
+lazy.__getattr__ = lambda name: lazy.rates[name]
+LEAF = Leaf()
 PARTIAL = functools.partial(scaled, k=3)
 OWNER = Owner(2)
 PAIR = (Plain(), Plain())
@@ -217,6 +257,35 @@ CHANGES = {
         lambda: delattr(Plain, "__eq__"),
     ),
     "keywords of a partial": (lambda x: PARTIAL(x), lambda: PARTIAL.keywords.update(k=9), lambda: PARTIAL.keywords.update(k=3)),
+    "a method behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "get", lambda self: 6.0), lambda f=Root.get: setattr(Root, "get", f)),
+    "an attribute behind super()": (lambda x: x * LEAF.get(), lambda: setattr(Root, "z", 6.0), lambda: setattr(Root, "z", 2.0)),
+    "a class between": (lambda x: x * LEAF.get(), lambda: setattr(Middle, "z", 6.0), lambda: delattr(Middle, "z")),
+    "bases": (
+        lambda x: x * LEAF.get(),
+        lambda: setattr(Middle, "__bases__", (type("Other", (Root,), {"z": 7.0}),)),
+        lambda: setattr(Middle, "__bases__", (Root,)),
+    ),
+    "a module's __getattr__": (lambda x: x * lazy.gain, lambda: lazy.rates.update(gain=5.0), lambda: lazy.rates.update(gain=2.0)),
+    "a special name of a class": (lambda x: x * Root.__gain__, lambda: setattr(Root, "__gain__", 5.0), lambda: setattr(Root, "__gain__", 3.0)),
+    "__doc__ of a class": (lambda x: x + len(Root.__doc__), lambda: setattr(Root, "__doc__", "long"), lambda: setattr(Root, "__doc__", "Root.")),
+    "__name__ of a class": (lambda x: x + len(Root.__name__), lambda: setattr(Root, "__name__", "R"), lambda: setattr(Root, "__name__", "Root")),
+    "__name__ of a function": (
+        lambda x: x + len(scaled.__name__),
+        lambda: setattr(scaled, "__name__", "s"),
+        lambda: setattr(scaled, "__name__", "scaled"),
+    ),
+    "an item of defaults": (
+        lambda x: x * scaled.__defaults__[0],
+        lambda: setattr(scaled, "__defaults__", (5,)),
+        lambda: setattr(scaled, "__defaults__", (2,)),
+    ),
+    "defaults of a dataclass": (
+        lambda x: x * Filled().a,
+        lambda: setattr(Filled.__init__, "__defaults__", (5.0,)),
+        lambda: setattr(Filled.__init__, "__defaults__", (1.0,)),
+    ),
+    "the value of a member": (lambda x: x * Colour.RED.value, lambda: setattr(Colour.RED, "_value_", 5.0), lambda: setattr(Colour.RED, "_value_", 2.0)),
+    "whether a class has an attribute": (lambda x: x + hasattr(Root, "w"), lambda: setattr(Root, "w", 1), lambda: delattr(Root, "w")),
     "a builtin": (lambda x: x + sum([1, 2]), lambda: setattr(builtins, "sum", lambda v: 50), lambda s=sum: setattr(builtins, "sum", s)),
     "a function of math": (lambda x: x + math.sqrt(4.0), lambda: setattr(math, "sqrt", lambda v: 7.0), lambda s=math.sqrt: setattr(math, "sqrt", s)),
     "a function of NumPy": (lambda x: np.sqrt(x), lambda: setattr(np, "sqrt", lambda v: v + 7.0), lambda s=np.sqrt: setattr(np, "sqrt", s)),
@@ -266,6 +335,53 @@ def test_whether_two_objects_are_one_is_a_guard(f, monkeypatch):
         np.testing.assert_array_equal(compiled(X), f(X))
 
 
+def without_item(k):
+    rows = [0, 1, 2, 3, 4]
+    del rows[k]
+    return rows
+
+
+def without_slices(k):
+    rows = [[*range(6)] for _ in range(4)]
+    del rows[0][:k], rows[1][::k], rows[2][slice(0, k)]
+    operator.delitem(rows[3], k)
+    rows[3].__delitem__(k)
+    return rows
+
+
+def without_key(k):
+    table = {1: 10, 2: 20, 3: 30}
+    del table[k]
+    return table
+
+
+DAY, MINUTE = np.timedelta64(5, "D"), np.timedelta64(5, "m")
+RECORDS = [np.zeros(1, [(a, "i8"), (b, "i8")])[0] for a, b in ("ab", "ba")]
+
+
+@pytest.mark.parametrize(
+    "f, calls",
+    [
+        (without_item, [1, 2, 3, 4, 9]),
+        (without_slices, [1, 2, 3]),
+        (without_key, [1, 2, 3, 4]),
+        (lambda v: v + v, [DAY, MINUTE]),
+        (lambda v: str(v[0]), [[DAY], [MINUTE]]),
+        (lambda v: v.dtype.names, RECORDS),
+        (lambda v: [*v], [frozenset([8, 0]), frozenset([0, 8]), frozenset([False, 8])]),
+        (lambda v: (v.start, v.stop), [range(0, 4, 2), range(0, 3, 2)]),
+        (lambda v: v.start, [slice(0, 3), slice(False, 3)]),
+        (lambda v: (v[0] is v[1], operator.is_(*v)), [(k, k) for k in (1, 2, 3)] + [(1, 2), (2.5, 2.5), (1, 1.0)]),
+        (lambda v: v[0] is not v[1], [(X[0].item(), X[1].item()), (DAY, DAY), (DAY, MINUTE)]),
+    ],
+)
+def test_each_call_has_values_of_its_own(f, calls):
+    compiled = cinductor.compile(f, backend="interp")
+    for given in calls:
+        got, want = (testing.outcome(fn, (given,)) for fn in (compiled, f))
+        assert repr(got) == repr(want)
+
+
 def test_a_store_into_one_of_two_objects():
     def f(p, q, x):
         p.v = x + 1
@@ -294,3 +410,362 @@ def test_a_property_put_on_a_class_later():
     np.testing.assert_array_equal(compiled(X), X * 2)
     Later.v = property(lambda self: 5.0)
     np.testing.assert_array_equal(compiled(X), X * 5)
+
+
+# --- objects without a name -----------------------------------------------------------------------
+
+UNNAMED = []
+VALUES = [np.arange(1.0, 13.0), np.array([0.25, 0.5, 0.1])]
+
+
+def unnamed(fn):
+    UNNAMED.append(fn)
+    return fn
+
+
+@unnamed
+def calls_are_counted(x):
+    def g(v):
+        g.calls += 1
+        return v * g.calls
+
+    g.calls = 0
+    s = 0.0
+    for i in range(len(x)):
+        s += g(x[i])
+    return s
+
+
+@unnamed
+def a_keyword_default(x):
+    def acc(v, *, o=[0.0]):  # noqa: B006
+        o[0] += v
+        return o[0]
+
+    s = 0.0
+    for i in range(len(x)):
+        s += acc(x[i])
+    return s
+
+
+@unnamed
+def a_default_of_an_operand(x):
+    def acc(o=[0.0]):  # noqa: B006
+        o[0] += 1.0
+        return o[0]
+
+    s = acc() if x.sum() > 3 else 5.0
+    return s + acc()
+
+
+@unnamed
+def a_default_of_a_test(x):
+    def nxt(o=[0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    while nxt() < len(x):
+        s += x[0]
+    return s, nxt()
+
+
+@unnamed
+def an_attribute_of_a_decorator(x):
+    def deco(f):
+        def w(*a):
+            w.n += 1
+            return f(*a) * w.n
+
+        w.n = 0
+        return w
+
+    @deco
+    def h(v):
+        return v + 1.0
+
+    s = 0.0
+    for v in x:
+        s += h(v)
+    return s
+
+
+@unnamed
+def an_attribute_of_a_function(x):
+    def p():
+        return 0.0
+
+    p.n = 1.0
+    if x.sum() > 3.0:
+        p.n = x.sum()
+    return p.n * 2
+
+
+@unnamed
+def a_list_of_its_method(x):
+    m = [].append
+    for v in x:
+        if v > 3:
+            m(v)
+    return len(m.__self__)
+
+
+@unnamed
+def what_is_repeated(x):
+    s = 0.0
+    for o in itertools.repeat([1.0], len(x)):
+        o[0] += x[0]
+        s += o[0]
+    return s
+
+
+@unnamed
+def a_cell_of_what_starmap_calls(x):
+    def mk(o):
+        def g(v, w):
+            o[0] += v * w
+            return o[0]
+
+        return g
+
+    s = 0.0
+    for v in itertools.starmap(mk([0.0]), zip(x, x)):
+        s += v
+    return s
+
+
+@unnamed
+def a_cell_of_what_map_calls_for_zip(x):
+    def mk():
+        o = [0.0]
+
+        def g(v):
+            o[0] += v
+            return o[0]
+
+        return g
+
+    s = 0.0
+    for a, b in zip(map(mk(), x), x):
+        s += a * b
+    return s
+
+
+@unnamed
+def a_cell_of_a_default(x):
+    def mk():
+        k = 0.0
+
+        def g(v):
+            nonlocal k
+            k += v
+            return k
+
+        return g
+
+    def h(v, g=mk()):  # noqa: B008
+        return g(v)
+
+    if x.sum() > 3:
+        h(2.0)
+    return h(0.0)
+
+
+@unnamed
+def a_function_that_asks_for_nothing(x):
+    def g(o=[1.0]):  # noqa: B006
+        return o
+
+    if x.sum() > 3:
+        g()[0] = 7.0
+    return g()[0]
+
+
+@unnamed
+def an_argument_of_an_exception(x):
+    e = ValueError([1.0])
+    if x.sum() > 3:
+        e.args[0][0] = 7.0
+    return e.args[0][0]
+
+
+@unnamed
+def two_methods_of_a_list(x):
+    o = [1.0]
+    m, g = o.__setitem__, o.__getitem__
+    del o
+    if x.sum() > 3:
+        m(0, 7.0)
+    return g(0)
+
+
+@unnamed
+def a_method_of_an_array(x):
+    z = x + 0.0
+    m = z.__getitem__
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, m(0)
+
+
+@unnamed
+def an_array_of_a_default(x):
+    z = x + 0.0
+
+    def g(a=z):
+        return a.sum()
+
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, g()
+
+
+@unnamed
+def an_array_of_an_iterator(x):
+    z = x + 0.0
+    it = iter(z)
+    if x.sum() > 3:
+        z = x + 1
+    z += 1
+    return z, next(it)
+
+
+@unnamed
+def an_array_of_an_attribute(x):
+    def g():
+        return g.a
+
+    g.a = x * 0
+    if x.sum() > 3:
+        g.a = x + 1
+    g.a += 1
+    return g()
+
+
+@unnamed
+def an_exception_raised_in_each_trip(x):
+    err = ValueError([0.0])
+    s = 0.0
+    for v in x:
+        try:
+            raise err
+        except ValueError as e:
+            e.args[0][0] += v
+        s += err.args[0][0]
+    return s
+
+
+@unnamed
+def a_subject_of_match(x):
+    def acc(o=[0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    for v in x:
+        match acc():
+            case 1:
+                s += v
+            case 3:
+                s += 2 * v
+            case _:
+                s += 1
+    return s
+
+
+@unnamed
+def a_chain_of_comparisons(x):
+    def acc(o=[0.0]):  # noqa: B006
+        o[0] += 1
+        return o[0]
+
+    s = 0.0
+    for v in x:
+        if 0 < acc() < v:
+            s += v
+    return s, acc()
+
+
+@unnamed
+def a_weak_dict(x):
+    class C:
+        pass
+
+    k = (C(),)
+    k[0].n = 0.0
+    w = weakref.WeakValueDictionary(a=k[0])
+    for v in x:
+        w["a"].n += v
+    return k[0].n
+
+
+@unnamed
+def a_value_of_a_thread(x):
+    t = threading.local()
+    t.o = [0.0]
+    for v in x:
+        t.o[0] += v
+    return t.o[0]
+
+
+@unnamed
+def an_array_of_objects(x):
+    a = np.empty(1, object)
+    a[0] = [0.0]
+    for v in x:
+        a[0][0] += v
+    return a[0][0]
+
+
+@unnamed
+def metadata_of_a_dtype(x):
+    d = np.dtype("f8", metadata={"a": [0.0]})
+    for v in x:
+        d.metadata["a"][0] += v
+    return d.metadata["a"][0]
+
+
+@unnamed
+def a_frame_of_a_generator(x):
+    def gen(o):
+        while True:
+            o[0] += 1.0
+            yield o[0]
+
+    g = gen([0.0])
+    s = 0.0
+    for v in x:
+        s += next(g) * v
+    return s
+
+
+@unnamed
+def a_chain_of_holders(x):
+    def a():
+        pass
+
+    def b():
+        pass
+
+    def c():
+        pass
+
+    a.b = functools.partial(b)
+    b.c = [c]
+    c.n = 0.0
+    e = ValueError(a)
+    del a, b, c
+    for v in x:
+        e.args[0].b.func.c[0].n += v
+    return e.args[0].b.func.c[0].n
+
+
+@pytest.mark.parametrize("fn", UNNAMED, ids=lambda fn: fn.__name__)
+def test_what_changes_without_a_name_is_carried(fn):
+    """It lives in a default, an attribute, an exception, a view, a frame, or in what is gone over alone."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for x in VALUES + VALUES:
+        y = x.copy()
+        assert described(compiled(x)) == described(fn(y)) and np.array_equal(x, y)

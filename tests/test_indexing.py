@@ -4,26 +4,26 @@ import warnings
 
 import numpy as np
 import pytest
+import ways
 
 import cinductor
 from cinductor import testing
-from cinductor.testing import check
 
-BACKENDS = ["c", "interp"]
 N = 7
 
 
-def whole(fn, *args, **settings):
+def whole(way, fn, *calls):
     """Right, and in one piece: a later call runs no Python."""
-    compiled = check(fn, *args, **settings)
-    assert compiled.specializations, [str(b) for b in compiled._cinductor_job.last.breaks]
+    compiled = way.check(fn, *calls)
+    is_one = not way.has_break and "dynamic" not in way.settings
+    assert not is_one or compiled.specializations, [str(b) for b in compiled._cinductor_job.last.breaks]
     return compiled
 
 
 def data(seed=0):
-    """Arrays that most cases index: a 3-d one, one of two axes, one axis."""
+    """Arrays that most cases index: a 3-d one, one of two axes, one axis. Their sums are exact in any order."""
     rng = np.random.default_rng(seed)
-    return rng.standard_normal((5, 6, N)), rng.standard_normal((6, N)), rng.standard_normal(N)
+    return tuple(rng.integers(-99, 99, shape) / 32 for shape in [(5, 6, N), (6, N), (N,)])
 
 
 INDEX = np.array([3, -1, 0, 2, 3])
@@ -69,15 +69,9 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", READS)
-def test_reads(name, backend):
-    whole(READS[name], *data(), INDEX, TABLE, backend=backend)
-
-
-@pytest.mark.parametrize("name", READS)
-def test_reads_of_fortran_arrays(name):
-    whole(READS[name], *map(np.asfortranarray, data()), INDEX, TABLE, backend="interp")
+def test_reads(name, way):
+    whole(way, READS[name], (*data(), INDEX, TABLE), (*map(np.asfortranarray, data()), INDEX, TABLE))
 
 
 def written(fn):
@@ -133,12 +127,11 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", WRITES)
-def test_writes(name, backend):
+def test_writes(name, way):
     if name == "leading ones" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
         pytest.skip("NumPy reads what it has written already")
-    whole(WRITES[name], *data(1), INDEX, TABLE, backend=backend)
+    whole(way, WRITES[name], (*data(1), INDEX, TABLE))
 
 
 def shrink(v):
@@ -197,17 +190,14 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", MASKS)
-def test_masks(name, backend):
-    compiled = whole(MASKS[name], *data(2), backend=backend)
-    for seed in (3, 4):  # other numbers of true elements
-        check(MASKS[name], *data(seed), compiled=compiled)
+def test_masks(name, way):
+    whole(way, MASKS[name], *[data(seed) for seed in (2, 3, 4)])  # other numbers of true elements
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_masks_without_and_with_all_elements(backend):
-    fn = cinductor.compile(lambda v: (v[v > 0] * 2, (v[v > 0]).sum()), backend=backend)
+@pytest.mark.ways(*ways.BACKENDS)
+def test_masks_without_and_with_all_elements(way):
+    fn = way.compile(lambda v: (v[v > 0] * 2, (v[v > 0]).sum()))
     for v in (-np.ones(4), np.ones(4), np.array([1.0, -1.0, 2.0, -2.0])):
         got, total = fn(v)
         np.testing.assert_array_equal(got, v[v > 0] * 2)
@@ -243,14 +233,10 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", COUNTS)
-def test_counting_sorting_searching(name, backend):
+def test_counting_sorting_searching(name, way):
     rng = np.random.default_rng(9)
-    compiled = None
-    for _ in range(3):
-        i, w = rng.integers(0, 5, 12), rng.standard_normal(12)
-        compiled = whole(COUNTS[name], i, w, compiled=compiled, backend=backend)
+    whole(way, COUNTS[name], *[(rng.integers(0, 5, 12), rng.integers(-90, 90, 12) / 32) for _ in range(3)])
 
 
 ERRORS = {
@@ -269,15 +255,13 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ERRORS)
-def test_errors_are_numpys(name, backend):
+def test_errors_are_numpys(name, way):
     fn, index = ERRORS[name]
-    check(fn, np.arange(7.0), index, backend=backend)
+    way.check(fn, (np.arange(7.0), index))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_later_call_out_of_range(backend):
+def test_a_later_call_out_of_range(way):
     """The first call compiled; in the second NumPy says what is wrong, and nothing is written."""
 
     def fn(v, w, i):
@@ -285,10 +269,9 @@ def test_a_later_call_out_of_range(backend):
         v[i] = w[i] * 2
         return v.sum()
 
-    compiled = cinductor.compile(fn, backend=backend)
-    for i in ([0, 1], [2, 40], [3, 3]):
-        check(fn, np.arange(7.0), np.arange(7.0), np.array(i), compiled=compiled, calls=1)
-    assert len(compiled.specializations) == 1
+    calls = [(np.arange(7.0), np.arange(7.0), np.array(i)) for i in ([0, 1], [2, 40], [3, 3])]
+    compiled = way.check(fn, *calls)
+    assert way.has_break or len(compiled.specializations) == 1
 
 
 def random_key(rng, shape):
@@ -326,8 +309,9 @@ def random_key(rng, shape):
     return tuple(key)
 
 
+@pytest.mark.ways("broken", *[name for name in ways.BACKENDS if name != "c"])
 @pytest.mark.parametrize("seed", range(60))
-def test_random_keys(seed):
+def test_random_keys(seed, way):
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(2, 6, rng.integers(1, 4)))
     key = random_key(rng, shape)
@@ -348,32 +332,22 @@ def test_random_keys(seed):
     x = rng.standard_normal(shape)
     if rng.random() < 0.3:
         x = np.asfortranarray(x)
-    backend = BACKENDS[seed % 2] if seed % 6 == 0 else "interp"
-    check(read, x, arrays, backend=backend)
+    way.check(read, (x, arrays))
     try:
         size = x[key].shape
     except IndexError:
         return
-    check(
-        write,
-        x,
-        rng.standard_normal(size[rng.integers(0, len(size) + 1) :]),
-        arrays,
-        backend=backend,
-    )
+    way.check(write, (x, rng.standard_normal(size[rng.integers(0, len(size) + 1) :]), arrays))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_views_of_results_of_any_size(backend):
+def test_views_of_results_of_any_size(way):
     """A replay would not know where they lie."""
 
     def fn(m):
         rows, columns = np.nonzero(m > 0)
         return rows, columns, m[m > 0][::-1]
 
-    compiled = cinductor.compile(fn, backend=backend)
-    for seed in range(3):
-        check(fn, data(seed)[1], compiled=compiled)
+    way.check(fn, *[(data(seed)[1],) for seed in range(3)])
 
 
 def an_element(a, v):

@@ -1,11 +1,11 @@
-"""gather, scatter and compress as graphs, on both CPU backends, against NumPy."""
+"""gather, scatter and compress as graphs, in every way, against NumPy."""
 
 import numpy as np
 import pytest
+import ways
 
-from cinductor import _core
+pytestmark = pytest.mark.ways(*ways.BACKENDS)
 
-BACKENDS = ["c", "interp"]
 DTYPES = {
     "bool": np.bool_,
     "i8": np.int8,
@@ -32,20 +32,14 @@ def sizes(array):
     return ",".join(map(str, array.shape))
 
 
-def run(text, inputs, backend):
-    got, _ = _core.compile_text(text, inputs, options={}, backend=backend)
-    return got
-
-
 def same(got, expected):
     assert got.dtype == expected.dtype and got.shape == expected.shape
     np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(10,), (7, 5), (3, 4, 5)])
-def test_gather_along_each_axis(backend, dtype, shape):
+def test_gather_along_each_axis(way, dtype, shape):
     rng = np.random.default_rng(1)
     a = values(rng, dtype, shape)
     for axis in range(a.ndim):
@@ -56,11 +50,10 @@ def test_gather_along_each_axis(backend, dtype, shape):
               %0: {dtype}[{sizes(expected)}] = gather(in0, in1, axes=[{axis}])
               return %0
             }}"""
-            same(run(text, [a, index], backend)[0], expected)
+            same(way.run(text, [a, index])[0], expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_gather_along_several_axes(backend):
+def test_gather_along_several_axes(way):
     rng = np.random.default_rng(2)
     a = values(rng, "f64", (4, 5, 6))
     i, j, k = rng.integers(0, 4, (3, 1)), rng.integers(0, 5, 7), rng.integers(0, 6, (3, 7))
@@ -71,15 +64,15 @@ def test_gather_along_several_axes(backend):
       %3: f64[3,7,5] = gather(in0, in1, in3, axes=[0, 2])
       return %0, %1, %2, %3
     }"""
-    got = run(text, [a, i, j, k], backend)
+    got = way.run(text, [a, i, j, k])
     same(got[0], a[i, j])
     same(got[1], a[:, j, k])
     same(got[2], a[i, j, k])
     same(got[3], a[i, :, k])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_gather_in_a_body(backend):
+@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
+def test_gather_in_a_body(way):
     """Of what is computed, through views, twice, and folded."""
     rng = np.random.default_rng(3)
     a, i = rng.standard_normal((40, 30)), rng.integers(0, 28, 500)
@@ -93,15 +86,14 @@ def test_gather_in_a_body(backend):
       %6: f64[500] = gather(%5, in1, axes=[0])
       return %4, %6
     }"""
-    got = run(text, [a, i], backend)
+    got = way.run(text, [a, i])
     rows = np.exp(a.T[1:29])[i].sum(1)
     same(got[0], rows)
     same(got[1], rows[i][i])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scatter(backend, dtype):
+def test_scatter(way, dtype):
     """The last of several values for one element stays."""
     rng = np.random.default_rng(4)
     a = values(rng, dtype, (20, 6))
@@ -113,10 +105,9 @@ def test_scatter(backend, dtype):
     }}"""
     expected = a.copy()
     expected[index] = v
-    same(run(text, [a, index, v], backend)[0], expected)
+    same(way.run(text, [a, index, v])[0], expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype, op", [
     (d, op)
     for d in DTYPES
@@ -124,7 +115,7 @@ def test_scatter(backend, dtype):
     if d != "bool" and not (d.startswith("c") and op == "maximum")  # which is not defined
 ])
 @pytest.mark.parametrize("n", [1, 1000])
-def test_scatter_combines(backend, dtype, op, n):
+def test_scatter_combines(way, dtype, op, n):
     rng = np.random.default_rng(5)
     a = values(rng, dtype, 16)
     index = rng.integers(0, 16, n)
@@ -138,15 +129,14 @@ def test_scatter_combines(backend, dtype, op, n):
         v, index = v[:4], index[:4]
         text = text.replace(f"[{n}]", f"[{len(v)}]")
     getattr(np, op).at(expected, index, v)
-    got = run(text, [a, index, v], backend)[0]
+    got = way.run(text, [a, index, v])[0]
     if dtype.startswith("c") and op == "multiply":
         np.testing.assert_array_equal(got, expected)
     else:
         same(got, expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_scatter_through_views(backend):
+def test_scatter_through_views(way):
     rng = np.random.default_rng(6)
     a = values(rng, "i64", (9, 8))
     index = rng.integers(0, 3, (4, 1))
@@ -161,11 +151,10 @@ def test_scatter_through_views(backend):
     text = text.replace("%1: i64[8,3] =", "%1: i64[8,3] order [1,0] =")
     expected = a.copy()
     expected[7::-2][:3].T[other, index] = v
-    same(run(text, [a, index, other, v], backend)[0], expected)
+    same(way.run(text, [a, index, other, v])[0], expected)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_scatter_takes_its_values_first(backend):
+def test_scatter_takes_its_values_first(way):
     a = np.array([3, 1, 2, 0])
     index = np.array([1, 1, 2])
     text = """graph f(in0: i64[4], in1: i64[3]) {
@@ -180,16 +169,15 @@ def test_scatter_takes_its_values_first(backend):
     expected = a.copy()
     expected[index] += 1
     got = a.copy()
-    same(run(text, [got, index], backend)[0], expected)
+    same(way.run(text, [got, index])[0], expected)
     final = expected.copy()
     final[a] = expected
     same(got, final)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 7, 300, 5000])
-def test_compress(backend, dtype, n):
+def test_compress(way, dtype, n):
     rng = np.random.default_rng(n)
     a = values(rng, dtype, n)
     mask = rng.integers(0, 2, n) > 0
@@ -201,14 +189,14 @@ def test_compress(backend, dtype, n):
       %3: {dtype}[{count}] = gather(in0, %2, axes=[0])
       return %0, %2, %3
     }}"""
-    got = run(text, [a, mask], backend)
+    got = way.run(text, [a, mask])
     same(got[0], a[mask])
     same(got[1], np.flatnonzero(mask))
     same(got[2], a[mask])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_compress_of_mathematics(backend):
+@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
+def test_compress_of_mathematics(way):
     """The values come from arrays between two segments."""
     rng = np.random.default_rng(8)
     a = rng.standard_normal(2000)
@@ -221,11 +209,10 @@ def test_compress_of_mathematics(backend):
       %4: f64[{int(mask.sum())}] = compress(%3, %2)
       return %4
     }}"""
-    same(run(text, [a], backend)[0], np.exp(np.sin(a))[mask])
+    same(way.run(text, [a])[0], np.exp(np.sin(a))[mask])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_position_of_the_largest_gathered(backend):
+def test_position_of_the_largest_gathered(way):
     """Data give an index a symbol, a fold gives a position: both are names in one loop."""
     rng = np.random.default_rng(3)
     a, index = rng.standard_normal(50), rng.integers(0, 50, 300)
@@ -235,4 +222,4 @@ def test_position_of_the_largest_gathered(backend):
   return %1
 }
 """
-    assert run(text, [a, index], backend)[0] == a[index].argmax()
+    assert way.run(text, [a, index])[0] == a[index].argmax()

@@ -2,6 +2,8 @@
 for many sizes as by one for each, one after another in the same function.
 """
 
+import random
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,108 @@ def test_a_call_is_told_of_the_axis_that_has_one_element():
     for shape in ((6, 7), (5, 9), (8, 1)):
         compiled(np.ones(shape, order="F"))
     assert "x.shape[1] was more than 1 when compiled" in compiled._cinductor_job.reasons[0]
+
+
+KEPT = {
+    "like": lambda x: np.zeros_like(x),
+    "ones": lambda x: np.ones_like(x),
+    "full": lambda x: np.full_like(x, 3),
+    "empty": lambda x: np.empty_like(x),
+    "like_of_turned": lambda x: np.zeros_like(x.T),
+    "like_a": lambda x: np.ones_like(x, order="A"),
+    "copy": lambda x: np.copy(x),
+    "copy_k": lambda x: x.copy("K"),
+    "copy_a": lambda x: x.copy("A"),
+    "array": lambda x: np.array(x),
+    "array_a": lambda x: np.array(x, order="A"),
+    "array_f": lambda x: np.array(x, order="F"),
+    "array_cast": lambda x: np.array(x, "f4", order="C"),
+    "no_nans": lambda x: np.nan_to_num(x),
+    "into_empty": lambda x: np.abs(x, out=np.empty_like(x)),
+    "in_order": lambda x: np.ascontiguousarray(x),
+    "in_fortrans": lambda x: np.asfortranarray(x),
+    "reshaped": lambda x: x.reshape(x.shape),
+    "raveled_k": lambda x: x.ravel("K"),
+    "rounded": lambda x: np.round(x, 1),
+    "part": lambda x: x[1:],
+    "turned": lambda x: x.T[::-1],
+    "sum": lambda x: x + 1,
+    "chosen": lambda x: np.where(x > 1, x, 0),
+}
+
+
+def an_array(rng, shape, order, kind):
+    """Of axes in that order of memory: dense, every other element of a larger one, or backwards."""
+    n = 1 + (kind == "part")
+    inside = [shape[k] * n for k in order]
+    a = np.arange(float(np.prod(inside))).reshape(inside)
+    a = a[::-1] if kind == "backwards" else a[(slice(None, None, n),) * len(shape)]
+    return a.transpose(np.argsort(order))
+
+
+def looks(a, is_strict):
+    """What can be seen of an array but its values. Where strides are no dense ones, those of axes with one
+    element are no one's promise."""
+    f = a.flags
+    strides = a.strides if is_strict else steps(a) if a.size else None
+    return a.dtype, a.shape, strides, f.c_contiguous, f.f_contiguous, f.writeable
+
+
+def some_calls(seed):
+    """Shapes and orders of one function's calls: mostly of one order and alike along all axes."""
+    rng = random.Random(seed)
+    rank, is_square = rng.randint(1, 3), rng.random() < 0.5
+    usual, kind = rng.sample(range(rank), rank), rng.choice(["dense", "dense", "part", "backwards"])
+    usual = usual if rng.random() < 0.4 else sorted(usual)
+    for _ in range(5):
+        n = rng.choice([0, 1, 2, 5])
+        shape = [n] * rank if is_square else [rng.choice([0, 1, 2, 5]) for _ in range(rank)]
+        order = usual if rng.random() < 0.7 else rng.sample(range(rank), rank)
+        yield an_array(rng, shape, order, kind), kind == "dense" and order in (sorted(order), sorted(order)[::-1])
+
+
+@pytest.mark.parametrize("dynamic", [True, None], ids=["any sizes", "sizes that differ"])
+@pytest.mark.parametrize("name", KEPT)
+def test_an_array_without_elements_has_no_order(name, dynamic):
+    """Its strides, and those along an axis of one element, say nothing of the arrays of later calls, nor in
+    later processes, which know what has differed."""
+    for seed in range(4):
+        compiled = cinductor.compile(KEPT[name], backend="interp", dynamic=dynamic, options=MANY)
+        for x, is_strict in some_calls(f"{name} {seed}"):
+            want = looks(KEPT[name](x), is_strict)
+            for _ in range(2):
+                assert looks(compiled(x), is_strict) == want, (seed, x.shape, x.strides)
+
+
+@pytest.mark.parametrize("sizes", [(7, 0, 7), (7, 1, 0, 7), (1, 0, 5), (0, 7), (1, 7)])
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_sizes_of_squares(sizes, dynamic):
+    compiled = cinductor.compile(lambda x: np.zeros_like(x), backend="interp", dynamic=dynamic)
+    for n in sizes:
+        assert compiled(np.ones((n, n))).strides == np.zeros((n, n)).strides
+
+
+MADE_BY_NUMPY = {
+    "places": lambda x: np.argwhere(x > 1),
+    "counts": lambda x: np.histogram2d(x.ravel(), x.ravel(), bins=(2, 3), range=((0, 9), (0, 9)))[0],
+    "density": lambda x: np.histogram2d(x.ravel(), x.ravel(), bins=(2, 3), range=((0, 9), (0, 9)), density=True)[0],
+    "no_imaginary_part": lambda x: x.imag,
+    "imaginary_part": lambda x: np.imag(x + 1j),
+    "number": lambda x: np.broadcast_to(123, (3,)),
+    "number_as_it_is": lambda x: np.broadcast_to(123, ()),
+    "list": lambda x: np.broadcast_to([1, 2], (3, 2)),
+    "tuples": lambda x: np.broadcast_arrays((1, 2), (3, 4))[1],
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view([1, 2, 3], 2),
+    "diagonal": lambda x: np.diagonal(x),
+    "turned_list": lambda x: np.transpose([[1, 2], [3, 4]]),
+}
+
+
+@pytest.mark.parametrize("name", MADE_BY_NUMPY)
+def test_layout_and_flags_of_what_functions_make(name):
+    compiled = cinductor.compile(MADE_BY_NUMPY[name], backend="interp")
+    for shape in ((3, 4), (2, 5), (3, 4), (4, 4)):
+        x = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+        want, got = MADE_BY_NUMPY[name](x), compiled(x)
+        assert looks(got, True) == looks(want, True)
+        assert_same(got, want)

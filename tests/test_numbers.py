@@ -2,24 +2,25 @@
 
 import functools
 import itertools
+import math
 import subprocess
 
 import numpy as np
 import pytest
+import ways
 from numpy.lib.stride_tricks import as_strided
 
 import cinductor
 from cinductor import testing
 
-BACKENDS = ["c", "interp"]
 UNSIGNED = np.array([0, 1, 5, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64)
 SIGNED = np.array([0, 1, -1, 5, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
 EVERY = np.repeat(UNSIGNED, SIGNED.size), np.tile(SIGNED, UNSIGNED.size)
 INTS = [0, 5, -1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1, -(2**70)]
 
 
-def whole(function, backend):
-    return cinductor.compile(function, backend=backend, fullgraph=True)
+def whole(function, way):
+    return way.compile(function, fullgraph=True)
 
 
 def six(u, s):
@@ -29,15 +30,15 @@ def six(u, s):
 # --- unsigned beside signed integers ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_signs_compare_by_value(backend):
+@pytest.mark.ways(*ways.CPU)
+def test_signs_compare_by_value(way):
     """Arrays and NumPy's numbers of any width, in both orders."""
     u, s = EVERY
-    compiled = whole(six, backend)
+    compiled = whole(six, way)
     for other in (s, s[2], s[3], s.astype(np.int32), s.astype(np.int8), s > 0, s.astype(float), np.float32(2**63)):
         testing.check(six, u, other, compiled=compiled)
     testing.check(six, u[9], s, compiled=compiled)
-    scalars = whole(six, backend)
+    scalars = whole(six, way)
     for a, b in itertools.product(UNSIGNED[::3], SIGNED[::2]):
         testing.check(six, a, b, compiled=scalars, calls=1)
 
@@ -49,10 +50,10 @@ def test_any_int_of_pythons_compares(kind):
     for operand in (values, values[5]):
         for number in INTS:
             fixed = functools.partial(six, s=number)
-            testing.check(fixed, operand, compiled=whole(fixed, "interp"), calls=1)
-    for backend in BACKENDS:
+            testing.check(fixed, operand, compiled=whole(fixed, ways.BY_NAME["interp"]), calls=1)
+    for way in (ways.BY_NAME["c"], ways.BY_NAME["interp"]):
         for operand in (values, values[5]):
-            compiled = cinductor.compile(six, backend=backend)
+            compiled = way.compile(six)
             for number in INTS:
                 testing.check(six, operand, number, compiled=compiled)
 
@@ -99,10 +100,10 @@ def kept(u, s):
     return order, max(a, b), min(b, a, 3), sorted([a, b, -2]), a if a > b else b, b in (a, -1), 0 <= b < a, max([b, a])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("function", [called, chosen, searched, counted, kept])
-def test_where_signs_meet(function, backend):
-    compiled = cinductor.compile(function, backend=backend)
+def test_where_signs_meet(function, way):
+    compiled = way.compile(function)
     for u, s in (EVERY, (UNSIGNED, SIGNED), (UNSIGNED[3:], SIGNED[2:7])):
         testing.check(function, u, s, compiled=compiled)
 
@@ -130,13 +131,13 @@ def clipped(x, y, z):
     return numbers, np.clip(x, 0, None), np.clip(x, None, -0.0), np.clip(x, y, 1), np.clip(x, y[3], 1)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-def test_zeros_of_extremes(dtype, backend):
+def test_zeros_of_extremes(dtype, way):
     """Which of a 0 and a -0 is taken. (NumPy's fmax and fmin of whole vectors and of the rest of an array differ.)"""
     x, y, z = (v.astype(dtype) for v in ZEROS)
     for function in (extremes, clipped):
-        got, want = whole(function, backend)(x, y, z), function(x, y, z)
+        got, want = whole(function, way)(x, y, z), function(x, y, z)
         skipped = (2, 3) if dtype != "e" and function is extremes else ()
         for k, (a, b) in enumerate(zip(got, want, strict=True)):
             if k not in skipped:
@@ -162,9 +163,9 @@ def of_pythons(x, e):
     return total, abs(float(x[1])) ** e, x[2] ** e, x.sum() ** 2
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-def test_powers_of_numbers(dtype, backend):
+def test_powers_of_numbers(dtype, way):
     """They are the C library's, for NumPy's numbers and Python's: in loops, as constants, in the first call and later; but
     squares in loops are products."""
     rng = np.random.default_rng(4)
@@ -172,14 +173,14 @@ def test_powers_of_numbers(dtype, backend):
     special = [0.0, -0.0, 1.0, -1.0, -8.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 2.0**-537, 2.0**500]
     with np.errstate(all="ignore"):
         x = np.concatenate([x, special]).astype(dtype)
-        chosen = EXPONENTS if backend == "interp" else EXPONENTS[1::3]
-        constant = whole(lambda x: [of_elements(x, e) for e in chosen], backend)
+        chosen = EXPONENTS if way.name == "interp" else EXPONENTS[1::3]
+        constant = whole(lambda x: [of_elements(x, e) for e in chosen], way)
         for a, e in zip(constant(x), chosen, strict=True):
             testing.assert_same(a, x * x if e == 2 else of_elements(x, e))
-        compiled = cinductor.compile(of_elements, backend=backend)
+        compiled = way.compile(of_elements)
         for e in (3, 2.5, np.float32(1.5), -1):
             testing.check(of_elements, x, e, compiled=compiled, calls=1)
-        compiled = cinductor.compile(of_pythons, backend=backend)
+        compiled = way.compile(of_pythons)
         for e in (3, 0.5, -1.5):
             testing.check(of_pythons, x[:500], e, compiled=compiled)
 
@@ -218,7 +219,7 @@ def test_powers_of_arrays_by_one_number(dtype):
         for e in (2, 0.5, -1, 1, 0, 2.0, -1.0):
             strong = np.dtype(dtype).type(e)
             for form in (lambda x: x**e, lambda x: np.power(x, e), lambda x: np.power(x, strong), lambda x: np.float_power(x, e)):  # noqa: B023
-                testing.assert_same(whole(form, "interp")(x), form(x))
+                testing.assert_same(whole(form, ways.BY_NAME["interp"])(x), form(x))
             for form in (lambda x, e: x**e, np.power):
                 testing.check(lambda x, e: form(x, e), x, strong, backend="interp")  # noqa: B023
 
@@ -260,3 +261,73 @@ def test_no_source_divides_by_zero(number, dynamic, tmp_path):
     path.write_text(report.source)
     done = subprocess.run(["cc", "-std=gnu11", "-O1", "-march=native", "-Werror=div-by-zero", "-c", path, "-o", tmp_path / "kernels.o"], capture_output=True, text=True)
     assert done.returncode == 0 and "division by zero" not in done.stderr, done.stderr
+
+
+ONE_INT = {
+    "round": lambda a: np.round(a), "around": lambda a: np.around(123, a), "tens": lambda a: np.round(a, -1),
+    "squeeze": lambda a: np.squeeze(a), "copy": lambda a: np.copy(a), "ravel": lambda a: np.ravel(a),
+    "reshape": lambda a: np.reshape(a, ()), "transpose": lambda a: np.transpose(a), "abs": lambda a: np.abs(a),
+    "sum": lambda a: np.sum(a), "mean": lambda a: np.mean(a), "max": lambda a: np.max(a), "clip": lambda a: np.clip(a, 0, 5),
+    "where": lambda a: np.where(a > 0, a, 0), "array": lambda a: np.array(a), "conj": lambda a: np.conj(a),
+    "real": lambda a: np.real(a), "imag": lambda a: np.imag(a), "sort": lambda a: np.sort([a, 1]), "cumsum": lambda a: np.cumsum(a),
+    "size": lambda a: np.size(a), "ndim": lambda a: np.ndim(a), "fix": lambda a: np.fix(a), "square": lambda a: np.square(a),
+    "repeat": lambda a: np.repeat(a, 2), "at least": lambda a: np.atleast_1d(a), "full": lambda a: np.full(2, a),
+    "like": lambda a: np.zeros_like(a), "isnan": lambda a: np.isnan(a), "nan to num": lambda a: np.nan_to_num(a),
+    "positive": lambda a: np.positive(a), "median": lambda a: np.median(a), "ptp": lambda a: np.ptp([a, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", ONE_INT)
+def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
+    """Also once the int is a symbol."""
+    compiled = cinductor.compile(ONE_INT[name], backend="interp", dynamic=dynamic)
+    for value in (-30, -20, 7, 5):
+        want, got = ONE_INT[name](value), compiled(value)
+        assert type(got) is type(want) and repr(got) == repr(want)
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+def test_a_sum_of_minus_zero_is_zero(backend):
+    """Of a number and over no axes, too: NumPy's sum starts from 0."""
+    zeros = (-0.0, np.array(-0.0), np.float32(-0.0), np.array([[-0.0]]), np.array(complex(-0.0, -0.0)))
+    for f in (np.sum, np.mean, np.add.reduce, np.nansum, np.nanmean, lambda x: np.sum(x, axis=()), lambda x: np.sum(x, keepdims=True)):
+        compiled = cinductor.compile(lambda x, f=f: f(x), backend=backend)
+        for zero in zeros:
+            for _ in range(2):
+                assert repr(compiled(zero)) == repr(f(zero))
+
+
+@pytest.mark.parametrize("dtype", ["F", "D"])
+def test_the_magnitude_of_numpys_complex_numbers(dtype):
+    """Is the C library's hypot, not the loop of np.absolute."""
+
+    def each(z):
+        sizes = np.zeros(len(z), z.real.dtype)
+        for k in range(len(z)):
+            sizes[k] = abs(z[k])
+        return sizes
+
+    parts = np.random.default_rng(0).normal(size=(2, 200))
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    one = cinductor.compile(lambda z: abs(z), options={"numerics": "exact"})
+    want = np.array([abs(v) for v in z])
+    assert np.array([one(v) for v in z]).tobytes() == want.tobytes()
+    assert cinductor.compile(each, options={"numerics": "exact"})(z).tobytes() == want.tobytes()
+
+
+def test_what_python_and_numpy_refuse():
+    ldexp = cinductor.compile(lambda n: math.ldexp(2.5, n), backend="interp")
+    assert ldexp(3) == 20.0 and ldexp(2) == 10.0
+    for n in (np.int64(3), np.int64(4)):
+        with pytest.raises(TypeError, match="Expected an int as second argument to ldexp"):
+            ldexp(n)
+
+    def unused(x):
+        np.empty(2**60 - 1)
+        return x + 1
+
+    compiled = cinductor.compile(unused, backend="interp")
+    for _ in range(2):
+        with pytest.raises((MemoryError, ValueError)):
+            compiled(np.ones(3))

@@ -175,3 +175,19 @@ def test_trees_of_every_shape(dtype):
     for n in (130, 264, 272, 500, 504, 512, 1000, 2048, 4100):
         of_one = cinductor.compile(squares, backend="c", dynamic=False)
         assert_same_bits(of_one(some(n)), squares(some(n)))
+
+
+def test_windows_whose_width_only_the_run_knows():
+    """A width as a difference of minima says nothing about which axis is the outer one; its products with other sizes do."""
+
+    def windows(x, w, n):
+        out = np.zeros((n, w.shape[2]), "f4")
+        for j in range(n):
+            out[j] = (x[:, j : j + w.shape[1], None] * w).sum(axis=(0, 1))
+        return out
+
+    compiled = cinductor.compile(windows, backend="interp", dynamic=True)
+    for n, k in (4, 3), (5, 4), (6, 2):
+        rng = np.random.default_rng(n)
+        arguments = rng.random((9, n + k), "f4"), rng.random((9, k, 5), "f4"), n
+        np.testing.assert_array_equal(compiled(*arguments), windows(*arguments))

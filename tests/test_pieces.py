@@ -678,3 +678,42 @@ def test_what_goes_from_piece_to_piece(f):
         want = f(x)
         Hashed.asked = 0
         assert repr(compiled(x)) == repr(want)
+
+
+def counts_bytes(x, kept):
+    kept.append(1)
+    counts = [0, 0]
+    total = 0
+    for i in range(len(x)):
+        if 3 <= int(x[i]) <= 90:
+            counts[1] += 1
+        total += int(x[i])
+    return total, counts
+
+
+def shifts_letters(x, kept):
+    text = x.astype(np.uint8).tobytes()
+    print(end="")
+    letters = np.frombuffer(text, np.uint8)
+    made = np.empty(len(letters), np.uint8)
+    for i in range(len(letters)):
+        c = int(letters[i])
+        if 97 <= c <= 122:
+            c = (c - 97 + 3) % 26 + 97
+        made[i] = c
+    return made.tobytes()
+
+
+@pytest.mark.usefixtures("pieces_are_compiled")
+@pytest.mark.parametrize("fn", [counts_bytes, shifts_letters])
+def test_a_loop_over_ints_after_a_break_is_a_piece(fn):
+    """Nothing can be checked after a break, and ints of Python's are checked; a piece begins where all can be."""
+    compiled = cinductor.compile(fn, backend="interp")
+    for low, high, n in ((0, 120, 300), (-9, 120, 300), (0, 120, 300), (0, 1 << 62, 300), (0, 9, 20), (0, 9, 0)):
+        x = np.random.default_rng(n).integers(low, high, n)
+        for _ in range(2):
+            ours, theirs = [], []
+            assert repr(compiled(x, ours)) == repr(fn(x, theirs))
+            assert ours == theirs
+    plan = compiled._cinductor_job.plan
+    assert plan.pieces and all(piece.specializations for piece in plan.pieces[-1:])

@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import programs
 import pytest
+import ways
 
 import cinductor
 
@@ -133,6 +134,15 @@ def test_interpreted(name):
     compiled = cinductor.compile(program.function, fullgraph=name in WHOLE, backend="interp", dynamic=False)
     check(program, compiled, program.sizes)
     check(program, cinductor.compile(program.function, backend="interp"), program.sizes, turned)
+
+
+@pytest.mark.ways(*[name for name in ways.BY_NAME if name not in ("c", "interp", "dynamic", "card")])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_other_ways(name, way):
+    """At one size. cuda/programs.py has them on a card."""
+    program = PROGRAMS[name]
+    for version in way.versions(program.function):
+        check(program, way.compile(version), program.sizes[:1], tolerance=program.tolerance if way.is_device else 0)
 
 
 def is_whole(program):

@@ -396,6 +396,25 @@ def test_processes(tmp_path):
     assert said == ["", "apart=1 True\n", "apart=1 False\n"]
 
 
+def test_a_build_that_the_end_of_the_process_interrupts_says_nothing(monkeypatch):
+    """As a C compiler does that is running when the process ends."""
+    beside, has_begun, uncaught = racing.Beside(), threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", uncaught.append)
+
+    def build():
+        has_begun.set()
+        while not beside.is_ending:
+            has_begun.wait(0.001)
+        raise KeyboardInterrupt("interrupted while compiling")
+
+    beside.add(build)
+    has_begun.wait()
+    thread = beside.thread
+    beside.end()
+    thread.join()
+    assert not uncaught
+
+
 # --- what is told ---------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 (an index of ints and slices, fill, a list), and casts where it assigns an array (masks, lists of places) NumPy's own numbers.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -102,3 +104,103 @@ def test_arguments_that_do_not_fit(value):
     for dtype in ("int64", "int8"):
         check(store_in_loop, np.zeros(5, dtype), value, backend="interp")
         check(store_list, np.zeros(5, dtype), value, backend="interp")
+
+
+def diagonal(x, v):
+    np.fill_diagonal(x[:4].reshape(2, 2), v)
+    return x
+
+
+def written_by(function, *args):
+    def program(x, v):
+        function(x, *args, v)
+        return x
+
+    return program
+
+
+def flat(x, v):
+    x.flat = v
+    return x
+
+
+TAKEN = {
+    "ediff1d begin": lambda x, v: np.ediff1d(x, to_begin=v),
+    "ediff1d end": lambda x, v: np.ediff1d(x, to_end=v),
+    "diagonal": diagonal,
+    "max": lambda x, v: x.max(initial=v),
+    "min": lambda x, v: np.min(x, initial=v),
+    "sum": lambda x, v: np.sum(x, initial=v),
+    "product": lambda x, v: x.prod(initial=v),
+    "full like": lambda x, v: np.full_like(x, v),
+    "insert": lambda x, v: np.insert(x, 1, v),
+    "put": written_by(np.put, [1]),
+    "place": lambda x, v: (np.place(x, x > 1, v), x)[1],
+    "putmask": lambda x, v: (np.putmask(x, x > 1, v), x)[1],
+    "copyto": written_by(np.copyto),
+    "flat": flat,
+    "along": lambda x, v: (np.put_along_axis(x, np.array([1]), v, 0), x)[1],
+    "repeat": lambda x, v: np.repeat(x[:0], v),  # of nothing: 2**40 times a byte is more than memory
+    "clip": lambda x, v: np.clip(x, v, None),
+}
+VALUES = [
+    1, 300, -1, 2**40, 2**70, 0.5, np.nan, 1j, np.int64(300), np.float64(0.5), np.float64(np.nan), np.complex64(1j),
+    np.array(300), np.array([0.5]), [300], [0.5], [1],
+]  # fmt: skip
+
+
+def outcome(fn, *args):
+    """The result or exception of a call, its warnings, and its first argument afterwards."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            value = fn(*args)
+            shown = type(value), value.dtype, value.strides, repr(value)
+        except Exception as error:
+            shown = type(error), str(error)
+    return shown, sorted({str(w.message) for w in caught}), args[0].tobytes()
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_value_is_taken_or_refused_as_numpy_does(name):
+    """In the first call and in later ones, where numbers are constants and where they vary."""
+    for dtype in ("u1", "i4", "f4", "?"):
+        for dynamic in (None, True):
+            compiled = cinductor.compile(TAKEN[name], backend="interp", dynamic=dynamic, options={"recompile_limit": 99})
+            for value in VALUES:
+                want = outcome(TAKEN[name], np.array([0, 1, 2, 3, 1], dtype), value)
+                for _ in range(2):
+                    assert outcome(compiled, np.array([0, 1, 2, 3, 1], dtype), value) == want, (dtype, value)
+
+
+INTO = {
+    "round": lambda a, o: np.around(a[0], 1, out=o),
+    "variance": lambda a, o: np.var(a, axis=0, out=o),
+    "deviation": lambda a, o: np.std(a, axis=0, out=o),
+    "mean": lambda a, o: np.mean(a, axis=0, out=o),
+    "sum": lambda a, o: np.sum(a, axis=0, out=o),
+    "product": lambda a, o: np.prod(a, axis=0, out=o),
+    "greatest": lambda a, o: a.max(0, out=o),
+    "running": lambda a, o: np.cumsum(a[1], out=o),
+    "median": lambda a, o: np.median(a, axis=0, out=o),
+    "percentile": lambda a, o: np.percentile(a, 30, axis=0, out=o),
+    "range": lambda a, o: np.ptp(a, axis=0, out=o),
+    "clip": lambda a, o: np.clip(a[0], 0.15, 1, out=o),
+    "taken": lambda a, o: np.take(a[0], [0, 1, 2], out=o),
+    "dot": lambda a, o: np.dot(a[:, 0], a, out=o),
+    "without NaN": lambda a, o: np.nansum(a, axis=0, out=o),
+}
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_out_of_another_dtype(name):
+    """The dtype of out= decides in which one NumPy computes."""
+    for dtype in ("f4", "i4", "f8"):
+        a = (np.array([[0.1, 0.7, 2.25], [0.3, 2.1, 6.75]]) * (1 if dtype[0] == "f" else 30)).astype(dtype)
+        for other in ("f8", "f4", "f2", "i8", "c16", "?"):
+            compiled = cinductor.compile(INTO[name], backend="interp")
+            shown = []
+            for fn in (INTO[name], compiled, compiled):
+                out = np.zeros(3, other)
+                shown.append(outcome(lambda o, fn=fn, a=a: fn(a, o), out))
+            assert shown[1] == shown[0] and shown[2] == shown[0], (dtype, other)

@@ -112,8 +112,8 @@ ci_context_strings(CiContext *ctx)
     return &ctx->strings;
 }
 
-/* A chunk with room for size bytes, or NULL. A big request goes behind the chunk being filled,
- * which keeps its room for the small ones that follow. */
+/* A chunk with space for size bytes, or NULL. A large request gets a chunk after the current one,
+ * whose remaining space is kept for small requests. */
 static Chunk *
 chunk_for(CiContext *ctx, size_t size)
 {

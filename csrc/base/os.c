@@ -28,7 +28,6 @@ ci_os_stat(const char *path, CiFileInfo *info)
     info->uid = st.st_uid;
     info->is_regular = S_ISREG(st.st_mode);
     info->is_directory = S_ISDIR(st.st_mode);
-    info->is_link = S_ISLNK(st.st_mode);
     return 0;
 }
 
@@ -208,7 +207,7 @@ ci_os_time_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Lies in a page that a child finds empty, where the kernel has such pages. */
+/* In a page that is zeroed in a child, if the kernel supports such pages. */
 struct CiOsMark {
     int64_t process;
     bool is_wiped;

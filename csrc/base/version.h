@@ -1,5 +1,5 @@
-/* The version of the package: enters every key of the disk cache. tests/test_structure.py holds it
- * against pyproject.toml and the Python package. */
+/* The version of the package, written only here: setup.py and the Python package read it. It is part of every key of
+ * the disk cache. */
 #ifndef CI_BASE_VERSION_H
 #define CI_BASE_VERSION_H
 

@@ -1,8 +1,8 @@
-/* Instantiating a body in lanes.
+/* Instantiates a body in lanes.
  *
- * What varies from lane to lane is known (varying.c); statements are copied one by one. The
- * coefficient of the lane variable in an index says whether an access is the same in all lanes,
- * contiguous or strided; an index of another form is the same access at a bound symbol. */
+ * varying.c finds what varies from lane to lane; statements are copied one by one. The coefficient
+ * of the lane variable in an index is the stride of the access, whether or not the index names bound
+ * symbols too. In an index that is not linear the lane variable becomes a bound symbol itself. */
 #include "codegen/at.h"
 
 #include "codegen/varying.h"
@@ -64,7 +64,7 @@ lane_symbol(Copier *c)
     return c->lane;
 }
 
-/* What the k-th symbol is in this part. */
+/* The value of the k-th symbol in this part. */
 static const CiExpr *
 symbol_here(const Copier *c, int k)
 {
@@ -92,28 +92,31 @@ at_lane(Copier *c, const CiExpr *e)
     return substitute(c, ci_expr_substitute(c->b->sym, e, 1, &lane_var, &to));
 }
 
-/* e where the lane variable is its first value and one more in each lane: NULL for *stride where e
- * does not name it, and for an index of a vector, which says so itself; 0 where all lanes turn out
- * to be at one place. */
+static bool
+names_bound_lanes(const Copier *c, const CiExpr *e)
+{
+    for (int k = 0; k < e->nsymbols; k++)
+        if (ci_map_find(c->varying.symbols, CI_KEY(e->symbols[k])))
+            return true;
+    return false;
+}
+
+/* Returns e with the first lane's value of the lane variable. *stride: by how much e grows from lane
+ * to lane because of that variable alone; NULL if there are no lanes. Bound symbols have a value in
+ * each lane, and their share of e is in these values. If e is not linear in the lane variable, the
+ * variable becomes such a symbol, and the stride is 0. */
 static const CiExpr *
 index_at(Copier *c, const CiExpr *e, const CiExpr **stride)
 {
     const CiExpr *coef, *rest, *lane_var = c->at->lane_var;
-    *stride = NULL;
+    *stride = is_vector(c) ? ci_expr_const(c->b->sym, 0) : NULL;
     if (!is_vector(c) || !ci_expr_depends_on(e, lane_var))
         return substitute(c, e);
-    if (ci_expr_split_linear(c->b->sym, e, lane_var, &coef, &rest) &&
-        !ci_index_varies(&c->varying, coef)) {
-        *stride = substitute(c, coef);
-        return substitute(c, e);
-    }
-    const CiExpr *index = at_lane(c, e);
-    bool has_lanes = ci_expr_depends_on(index, lane_symbol(c));
-    for (int k = 0; k < e->nsymbols; k++)
-        has_lanes |= ci_map_find(c->varying.symbols, CI_KEY(e->symbols[k])) != NULL;
-    if (!has_lanes)
-        *stride = ci_expr_const(c->b->sym, 0);
-    return index;
+    if (!ci_expr_split_linear(c->b->sym, e, lane_var, &coef, &rest) ||
+        ci_index_varies(&c->varying, coef))
+        return at_lane(c, e);
+    *stride = substitute(c, coef);
+    return substitute(c, e);
 }
 
 static int
@@ -157,8 +160,8 @@ add_let(Copier *c, const CiStmt *stmt, bool is_wide)
     return made;
 }
 
-/* A running form whose cell has lanes of its own runs in each: the first trip begins, others add to
- * what the cell has. */
+/* A scan whose cell has one lane per lane runs in each lane: the first iteration initializes the
+ * cell, later ones add to it. */
 static void
 copy_running(Copier *c, const CiStmt *stmt)
 {
@@ -184,31 +187,39 @@ copy_running(Copier *c, const CiStmt *stmt)
     c->values[stmt->value] = ci_build_load(c->b, cell, zero, cell->lanes);
 }
 
+/* The access of a copy. In lanes, a stride of 1 is left out unless the index has lanes of its own. */
+static void
+copy_access(Copier *c, CiStmt *made, const CiStmt *stmt, const CiExpr *index, const CiExpr *stride,
+            bool is_wide)
+{
+    made->at = stmt->at;
+    made->at.memory = memory_of(c, stmt->at.memory);
+    made->at.index = index;
+    made->is_atomic = stmt->is_atomic;
+    if (!is_wide || made->at.memory->lanes > 1)
+        made->at.stride = substitute(c, stmt->at.stride);
+    else if (ci_expr_equals_const(stride, 1) && !names_bound_lanes(c, stmt->at.index))
+        made->at.stride = NULL;
+    else
+        made->at.stride = stride;
+}
+
 static void
 copy_load(Copier *c, const CiStmt *stmt, bool is_wide)
 {
     const CiExpr *stride, *index = index_at(c, stmt->at.index, &stride);
-    CiStmt *made = add_let(c, stmt, is_wide);
-    CiMemory *memory = memory_of(c, stmt->at.memory);
-    made->at = stmt->at;
-    made->at.memory = memory;
-    made->at.index = index;
-    made->is_atomic = stmt->is_atomic;
-    made->at.stride = substitute(c, stmt->at.stride);
-    if (stride && !ci_expr_equals_const(stride, 1))
-        made->at.stride = stride;
+    copy_access(c, add_let(c, stmt, is_wide), stmt, index, stride, is_wide);
 }
 
 static void
 copy_index(Copier *c, const CiStmt *stmt, bool is_wide)
 {
     const CiExpr *stride, *e = index_at(c, stmt->expr, &stride);
-    if (is_wide && stride && !ci_expr_equals_const(stride, 1)) {
+    bool counts = is_wide && ci_expr_equals_const(stride, 1);
+    if (is_wide && !counts && !ci_expr_equals_const(stride, 0))
         e = at_lane(c, stmt->expr);
-        stride = NULL;
-    }
     CiStmt *made = add_let(c, stmt, is_wide);
-    made->op = stride ? CI_OP_iota : stmt->op;
+    made->op = counts ? CI_OP_iota : stmt->op;
     made->expr = e;
 }
 
@@ -244,17 +255,12 @@ copy_store(Copier *c, const CiStmt *stmt)
     int value = operand(c, stmt->args[0], is_wide);
     ci_build_store(c->b, memory, index, value);
     CiStmt *made = c->b->to->last;
+    copy_access(c, made, stmt, index, stride, is_wide);
     made->op = stmt->op;
     made->is_in_order = stmt->is_in_order;
-    made->is_atomic = stmt->is_atomic;
     made->live = is_wide ? c->at->live : substitute(c, stmt->live);
     if (is_wide && memory != stmt->at.memory) /* of the lanes' own: what others hold is theirs */
         made->live = NULL;
-    made->at.stride = substitute(c, stmt->at.stride);
-    if (is_wide && memory->lanes == 1 && !ci_index_varies(&c->varying, stmt->at.index))
-        stride = ci_expr_const(c->b->sym, 0);
-    if (stride && !ci_expr_equals_const(stride, 1))
-        made->at.stride = stride;
 }
 
 static void
@@ -275,7 +281,7 @@ copy_call(Copier *c, const CiStmt *stmt)
     made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
 }
 
-/* It is none of a lane's. */
+/* An apply is the same in all lanes. */
 static void
 copy_apply(Copier *c, const CiStmt *stmt)
 {
@@ -299,7 +305,7 @@ copy_alloc(Copier *c, const CiStmt *stmt)
                        is_wide ? c->at->lanes : old->lanes, old->space, substitute(c, old->size));
     memory->buffer = old->buffer;
     memory->offset = substitute(c, old->offset);
-    if (old->offset && c->part > 0) { /* behind those of the parts before it */
+    if (old->offset && c->part > 0) { /* after the parts before it */
         int64_t bytes = (int64_t)c->part * memory->lanes * (int64_t)ci_dtype_size(old->dtype);
         memory->offset =
             ci_expr_add(c->b->sym, memory->offset,
@@ -424,7 +430,7 @@ is_control(CiStmtKind kind)
            kind != CI_STMT_call && kind != CI_STMT_apply && kind != CI_STMT_yield;
 }
 
-/* What the first part has made is every part's. */
+/* Gives every part the value or memory that the first part has made. */
 static void
 share(Copier *c, const CiStmt *stmt)
 {

@@ -70,7 +70,7 @@ look(void *arg, const CiStmt *stmt)
     if (stmt->kind == CI_STMT_store)
         look_at_store(s, stmt);
     bool is_packed = stmt->kind == CI_STMT_call && s->family->has_pack &&
-                     s->family->has_pack(s->family->vector_bytes, stmt->at.memory->dtype);
+                     s->family->has_pack(stmt->at.memory->dtype);
     bool is_shared = stmt->cell && !is_packed && !ci_map_find(s->owned, CI_KEY(stmt->cell));
     if (is_shared || (stmt->kind == CI_STMT_store && stmt->op != CI_OP_none))
         s->why = "lanes come one after another";

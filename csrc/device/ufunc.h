@@ -1,4 +1,4 @@
-/* The inner loops of NumPy's ufuncs, which the binding hands over. */
+/* The inner loops of NumPy's ufuncs, supplied by the binding. */
 #ifndef CI_DEVICE_UFUNC_H
 #define CI_DEVICE_UFUNC_H
 
@@ -13,9 +13,9 @@ typedef struct CiUfuncLoop {
 /* How many a table has: ci_op_ufunc_loop says which is which. */
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
 
-/* `count` elements that lie side by side; step: bytes from one element of an operand to the next, 0
- * where it is one for all. b: NULL where there is one operand. The float flags of before stay, for
- * a loop may clear them. Part of the kernel contract (CiRun.apply). */
+/* `count` contiguous elements; step: bytes from one element of an operand to the next, 0 if it is
+ * one for all. b: NULL for one operand. The float flags set before are kept, because a loop may
+ * clear them. Part of the kernel contract (CiRun.apply). */
 void ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out,
                     const void *a, int64_t a_step, const void *b, int64_t b_step);
 

@@ -131,8 +131,11 @@ ci_form_print_loc(CiText *out, CiLoc loc)
 static void
 collect_symbol(void *arg, const CiExpr *symbol)
 {
-    if (symbol->symbol_kind != CI_SYMBOL_index)
-        ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
+    if (symbol->symbol_kind == CI_SYMBOL_index)
+        return;
+    ci_map_put(arg, CI_KEY(symbol), (void *)(uintptr_t)symbol);
+    if (symbol->limit)
+        ci_form_collect_symbols(arg, symbol->limit);
 }
 
 void
@@ -163,6 +166,10 @@ ci_form_print_symbol(CiText *out, const CiExpr *symbol, CiMap *met)
     ci_text_add(out, "%s", words[symbol->symbol_kind]);
     ci_form_print_expr(out, symbol, met);
     ci_text_add(out, " in ");
+    if (symbol->limit) {
+        ci_form_print_range(out, symbol->low, symbol->limit, met);
+        return;
+    }
     if (symbol->low == CI_MINUS_INFINITY)
         ci_text_add(out, "(-inf, ");
     else
@@ -286,7 +293,7 @@ ci_form_parse_name(CiLexer *lex)
     return name;
 }
 
-/* A bare path is read by its characters, for it is no sequence of tokens. */
+/* Reads an unquoted path by its characters, because it is not a sequence of tokens. */
 CiLoc
 ci_form_parse_loc(CiLexer *lex)
 {
@@ -320,15 +327,45 @@ parse_bound(CiLexer *lex, int64_t infinite)
     return ci_lexer_accept(lex, "inf") ? infinite : ci_lexer_expect_int(lex);
 }
 
+/* `in [0, s0)` or `in [0, 7]`: the least value, and what is above the largest. */
+static int64_t
+parse_range(CiSym *sym, CiLexer *lex, const CiExpr **limit)
+{
+    ci_lexer_expect(lex, "in");
+    if (!ci_lexer_accept(lex, "("))
+        ci_lexer_expect(lex, "[");
+    int64_t low = parse_bound(lex, CI_MINUS_INFINITY);
+    ci_lexer_expect(lex, ",");
+    if (ci_lexer_accept(lex, "inf"))
+        *limit = ci_expr_const(sym, CI_INFINITY);
+    else
+        *limit = ci_expr_parse(sym, lex);
+    if (ci_lexer_accept(lex, "]"))
+        *limit = ci_expr_add(sym, *limit, ci_expr_const(sym, 1));
+    else
+        ci_lexer_expect(lex, ")");
+    return low;
+}
+
 const CiExpr *
 ci_form_parse_symbol(CiSym *sym, CiLexer *lex)
 {
     CiSymbolKind kind = CI_SYMBOL_size;
-    if (ci_lexer_accept(lex, "unbacked"))
-        kind = CI_SYMBOL_unbacked;
-    else if (ci_lexer_accept(lex, "argument"))
+    const CiExpr *limit;
+    bool is_index = ci_lexer_accept(lex, "index"), is_unbacked = ci_lexer_accept(lex, "unbacked");
+    if (ci_lexer_accept(lex, "argument"))
         kind = CI_SYMBOL_argument;
     const char *name = ci_lexer_expect_name(lex);
+    if (ci_lexer_accept(lex, "=")) {
+        ci_sym_set_alias(sym, name, ci_expr_parse(sym, lex));
+        return ci_sym_find_symbol(sym, name);
+    }
+    if (is_index) {
+        (void)parse_range(sym, lex, &limit);
+        return ci_expr_index(sym, name, limit);
+    }
+    if (is_unbacked)
+        return ci_form_parse_range(sym, lex, name, &limit);
     ci_lexer_expect(lex, "in");
     if (!ci_lexer_accept(lex, "("))
         ci_lexer_expect(lex, "[");
@@ -343,13 +380,6 @@ ci_form_parse_symbol(CiSym *sym, CiLexer *lex)
 const CiExpr *
 ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit)
 {
-    ci_lexer_expect(lex, "in");
-    if (!ci_lexer_accept(lex, "("))
-        ci_lexer_expect(lex, "[");
-    int64_t low = parse_bound(lex, CI_MINUS_INFINITY);
-    ci_lexer_expect(lex, ",");
-    bool is_open = ci_lexer_accept(lex, "inf");
-    *limit = is_open ? ci_expr_const(sym, CI_INFINITY) : ci_expr_parse(sym, lex);
-    ci_lexer_expect(lex, ")");
-    return ci_expr_unbacked(sym, name, low, is_open ? NULL : *limit);
+    int64_t low = parse_range(sym, lex, limit);
+    return ci_expr_unbacked(sym, name, low, ci_expr_equals_const(*limit, CI_INFINITY) ? NULL : *limit);
 }

@@ -56,7 +56,7 @@ print_arguments(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "\n");
 }
 
-/* What a launch is told, each with its word; what is none is left out. */
+/* Prints the numbers for launches, each with its word; NULL is omitted. */
 static void
 print_units(CiText *out, const CiKernel *kernel)
 {
@@ -187,6 +187,7 @@ print_tree(CiText *out, const CiLoopTree *tree)
 typedef struct Symbols {
     CiMap *seen;
     CiMap *defined; /* by a check: symbol -> CiCheckItem */
+    CiMap *inside;  /* variables of loops around kernels, in this text */
 } Symbols;
 
 static void
@@ -200,6 +201,33 @@ collect_expr(const Symbols *symbols, const CiExpr *e)
 {
     if (e)
         ci_form_collect_symbols(symbols->seen, e);
+}
+
+static void
+collect_variable(void *arg, const CiExpr *symbol)
+{
+    const Symbols *symbols = arg;
+    if (symbol->symbol_kind == CI_SYMBOL_index && !ci_map_find(symbols->inside, CI_KEY(symbol)))
+        ci_map_put(symbols->seen, CI_KEY(symbol), (void *)(uintptr_t)symbol);
+}
+
+/* Variables of loops that are not in this text are symbols of it. */
+static void
+collect_size(Symbols *symbols, const CiExpr *e)
+{
+    collect_expr(symbols, e);
+    ci_expr_visit_symbols(e, collect_variable, symbols);
+}
+
+/* Collects the limits of symbols that no check defines in this text. */
+static void
+collect_limits(Symbols *symbols)
+{
+    for (int k = 0; k < ci_map_count(symbols->seen); k++) {
+        const CiExpr *symbol = ci_map_value_at(symbols->seen, k);
+        if (symbol->limit && !ci_map_find(symbols->defined, CI_KEY(symbol)))
+            collect_size(symbols, symbol->limit);
+    }
 }
 
 static void
@@ -228,6 +256,8 @@ collect_list(Symbols *symbols, const CiKernels *kernels)
 {
     for (int k = 0; k < kernels->nkernels; k++) {
         const CiKernel *kernel = kernels->kernels[k];
+        if (kernel->region && kernel->region->var)
+            ci_map_put(symbols->inside, CI_KEY(kernel->region->var), (void *)kernel->region);
         for (int n = 0; n < 2; n++)
             if (kernel->inner[n])
                 collect_list(symbols, kernel->inner[n]);
@@ -242,7 +272,7 @@ collect_list(Symbols *symbols, const CiKernels *kernels)
         for (int n = 0; n < kernel->nouter; n++)
             collect_expr(symbols, kernel->outer[n].extent);
         for (int n = 0; n < kernel->nsize_args; n++)
-            collect_expr(symbols, kernel->size_args[n]);
+            collect_size(symbols, kernel->size_args[n]);
         ci_kernel_visit_nests(kernel, collect_nest, symbols);
         if (ci_kernel_tree(kernel))
             collect_tree(symbols, ci_kernel_tree(kernel));
@@ -356,12 +386,13 @@ void
 ci_kernels_print(CiText *out, const CiKernels *kernels)
 {
     CiContext *ctx = kernels->loops->ctx;
-    Symbols symbols = {ci_map_new(ctx), ci_map_new(ctx)};
+    Symbols own = {ci_map_new(ctx), ci_map_new(ctx), ci_map_new(ctx)}, *symbols = &own;
     CiMap *printed = ci_map_new(ctx);
-    ci_loop_collect_buffers(symbols.seen, kernels->loops);
-    collect_list(&symbols, kernels);
-    ci_loop_collect_results(symbols.seen, kernels->loops);
-    ci_loop_print_symbols(out, symbols.seen, symbols.defined);
+    ci_loop_collect_buffers(symbols->seen, kernels->loops);
+    collect_list(symbols, kernels);
+    ci_loop_collect_results(symbols->seen, kernels->loops);
+    collect_limits(symbols);
+    ci_loop_print_symbols(out, symbols->seen, symbols->defined);
     ci_text_add(out, "kernels ");
     ci_loop_print_head(out, kernels->loops);
     if (kernels->target)
@@ -369,13 +400,40 @@ ci_kernels_print(CiText *out, const CiKernels *kernels)
                     kernels->target->backend);
     ci_text_add(out, " {\n");
     out->indent += 2;
-    for (int k = 0; k < ci_map_count(symbols.defined); k++) {
-        const CiCheckItem *check = ci_map_value_at(symbols.defined, k);
-        ci_loop_print_defined(out, symbols.defined, check->symbol, printed);
+    for (int k = 0; k < ci_map_count(symbols->defined); k++) {
+        const CiCheckItem *check = ci_map_value_at(symbols->defined, k);
+        ci_loop_print_defined(out, symbols->defined, check->symbol, printed);
     }
     print_buffers(out, kernels->loops);
     print_list(out, kernels);
     ci_loop_print_results(out, kernels->loops);
     out->indent -= 2;
     ci_text_add(out, "}\n");
+}
+
+/* ---- one kernel ---- */
+
+static bool
+is_used(const CiKernel *kernel, const CiBuffer *buffer)
+{
+    return buffer->kind == CI_BUFFER_scalar || ci_kernel_find_placement(kernel, buffer) ||
+           ci_kernel_buffer_position(kernel, buffer) >= 0;
+}
+
+void
+ci_kernels_print_alone(CiText *out, const CiKernels *kernels, const CiKernel *kernel)
+{
+    const CiLoops *whole = kernels->loops;
+    CiKernel *list[] = {(CiKernel *)(uintptr_t)kernel};
+    CiLoops loops = {.ctx = whole->ctx, .sym = whole->sym, .name = whole->name};
+    CiKernels alone = {
+        .loops = &loops, .target = kernels->target, .kernels = list, .nkernels = 1};
+    int capacity = 0;
+    for (int k = 0; k < whole->nbuffers; k++) {
+        if (!is_used(kernel, whole->buffers[k]))
+            continue;
+        loops.ninputs += k < whole->ninputs;
+        CI_PUSH(whole->ctx, loops.buffers, loops.nbuffers, capacity, whole->buffers[k]);
+    }
+    ci_kernels_print(out, &alone);
 }

@@ -1,9 +1,9 @@
 /* Stride orders and strides: NumPy's rules in one place.
  *
  * NumPy orders the axes of a new result by an insertion sort over the strides of the operands, from
- * the innermost axis out; a pair of axes that no operand can tell apart stays as it is, and where
- * operands disagree C order wins. `sort_axes` is that sort, and all orders come from it. An operand
- * has no vote on an axis along which it has one element or a stride of 0. */
+ * the innermost axis outwards. A pair of axes that no operand distinguishes keeps its order, and if
+ * operands disagree, C order wins. `sort_axes` is that sort, and all orders come from it. An
+ * operand has no influence on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
 
 typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
@@ -87,7 +87,7 @@ magnitude(CiSym *sym, const CiExpr *e)
     return e->high <= 0 ? negated : ci_expr_max(sym, e, negated);
 }
 
-/* An expression where every symbol is large, as a double, which has room for any product. */
+/* The value of an expression with every symbol large, as a double, so that no product overflows. */
 static double
 value_at_large(const CiExpr *e)
 {
@@ -118,9 +118,9 @@ value_at_large(const CiExpr *e)
     return value;
 }
 
-/* Where nothing is proved, sizes are taken to be large: strides of one array are products of its
- * sizes, which may be a little less than those of another, and an axis of size 0 or 1 has no order
- * to get wrong. */
+/* A multiple of a stride is at least that stride, unless it is 0; then the array is empty. If
+ * nothing is known, every size counts as large. This is safe: strides of one array are products of
+ * its sizes, or slightly less, and an axis of size 0 or 1 has no order that could be wrong. */
 static bool
 is_larger(const StrideArg *s, const CiExpr *a, const CiExpr *b)
 {
@@ -128,7 +128,9 @@ is_larger(const StrideArg *s, const CiExpr *a, const CiExpr *b)
         return false;
     if (ci_sym_known_lt(s->sym, b, a))
         return true;
-    return value_at_large(a) > value_at_large(b);
+    if (ci_sym_known_multiple_of(s->sym, b, a))
+        return false;
+    return ci_sym_known_multiple_of(s->sym, a, b) || value_at_large(a) > value_at_large(b);
 }
 
 static bool
@@ -154,6 +156,23 @@ ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank, const CiExpr *c
 {
     StrideArg arg = {ctx, sym, sizes, strides};
     return sort_axes(ctx, rank, vote_by_stride, &arg);
+}
+
+bool
+ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
+                          const CiExpr *const *strides, int64_t unit, bool is_fortran)
+{
+    const CiExpr *step = ci_expr_const(sym, unit);
+    bool is_dense = true;
+    for (int k = 0; k < rank; k++) {
+        int axis = is_fortran ? k : rank - 1 - k;
+        if (ci_expr_equals_const(sizes[axis], 0))
+            return true;
+        if (!ci_expr_equals_const(sizes[axis], 1) && strides[axis] != step)
+            is_dense = false;
+        step = ci_expr_mul(sym, step, sizes[axis]);
+    }
+    return is_dense;
 }
 
 /* ---- order of a result ---- */

@@ -14,6 +14,10 @@ const CiExpr *const *ci_layout_dense_strides(CiContext *ctx, CiSym *sym, int ran
  */
 const int8_t *ci_layout_order_of_strides(CiContext *ctx, CiSym *sym, int rank,
                                          const CiExpr *const *sizes, const CiExpr *const *strides);
+/* True if the strides are dense in C or Fortran order, as NumPy's flags say: an axis of size 1 may have
+ * any stride, and so may every axis of an array without elements. unit: the stride between neighbours. */
+bool ci_layout_has_dense_steps(CiSym *sym, int rank, const CiExpr *const *sizes,
+                               const CiExpr *const *strides, int64_t unit, bool is_fortran);
 /* One run of bytes, in the order that its strides imply. */
 bool ci_layout_is_dense(CiContext *ctx, CiSym *sym, int rank, const CiExpr *const *sizes,
                         const CiExpr *const *strides);

@@ -17,6 +17,15 @@ ci_loop_leave_scope(CiLoopParser *p, int outside)
         ci_expr_index(p->loops->sym, p->scope[k]->name, p->scope[k]->limit);
 }
 
+static const CiExpr *
+enter_scope(CiLoopParser *p, const CiExpr *variable)
+{
+    if (p->nscope == CI_MAX_SCOPE)
+        ci_lexer_fail(&p->lex, "more than %d loops inside each other", CI_MAX_SCOPE);
+    p->scope[p->nscope++] = variable;
+    return variable;
+}
+
 const CiExpr *
 ci_loop_parse_expr(CiLoopParser *p)
 {
@@ -29,11 +38,7 @@ ci_loop_parse_variable(CiLoopParser *p, const CiExpr **extent)
     const char *name = ci_lexer_expect_name(&p->lex);
     ci_lexer_expect(&p->lex, "<");
     *extent = ci_loop_parse_expr(p);
-    const CiExpr *var = ci_expr_index(p->loops->sym, name, *extent);
-    if (p->nscope == CI_MAX_SCOPE)
-        ci_lexer_fail(&p->lex, "more than %d loops inside each other", CI_MAX_SCOPE);
-    p->scope[p->nscope++] = var;
-    return var;
+    return enter_scope(p, ci_expr_index(p->loops->sym, name, *extent));
 }
 
 CiBuffer *
@@ -547,9 +552,11 @@ ci_loop_parse_head(CiLoopParser *p, CiContext *ctx, const char *text, const char
     ci_lexer_init(lex, ctx, text);
     if (ci_lexer_accept(lex, "symbols")) {
         ci_lexer_expect(lex, "{");
-        do
-            ci_form_parse_symbol(p->loops->sym, lex);
-        while (ci_lexer_accept(lex, ","));
+        do {
+            const CiExpr *symbol = ci_form_parse_symbol(p->loops->sym, lex);
+            if (symbol->kind == CI_EXPR_symbol && symbol->symbol_kind == CI_SYMBOL_index)
+                enter_scope(p, symbol);
+        } while (ci_lexer_accept(lex, ","));
         ci_lexer_expect(lex, "}");
     }
     ci_lexer_expect(lex, word);

@@ -89,24 +89,13 @@ element(CiProcVerifier *v, const CiAccess *at, const CiExpr *lane)
     return ci_expr_add(v->sym, at->index, ci_expr_mul(v->sym, stride, lane));
 }
 
-static bool
-has_lanes(const CiProcVerifier *v, const CiExpr *e)
-{
-    for (int k = 0; k < e->nsymbols; k++)
-        for (int n = 0; n < v->nsymbols; n++)
-            if (v->symbols[n].symbol == e->symbols[k] && v->symbols[n].lanes > 1)
-                return true;
-    return false;
-}
-
 /* All lanes, or the live ones where not all are: of those there is one at least. */
 static bool
 lanes_lie_inside(CiProcVerifier *v, const CiStmt *stmt, int lanes)
 {
     const CiAccess *at = &stmt->at;
     const CiMemory *memory = at->memory;
-    bool is_one = lanes == 1 || at->memory->lanes > 1 || (has_lanes(v, at->index) && !at->stride);
-    if (is_one)
+    if (lanes == 1 || memory->lanes > 1)
         return lies_inside(v, at->index, memory);
     if (!lies_inside(v, at->index, memory))
         return false;

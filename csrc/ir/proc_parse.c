@@ -563,15 +563,6 @@ ci_procs_parse(CiContext *ctx, const char *text)
         while (ci_lexer_accept(lex, ","));
         ci_lexer_expect(lex, "}");
     }
-    if (ci_lexer_accept(lex, "loops")) {
-        ci_lexer_expect(lex, "{");
-        do {
-            const char *name = ci_lexer_expect_name(lex);
-            ci_lexer_expect(lex, "<");
-            ci_expr_index(p->b.sym, name, parse_expr(p));
-        } while (ci_lexer_accept(lex, ","));
-        ci_lexer_expect(lex, "}");
-    }
     ci_lexer_expect(lex, "procs");
     p->procs = ci_procs_new(ctx, p->b.sym, ci_form_parse_name(lex));
     ci_lexer_expect(lex, "{");

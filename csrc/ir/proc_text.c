@@ -1,5 +1,5 @@
-/* Printing procs. Invariant: parse(print(procs)) prints the same text. An index expression stands
- * in brackets wherever a line may end behind it, for the % of the next one would go on with it. */
+/* Printing procs. Invariant: parse(print(procs)) prints the same text. An index expression is in
+ * brackets wherever a line may end after it, because the % of the next line would continue it. */
 #include "ir/form.h"
 #include "ir/loop_text.h"
 #include "ir/proc_private.h"
@@ -320,7 +320,6 @@ print_proc(CiText *out, const CiProc *proc)
 
 typedef struct Symbols {
     CiMap *seen, *made;
-    CiMap *around; /* variables of loops around the kernels */
 } Symbols;
 
 static void
@@ -334,7 +333,8 @@ static void
 collect_stmt(void *arg, const CiStmt *stmt)
 {
     Symbols *symbols = arg;
-    if (stmt->op == CI_OP_bind) /* in front where a level above knows it, for it is older */
+    if (stmt->op == CI_OP_bind) /* before other symbols, because it is older if a level above knows
+                                 * it */
         ci_map_put(stmt->expr->symbol_kind == CI_SYMBOL_index ? symbols->made : symbols->seen,
                    CI_KEY(stmt->expr), (void *)stmt->expr);
     for (int k = 0; k < stmt->nvars; k++)
@@ -357,57 +357,51 @@ collect_stmt(void *arg, const CiStmt *stmt)
     }
 }
 
-/* A limit may name another variable: that comes before. */
+/* Variables of loops around the kernels are symbols of the text, too. */
 static void
-collect_around(Symbols *symbols, const CiExpr *e)
+collect_given(Symbols *symbols, const CiExpr *e)
 {
     collect(symbols, e);
-    for (int k = 0; k < e->nsymbols; k++) {
-        const CiExpr *symbol = e->symbols[k];
-        if (symbol->symbol_kind != CI_SYMBOL_index || ci_map_find(symbols->around, CI_KEY(symbol)))
-            continue;
-        collect_around(symbols, symbol->limit);
-        ci_map_put(symbols->around, CI_KEY(symbol), (void *)symbol);
+    for (int k = 0; k < e->nsymbols; k++)
+        if (e->symbols[k]->symbol_kind == CI_SYMBOL_index)
+            ci_map_put(symbols->seen, CI_KEY(e->symbols[k]), (void *)e->symbols[k]);
+}
+
+/* Collects the limits of symbols that no statement makes. */
+static void
+collect_limits(Symbols *symbols)
+{
+    for (int k = 0; k < ci_map_count(symbols->seen); k++) {
+        const CiExpr *symbol = ci_map_value_at(symbols->seen, k);
+        if (symbol->limit)
+            collect_given(symbols, symbol->limit);
     }
 }
 
 static void
 collect_param(Symbols *symbols, const CiMemory *param)
 {
-    collect_around(symbols, param->size);
+    collect_given(symbols, param->size);
     if (param->first)
-        collect_around(symbols, param->first);
-}
-
-/* loops {t0<s0, t1<t0} */
-static void
-print_around(CiText *out, const CiMap *around)
-{
-    int count = ci_map_count(around);
-    for (int k = 0; k < count; k++) {
-        const CiExpr *symbol = ci_map_value_at(around, k);
-        ci_text_add(out, "%s%s<", k ? ", " : "loops {", symbol->name);
-        ci_expr_print(out, symbol->limit, CI_STYLE_text);
-    }
-    ci_text_add(out, count ? "}\n" : "");
+        collect_given(symbols, param->first);
 }
 
 void
 ci_procs_print(CiText *out, const CiProcs *procs)
 {
-    Symbols symbols = {ci_map_new(procs->ctx), ci_map_new(procs->ctx), ci_map_new(procs->ctx)};
+    Symbols symbols = {ci_map_new(procs->ctx), ci_map_new(procs->ctx)};
     for (int p = 0; p < procs->nprocs; p++) {
         const CiProc *proc = procs->procs[p];
         for (int k = 0; k < proc->nparams; k++)
             collect_param(&symbols, proc->params[k]);
         for (int k = 0; k < proc->nsizes; k++)
-            collect_around(&symbols, proc->sizes[k]);
+            collect_given(&symbols, proc->sizes[k]);
         for (int k = 0; k < proc->nfacts; k++)
             collect(&symbols, proc->facts[k]);
         ci_stmts_visit(&proc->body, collect_stmt, &symbols);
     }
+    collect_limits(&symbols);
     ci_loop_print_symbols(out, symbols.seen, symbols.made);
-    print_around(out, symbols.around);
     ci_text_add(out, "procs ");
     ci_form_print_name(out, procs->name);
     ci_text_add(out, " {\n");

@@ -62,7 +62,8 @@ verify_value(const Verifier *v, const CiNode *node)
             fail_node(v, node, "a size is negative");
 }
 
-/* Shape guards were recorded when the node was built; what is asked again is not recorded again. */
+/* Repeats inference. Shape guards were recorded when the node was built; those of the repetition
+ * are dropped. */
 static void
 verify_inference(const Verifier *v, const CiNode *node)
 {

@@ -181,7 +181,6 @@ flatten_launch(CiFlatten *flat, const CiKernel *kernel, CiSide side)
     plan->units = zero_unless(flat, kernel->units);
     plan->finish_units = zero_unless(flat, kernel->finish_units);
     plan->scratch_bytes = zero_unless(flat, kernel->scratch_bytes);
-    plan->partial_bytes = zero_unless(flat, kernel->partial_bytes);
     plan->unit_work = zero_unless(flat, kernel->unit_work);
     ci_kernel_visit_scalars(flat->wrapper->kernels, kernel, note_scalar, (void *[]){flat, plan});
     plan->first_reason = program->nreasons;
@@ -287,8 +286,8 @@ flatten_check(CiFlatten *flat, const CiLine *line)
     *add_step(flat, step.kind) = step;
 }
 
-/* A loop that turns for ever: the test in its middle leaves it. Outside, what the loop holds at the
- * test is given back. */
+/* A `while` becomes an endless loop with the test in its middle, which exits it. After the exit the
+ * memory that the loop holds at the test is freed. */
 static void
 flatten_while(CiFlatten *flat, int open, int position)
 {
@@ -391,7 +390,6 @@ ci_plan_launch_fill(const CiPlanLaunch *plan, const int64_t *values, CiLaunch *l
     launch->units = values[plan->units];
     launch->finish_units = values[plan->finish_units];
     launch->scratch_bytes = values[plan->scratch_bytes];
-    launch->partial_bytes = values[plan->partial_bytes];
     launch->unit_work = values[plan->unit_work];
 }
 

@@ -1,4 +1,4 @@
-/* What a call gives to devices and libraries: launches, and library calls. */
+/* Dispatch of work to devices and libraries: launches, and library calls. */
 #include "base/float_flags.h"
 #include "runtime/frame.h"
 
@@ -16,6 +16,7 @@ ci_frame_launch(CiFrame *frame, int number)
     launch.scalars = frame->call->scalars;
     launch.max_threads = frame->call->max_threads;
     launch.stream = frame->queues[plan->device].stream;
+    launch.is_recorded = frame->is_recording;
     launch.is_on_pool = frame->is_shared;
     CiFault *fault = &frame->call->fault;
     int32_t status =

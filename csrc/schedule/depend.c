@@ -1,5 +1,9 @@
-/* Dependences: who reads and writes what, and whether two accesses meet only within one outer
- * point. */
+/* Data dependences: who reads and writes each buffer, and whether two accesses can touch the same
+ * element in different outer points. The proof compares strides with the span of inner indices, as
+ * Banerjee's inequalities do (Dependence Analysis for Supercomputing, 1988). */
+#include <limits.h>
+
+#include "base/map.h"
 #include "schedule/plan.h"
 
 static bool
@@ -74,6 +78,39 @@ why_not_before_check(CiScheduler *s, const CiCheckItem *check, const CiNest *nes
     return NULL;
 }
 
+/* Distinct arrays that nests of the fusion, and of its blocks, read or store. */
+static void
+collect_arrays(CiMap *arrays, const CiFusion *fusion)
+{
+    for (int n = 0; n < fusion->nnests; n++) {
+        const CiFusionNest *nest = &fusion->nests[n];
+        ci_map_put(arrays, CI_KEY(nest->nest->target), nest->nest->target);
+        if (ci_nest_count(nest->nest))
+            ci_map_put(arrays, CI_KEY(ci_nest_count(nest->nest)), ci_nest_count(nest->nest));
+        for (int k = 0; k < nest->nreads; k++)
+            if (nest->reads[k]->kind != CI_BUFFER_scalar)
+                ci_map_put(arrays, CI_KEY(nest->reads[k]), nest->reads[k]);
+    }
+    for (int b = 0; b < 2; b++)
+        for (int d = 0; fusion->inner[b] && d < fusion->inner[b]->nfusions; d++)
+            collect_arrays(arrays, &fusion->inner[b]->fusions[d]);
+}
+
+const char *
+ci_why_too_many_arrays(CiScheduler *s, const CiFusion *a, const CiFusion *b)
+{
+    CiMap *arrays = ci_map_new(s->ctx);
+    if (s->target->max_buffers == INT_MAX)
+        return NULL;
+    collect_arrays(arrays, a);
+    if (b)
+        collect_arrays(arrays, b);
+    if (ci_map_count(arrays) <= s->target->max_buffers)
+        return NULL;
+    return ci_format(s->ctx, "together they touch %d arrays, and a kernel takes %d",
+                     ci_map_count(arrays), s->target->max_buffers);
+}
+
 const char *
 ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *nest)
 {
@@ -81,7 +118,8 @@ ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *ne
     if (fusion->check)
         return why_not_before_check(s, fusion->check, nest->nest);
     if (fusion->ext) {
-        bool is_argument = target->kind == CI_BUFFER_input; /* whoever fails finds it as it was */
+        bool is_argument = target->kind == CI_BUFFER_input; /* must be unchanged if the call
+                                                             * fails */
         bool conflicts = extern_touches(fusion->ext, target) ||
                          fusion_reads(nest, fusion->ext->result) ||
                          (fusion->ext->ext->may_fail && is_argument);
@@ -143,7 +181,7 @@ is_region_variable(const CiScheduler *s, const CiExpr *symbol)
     return false;
 }
 
-/* What a and b have in common of variables of loops around the kernel is taken out of both. */
+/* Subtracts from a and b their common terms in variables of loops around the kernel. */
 static void
 drop_region_variables(CiScheduler *s, const CiExpr **a, const CiExpr **b)
 {
@@ -211,7 +249,7 @@ index_span(CiScheduler *s, const CiExpr *index)
     return ci_expr_is_const(index, NULL) ? span : NULL;
 }
 
-/* The same from a lower element on. */
+/* Like span_of, for indices that start at a lower element. */
 static const CiExpr *
 span_from(CiScheduler *s, const CiExpr *index, const CiExpr *span, int64_t low)
 {
@@ -265,9 +303,9 @@ find_least(CiSym *sym, const Apart *apart)
     return least;
 }
 
-/* The distance between neighbours along each outer axis must be at least what lies inside it: then
- * different outer points address different elements. Axes are taken from the smallest distance;
- * slow on purpose, outer axes are few. What lies inside all of them is given back, or NULL. */
+/* Checks that the stride of each outer axis is at least the span of the elements inside it, so that
+ * different outer points address different elements. Takes the axes in the order of their strides,
+ * by repeated search: outer axes are few. Returns the span inside all of them, or NULL. */
 static const CiExpr *
 span_of_points(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
                const CiExpr *span)

@@ -1,9 +1,10 @@
-/* Which nests run together.
+/* Vertical fusion: which nests become one kernel.
  *
- * At first each nest is a group. Groups that touch the same data are candidates, found from the
- * buffers' users; the pair that saves most memory traffic is joined first, if a kernel can hold it
- * and one of the two may move past what stands between, and so on until no pair gains. Nothing
- * moves across a region. Every refusal between two that share data is kept with its reason.
+ * Initially each nest is a group. Groups that access the same data are candidates, found from the
+ * users of buffers. The pair that saves most memory traffic is fused first, if a kernel can contain
+ * both and one of the two can be moved past everything between them. This repeats until no pair
+ * gains. Nothing moves across a region. Every refusal between two groups that share data is
+ * recorded with its reason.
  *
  * Near-linear in nests: a use has few candidates, a pair of groups is planned once, and no group
  * moves far. */
@@ -226,11 +227,13 @@ why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *b
         return "the kernel is full";
     if (a->nests[0].nest->device != b->nests[0].nest->device)
         return "they run on different devices";
+    if ((why = ci_why_too_many_arrays(s, a, b)) != NULL)
+        return why;
     *both = join_fusions(s, a, b);
     return ci_plan_joined(s, a, both, &why) ? NULL : why;
 }
 
-/* b becomes part of a; where a moves down, a stands where b stood. */
+/* Merges b into a. If a moves down, it takes the position of b. */
 static void
 join(Fuser *f, int a, int b, const CiFusion *both, bool is_up)
 {

@@ -1,4 +1,5 @@
-/* Drafts: what will be kernels, and the kernels they become, in program order.
+/* Fusions, in program order: groups of nests, library calls, checks and regions; and the kernels
+ * that are made of them.
  *
  * A region that is no tree has its blocks scheduled by themselves, and nothing is fused across
  * their ends. So whatever a block shares with the world around it is read and written by different

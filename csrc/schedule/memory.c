@@ -20,7 +20,8 @@ count_stored(CiScheduler *s, const CiNest *nest)
     return count;
 }
 
-/* In a loop, what a kernel reads before it has stored all of it comes from another trip. */
+/* True if the kernel stores all of the buffer before this nest reads it. Otherwise, in a loop, the
+ * read sees a value of an earlier iteration. */
 static bool
 is_made_before(CiScheduler *s, const CiFusion *fusion, int position, const CiBuffer *buffer)
 {
@@ -176,19 +177,18 @@ lanes_of(const CiKernel *kernel)
 /* A row of a size that only a launch knows is no larger than what it saves: the buffer has such a
  * row for each outer point. */
 static bool
-may_place_row(const CiScheduler *s, const CiKernel *kernel, const CiExpr *bytes)
+may_place_row(CiSym *sym, const CiTarget *target, const CiKernel *kernel, const CiExpr *bytes)
 {
-    const CiExpr *all = ci_expr_add(s->sym, kernel->scratch_bytes, bytes);
+    const CiExpr *all = ci_expr_add(sym, kernel->scratch_bytes, bytes);
     if (ci_expr_is_const(all, NULL))
-        return all->value <= s->target->row_bytes;
-    return s->target->has_rows_of_any_size && kernel->nouter > 0;
+        return all->value <= target->row_bytes;
+    return target->has_rows_of_any_size && kernel->nouter > 0;
 }
 
 static bool
-place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAccess *access,
+place_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, const CiAccess *access,
           CiPlacement *placement)
 {
-    CiSym *sym = s->sym;
     if (access->low == CI_MINUS_INFINITY || !access->most)
         return false;
     const CiExpr *low = ci_expr_const(sym, access->low), *line = ci_expr_const(sym, 64);
@@ -196,9 +196,9 @@ place_row(CiScheduler *s, CiKernel *kernel, const CiBuffer *buffer, const CiAcce
         ci_expr_add(sym, ci_expr_sub(sym, access->most, low), ci_expr_const(sym, 1));
     count = ci_expr_mul(sym, count, ci_expr_const(sym, lanes_of(kernel)));
     const CiExpr *bytes =
-        ci_expr_mul(sym, count, ci_expr_const(sym, (int64_t)ci_dtype_size(buffer->dtype)));
+        ci_expr_mul(sym, count, ci_expr_const(sym, (int64_t)ci_dtype_size(placement->buffer->dtype)));
     bytes = ci_expr_mul(sym, ci_expr_ceildiv(sym, bytes, line), line);
-    if (!may_place_row(s, kernel, bytes))
+    if (!may_place_row(sym, target, kernel, bytes))
         return false;
     placement->place = CI_PLACE_row;
     placement->row_base = ci_expr_add(sym, access->outer, low);
@@ -221,23 +221,38 @@ find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
     return -1;
 }
 
-bool
-ci_kernel_find_row(CiSym *sym, const CiKernel *kernel, const CiBuffer *buffer, CiPlacement *row)
+/* Places a row whose size is bounded by the ranges of sizes; false if it is unbounded or too
+ * large. */
+static bool
+place_bounded_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, CiPlacement *row)
 {
     const CiNest *maker = NULL;
     CiAccess access;
-    int stage = find_maker(kernel, buffer, &maker);
+    int stage = find_maker(kernel, row->buffer, &maker);
     if (stage < 0 || !find_accesses(sym, kernel, stage, maker, &access) || access.is_same_loop ||
-        access.low == CI_MINUS_INFINITY || access.high == CI_INFINITY)
+        access.high == CI_INFINITY)
         return false;
-    int64_t count = (access.high - access.low + 1) * lanes_of(kernel);
-    *row = (CiPlacement){
-        .buffer = (CiBuffer *)(uintptr_t)buffer,
-        .place = CI_PLACE_row,
-        .row_base = ci_expr_add(sym, access.outer, ci_expr_const(sym, access.low)),
-        .row_size = ci_expr_const(sym, count),
-    };
-    return true;
+    access.most = ci_expr_const(sym, access.high);
+    return place_row(sym, target, kernel, &access, row);
+}
+
+void
+ci_kernel_place_rows(const CiKernels *kernels, CiKernel *kernel)
+{
+    const CiLoops *loops = kernels->loops;
+    int count = 0;
+    for (int k = 0; k < kernel->nbuffers; k++) {
+        CiPlacement row = {.buffer = kernel->buffers[k]};
+        if (row.buffer->is_private && kernel->is_stored[k] &&
+            place_bounded_row(loops->sym, kernels->target, kernel, &row)) {
+            CI_PUSH(loops->ctx, kernel->placements, kernel->nplacements,
+                    kernel->capplacements, row);
+            continue;
+        }
+        kernel->buffers[count] = kernel->buffers[k];
+        kernel->is_stored[count++] = kernel->is_stored[k];
+    }
+    kernel->nbuffers = count;
 }
 
 /* All that stores it is in the kernel and knows where, and this nest is the first of them. */
@@ -272,7 +287,7 @@ place_target(CiScheduler *s, CiKernel *kernel, int fusion, int stage, const CiNe
         placement.place = CI_PLACE_register;
     else if (access.is_one_element)
         placement.place = CI_PLACE_local;
-    else if (ci_kernel_is_split(kernel) || !place_row(s, kernel, buffer, &access, &placement)) {
+    else if (ci_kernel_is_split(kernel) || !place_row(s->sym, s->target, kernel, &access, &placement)) {
         buffer->is_private = !ci_kernel_is_split(kernel);
         return;
     }

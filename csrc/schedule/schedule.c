@@ -62,6 +62,24 @@ prepare_loops(CiScheduler *s, CiItems *items)
         ci_replace_by_scalars(s, items);
 }
 
+/* Fails if a kernel takes more buffers than the target allows. Fusion respects the limit, so this
+ * is a single nest, and the scheduler cannot split a nest. */
+static void
+check_buffers(const CiKernels *kernels)
+{
+    const CiTarget *target = kernels->target;
+    for (int k = 0; k < kernels->nkernels; k++) {
+        const CiKernel *kernel = kernels->kernels[k];
+        for (int b = 0; b < 2; b++)
+            if (kernel->inner[b])
+                check_buffers(kernel->inner[b]);
+        if (ci_kernel_has_loops(kernel) && kernel->nbuffers > target->max_buffers)
+            ci_fail(kernels->loops->ctx, CI_ERR_UNSUPPORTED,
+                    "a loop touches %d arrays, and a kernel of device %s takes %d",
+                    kernel->nbuffers, target->device, target->max_buffers);
+    }
+}
+
 CiKernels *
 ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *options)
 {
@@ -90,6 +108,7 @@ ci_schedule(CiLoops *loops, const CiTarget *target, const CiScheduleOptions *opt
     ci_schedule_fusion(&s, &loops->items);
     ci_find_readers(&s);
     ci_schedule_finish(&s);
+    check_buffers(s.kernels);
     if (options->fusion)
         ci_order_kernels(&s);
     if (options->reuse)

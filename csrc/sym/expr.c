@@ -262,6 +262,15 @@ ci_expr_unbacked(CiSym *sym, const char *name, int64_t low, const CiExpr *limit)
     return e;
 }
 
+void
+ci_sym_set_alias(CiSym *sym, const char *name, const CiExpr *e)
+{
+    name = ci_intern(sym->ctx, name);
+    if (ci_map_find(sym->symbols, CI_KEY(name)))
+        ci_fail(sym->ctx, CI_ERR_VALUE, "symbol %s exists already", name);
+    ci_map_put(sym->symbols, CI_KEY(name), (void *)e);
+}
+
 const CiExpr *
 ci_sym_find_symbol(CiSym *sym, const char *name)
 {
@@ -324,7 +333,7 @@ linear(CiSym *sym, int64_t value, int count, const CiExpr *const *atoms, const i
     return simpler ? simpler : e;
 }
 
-/* Room for the terms of one linear: on the stack while there are few. */
+/* Storage for the terms of one linear: on the stack while there are few. */
 typedef struct Terms {
     const CiExpr **atoms;
     int64_t *coefs;

@@ -1,11 +1,13 @@
 /* Breaks: why Python had to run, each with the user's line. */
 #include "graph/graph.h"
+#include "graph/size.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;
     int line;
     int own_line;  /* of the function's own frame; 0: it is not running */
     bool is_inner; /* it broke in what is called there */
+    bool is_late;  /* after what cannot be undone: no check was possible */
 } CxBreak;
 
 static void
@@ -35,6 +37,8 @@ static PyMemberDef break_members[] = {
      "The line of the function that was called where this happened, or 0."},
     {"is_inner", T_BOOL, offsetof(CxBreak, is_inner), READONLY,
      "Whether it happened in what that line calls."},
+    {"is_late", T_BOOL, offsetof(CxBreak, is_late), READONLY,
+     "Whether nothing could be checked any more, after an earlier break or effect."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -105,11 +109,13 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         Py_XDECREF(file);
         return -1;
     }
+    bool is_late = !cx_may_check(tracer);
     tracer->needs_python = true;
     b = PyObject_New(CxBreak, (PyTypeObject *)tracer->state->break_type);
     if (b == NULL)
         return -1;
     b->reason = Py_NewRef(reason);
+    b->is_late = is_late;
     b->file = cx_path(loc.file);
     b->line = loc.line;
     find_own_line(tracer, b);

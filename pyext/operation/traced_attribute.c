@@ -229,6 +229,19 @@ cx_has_dense_steps(CxTraced *x)
     return dense == NULL ? -1 : 1;
 }
 
+/* Guards that every axis but one, which has more, has an element: an empty array is contiguous. */
+static int
+guard_elements(CxTraced *x, int but)
+{
+    CxTracer *t = x->tracer;
+    int status = cx_size_decide(t, CI_REL_lt, t->one, cx_sizes(x)[but]);
+
+    for (int k = 0; k < cx_rank(x) && status >= 0; k++)
+        if (k != but)
+            status = cx_size_decide(t, CI_REL_lt, t->zero, cx_sizes(x)[k]);
+    return status < 0 ? -1 : 0;
+}
+
 /* An array that is not contiguous, in C's order or in Fortran's, has an axis that says so: one with
  * a step that is not what the axes inside take, and with elements to step over. */
 static int
@@ -242,7 +255,7 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
         int k = order == NPY_ARRAY_C_CONTIGUOUS ? rank - 1 - n : n;
         const CiExpr *size = cx_sizes(x)[k], *step = cx_strides(x)[k];
         if (sizes[k] > 1 && (status = cx_size_decide(t, CI_REL_eq, step, dense)) == 0)
-            return cx_size_decide(t, CI_REL_lt, t->one, size) < 0 ? -1 : 0;
+            return guard_elements(x, k);
         dense = status < 0 ? NULL : cx_size_make(t, CI_OP_multiply, dense, size);
         status = dense == NULL ? -1 : 0;
     }

@@ -178,6 +178,28 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
     return result;
 }
 
+/* abs() of a NumPy complex scalar is the C library's hypot; the loop of np.absolute has other bits. */
+static PyObject *
+scalar_magnitude(CxTraced *z)
+{
+    PyObject *parts[2] = {cx_make_part(z, false), cx_make_part(z, true)}, *result = NULL;
+
+    if (parts[0] != NULL && parts[1] != NULL)
+        result = cx_ufunc_call(z->tracer, CI_OP_hypot, 2, parts);
+    Py_XDECREF(parts[0]);
+    Py_XDECREF(parts[1]);
+    return result;
+}
+
+static PyObject *
+unary(CxTraced *x, int ufunc)
+{
+    bool is_complex = ci_dtype_class(cx_dtype(x)) == CI_CLASS_complex;
+    if (ufunc == CI_OP_absolute && is_complex && cx_kind(x) == CI_KIND_scalar)
+        return scalar_magnitude(x);
+    return cx_ufunc_call(x->tracer, ufunc, 1, (PyObject *[]){(PyObject *)x});
+}
+
 #define BINARY(op, slot, python, ...)                                                              \
     PyObject *cx_nb_##slot(PyObject *a, PyObject *b);                                              \
     PyObject *cx_nb_inplace_##slot(PyObject *a, PyObject *b);                                      \
@@ -198,7 +220,7 @@ binary(PyObject *a, PyObject *b, int ufunc, binaryfunc python, bool in_place)
             return is_tagged < 0 ? NULL : cx_tagged_op(CI_OP_##op, a, NULL);                       \
         if (cx_is_python_kind(a))                                                                  \
             return cx_python_unary(CI_OP_##op, a, PyNumber_##python);                              \
-        return cx_ufunc_call(((CxTraced *)a)->tracer, CI_OP_##op, 1, &a);                          \
+        return unary((CxTraced *)a, CI_OP_##op);                                                   \
     }
 #define COMPARE(op, sign, python, ...)                                                             \
     static PyObject *compare_##python(PyObject *a, PyObject *b)                                    \

@@ -111,6 +111,13 @@ fold_out(CxTracer *tracer, Fold *f, PyObject *value)
     return cx_check_writable(f->out, CX_OUTPUT_READONLY);
 }
 
+static bool
+is_number(PyObject *value)
+{
+    return cx_is_traced(value) ? cx_rank((CxTraced *)value) == 0
+                               : PyNumber_Check(value) && !PyArray_Check(value);
+}
+
 static int
 fold_open(CxTracer *tracer, Fold *f, PyObject *args, PyObject *kwargs, PyObject *default_axis)
 {
@@ -147,12 +154,25 @@ fold_open(CxTracer *tracer, Fold *f, PyObject *args, PyObject *kwargs, PyObject 
         } else
             f->refused = "a keyword that is not captured";
     }
-    if (f->initial == Py_None)
-        f->refused = "initial=None";
+    if (f->initial != NULL && !is_number(f->initial))
+        f->refused = "an initial value that is no number";
     return 0;
 }
 
-/* Sums and products of small integers are computed in the platform's. */
+/* NumPy's promotion of two dtypes; none where there is none, or kernels do not know it. */
+static CiDtype
+promoted(CxState *state, CiDtype a, CiDtype b)
+{
+    PyArray_Descr *both = PyArray_PromoteTypes(cx_descr(state, a), cx_descr(state, b));
+    CiDtype dtype = both == NULL ? CI_DTYPE_none : cx_dtype_of_descr(both);
+
+    Py_XDECREF(both);
+    PyErr_Clear();
+    return dtype;
+}
+
+/* What a fold computes in: sums and products of small integers in the platform's; with out= in what
+ * elements and out= promote to, which is cast to out's in the end. */
 static CiDtype
 fold_dtype(const Fold *f)
 {
@@ -164,7 +184,7 @@ fold_dtype(const Fold *f)
     if (f->op == CI_OP_any || f->op == CI_OP_all)
         return CI_DTYPE_bool;
     if (f->out != NULL)
-        return cx_dtype(f->out);
+        return promoted(f->x->tracer->state, dtype, cx_dtype(f->out));
     bool is_sum = f->op == CI_OP_sum || f->op == CI_OP_prod || f->op == CI_OP_cumsum ||
                   f->op == CI_OP_cumprod;
     if (!is_sum || kind == CI_CLASS_float || kind == CI_CLASS_complex)
@@ -208,6 +228,18 @@ fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
     return f->x == NULL ? -1 : 0;
 }
 
+/* initial= as an element of an array of that dtype, with the checks of a write to one. */
+static CxTraced *
+initial_value(CxTracer *tracer, PyObject *value, CiDtype dtype)
+{
+    CxTraced *made = (CxTraced *)cx_traced_from_node(
+        tracer, cx_build_fill(tracer, dtype, 0, NULL, NULL, NULL), CI_KIND_array);
+
+    if (made != NULL && cx_assign_value(made, value, "") < 0)
+        Py_CLEAR(made);
+    return made;
+}
+
 /* Result kind, initial value, axes kept, out. Steals value. */
 static PyObject *
 fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *const *kept)
@@ -216,7 +248,7 @@ fold_finish(CxTracer *tracer, Fold *f, CxTraced *value, int rank, const CiExpr *
 
     if (value != NULL && f->initial != NULL) {
         CiDtype dtype = cx_dtype(value);
-        CxTraced *initial = (CxTraced *)cx_tracer_lift(tracer, f->initial, dtype, true);
+        CxTraced *initial = initial_value(tracer, f->initial, dtype);
         CxOperand operands[2] = {{.traced = initial, .want = dtype},
                                  {.traced = value, .want = dtype}};
         CiNode *node = initial ? cx_build_pointwise(tracer, ci_op_combine(f->op), 2, operands,
@@ -283,6 +315,8 @@ why_not_fold(const CxState *state, const Fold *f, CiDtype dtype)
         return CX_OTHERS_LOOP;
     if (combine == CI_OP_none)
         return "a method that is not captured";
+    if (dtype == CI_DTYPE_none)
+        return "out= of a dtype that is not captured";
     return ci_op_why_not(combine, dtype);
 }
 
@@ -368,6 +402,18 @@ find_order(CxTracer *t, Fold *f, CiDtype dtype, int naxes, const int *axes)
     return NULL;
 }
 
+/* Over no axes NumPy still folds each element into the identity: a sum of -0.0 is 0.0. */
+static CiNode *
+build_elements(CxTracer *tracer, Fold *f, CiDtype dtype)
+{
+    CxOperand operands[2] = {{.traced = f->x, .want = dtype},
+                             {.want = dtype, .kind = CI_KIND_array, .value = {0}}};
+
+    if (f->op != CI_OP_sum || f->initial != NULL)
+        return cx_build_cast(tracer, f->x, dtype, CI_KIND_array);
+    return cx_build_pointwise(tracer, CI_OP_add, 2, operands, CI_DTYPE_none, CI_KIND_array);
+}
+
 static CiNode *
 build_reduce(CxTracer *tracer, Fold *f, int naxes, const int *axes)
 {
@@ -445,7 +491,7 @@ cx_ufunc_reduce(CxTracer *tracer, int ufunc, PyObject *args, PyObject *kwargs)
         kept[k] = cx_sizes(f.x)[k];
     for (int k = 0; k < naxes; k++)
         kept[axes[k]] = tracer->one;
-    CiNode *node = naxes == 0 ? cx_build_cast(tracer, f.x, dtype, CI_KIND_array)
+    CiNode *node = naxes == 0 ? build_elements(tracer, &f, dtype)
                               : build_reduce(tracer, &f, naxes, axes);
     result = fold_finish(tracer, &f, (CxTraced *)cx_traced_from_node(tracer, node, CI_KIND_array),
                          rank, kept);

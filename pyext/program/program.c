@@ -1,7 +1,7 @@
 /* The Program type: a compiled graph, and how it runs. */
 #include <fenv.h>
 
-#include "program/program.h"
+#include "program/call_sizes.h"
 #include "state/array.h"
 #include "state/stream.h"
 
@@ -150,6 +150,22 @@ fail:
 
 /* ---- running ---- */
 
+/* The order of a program for many sizes is that of axes with several elements; NumPy's sort of axes leaves
+ * those with one in C order. So does a result that is dense in C order but for their strides. */
+static void
+place_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
+{
+    int64_t dense[CI_MAX_RANK];
+    bool is_c = true;
+
+    for (int k = rank - 1; k >= 0; k--) {
+        dense[k] = k == rank - 1 ? itemsize : dense[k + 1] * sizes[k + 1];
+        is_c &= sizes[k] == 1 || strides[k] == dense[k];
+    }
+    if (is_c)
+        memcpy(strides, dense, sizeof *strides * (size_t)rank);
+}
+
 static void *
 new_result(void *arg, int number, const CiResultBuffer *buffer)
 {
@@ -164,6 +180,8 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         CX_TAKE(run->released);
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
+    if (shape == NULL && ci_program_symbol_count(p->program) > 0)
+        place_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
     int rank = shape ? shape->rank : buffer->rank;
     const int64_t *sizes =
         shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
@@ -173,8 +191,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
         cx_is_on_device(&p->options, p->backend)
             ? cx_device_array_new(p->state, &run->queues[buffer->device],
                                   run->streams[buffer->device], buffer->dtype, rank, sizes, steps)
-        : shape ? cx_array_new_view(p->state, buffer->dtype, rank, sizes, steps)
-                : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
+            : cx_array_new(p->state, buffer->dtype, rank, sizes, steps);
     run->buffers[number] = array;
     return array ? PyArray_DATA((PyArrayObject *)array) : NULL;
 }
@@ -247,7 +264,8 @@ run_released(CxRun *run, CiCall *call)
 
     ci_program_symbols(p->program, call, run->symbols);
     call->has_symbols = true;
-    call->new_result = new_result_unlocked;
+    if (run->new_result == NULL)
+        call->new_result = new_result_unlocked;
     for (int k = 0; k < p->graph->ninputs; k++)
         Py_XINCREF(run->input_objects[k]);
     CX_RELEASE(run->released);
@@ -294,7 +312,7 @@ cx_program_run(CxRun *run)
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
-                   .new_result = new_result,
+                   .new_result = run->new_result ? run->new_result : new_result,
                    .arg = run,
                    .message = message, .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};
@@ -416,6 +434,8 @@ static PyGetSetDef program_getset[] = {
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
+    {"guards", cx_program_guards, NULL,
+     "What its graph assumes of sizes: a tuple of (relation, left, right, line).", NULL},
     {"recordings", cx_program_recordings, NULL,
      "What became of recording each part of it, a dict each; None without the option graphs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -4,7 +4,7 @@
 
 #include "state/state.h"
 
-extern PyType_Spec cx_program_spec;
+extern PyType_Spec cx_program_spec, cx_builder_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides NULL: they depend on the call */
     bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
@@ -63,6 +63,9 @@ typedef struct CxRun {
     const int64_t *table; /* of the guards */
     PyObject **buffers;
     CiSlot *slots;
+    /* Makes result buffers instead of that, with or without the lock; arg is the run. NULL with no exception:
+     * there is no memory. */
+    void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
@@ -95,6 +98,9 @@ PyObject *cx_program_approximate(PyObject *self, void *closure);
 PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_run_program(PyObject *module, PyObject *args);
 PyObject *cx_recompile(PyObject *module, PyObject *args);
+
+/* compile_graph.c: compile_graph(builder or text, *, options, device, backend): a program that has not run. */
+PyObject *cx_compile_graph(PyObject *module, PyObject *args, PyObject *kwargs);
 
 PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 

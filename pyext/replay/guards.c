@@ -60,6 +60,14 @@ cx_guards_table(const CxGuards *g)
 }
 
 void
+cx_guards_show_strides(CxGuards *g, int source)
+{
+    for (int k = 0; k < g->nchecks; k++)
+        if (g->checks[k].kind == CHECK_array && g->checks[k].source == source)
+            g->checks[k].shows_strides = true;
+}
+
+void
 cx_guards_set_words(CxGuards *g, PyObject *names, PyObject *where)
 {
     Py_XSETREF(g->names, Py_XNewRef(names));
@@ -107,9 +115,9 @@ test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
         if (c->sizes[k].expr != NULL && !c->sizes[k].is_definition &&
             table[c->sizes[k].number] != PyArray_DIM(a, k))
             return OTHER_SIZE + k;
-    for (int k = 0; c->looks_at_strides && k < c->rank; k++)
+    for (int k = 0; k < c->rank && cx_check_compares_strides(c, a); k++)
         if (c->strides[k].expr != NULL && table[c->strides[k].number] != PyArray_STRIDE(a, k) &&
-            PyArray_DIM(a, k) > 1 && PyArray_SIZE(a) != 0)
+            (PyArray_DIM(a, k) > 1 || c->shows_strides))
             return OTHER_LAYOUT;
     return AGREES;
 }

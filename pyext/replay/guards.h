@@ -14,6 +14,9 @@ int cx_guards_traverse(CxGuards *guards, visitproc visit, void *arg);
 int cx_guards_count(const CxGuards *guards); /* sources */
 /* The number of an expression of any CiSym whose symbols have the same names; -1. */
 int cx_guards_number(CxGuards *guards, const CiExpr *e);
+/* Results are views of this source: its strides are compared along every axis, also where it has one
+ * element or none. */
+void cx_guards_show_strides(CxGuards *guards, int source);
 int cx_guards_table(const CxGuards *guards); /* how many values; 0 when no size varies */
 enum { CX_GUARDS_UNUSUAL = 2 };
 /* 1: all hold, values (for cx_guards_drop) and table filled; 0: one does not, *why

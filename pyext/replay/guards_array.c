@@ -27,6 +27,15 @@ axis_of_one(const CxCheck *c, const npy_intp *dims)
     return found;
 }
 
+/* A new array without elements has the strides of one with the same sizes: 0, and so do views. */
+bool
+cx_check_compares_strides(const CxCheck *c, PyArrayObject *a)
+{
+    if (c->shows_strides)
+        return c->count >= 0 || !cx_is_new_and_empty(a);
+    return c->looks_at_strides && PyArray_SIZE(a) != 0;
+}
+
 static int
 test_flags(const CxCheck *c, PyArrayObject *a)
 {
@@ -41,7 +50,8 @@ static int
 test_strides(const CxCheck *c, const npy_intp *dims, const npy_intp *strides, int64_t *table)
 {
     for (int k = 0; k < c->rank; k++) {
-        if (c->strides[k].expr == NULL && strides[k] != c->strides[k].constant && dims[k] > 1)
+        bool matters = dims[k] > 1 || c->shows_strides;
+        if (c->strides[k].expr == NULL && strides[k] != c->strides[k].constant && matters)
             return OTHER_LAYOUT;
         if (c->strides[k].is_definition)
             table[c->strides[k].shown] = dims[k] > 1 ? strides[k] : 0;
@@ -67,7 +77,7 @@ cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table)
         return test_flags(c, a);
     if (c->is_permuted && axis_of_one(c, dims) >= 0)
         return ONE_ELEMENT + axis_of_one(c, dims);
-    if (!c->looks_at_strides || PyArray_SIZE(a) == 0)
+    if (!cx_check_compares_strides(c, a))
         return AGREES;
     return test_strides(c, dims, PyArray_STRIDES(a), table);
 }

@@ -34,7 +34,68 @@ same_double(double a, double b)
     return a != a ? b != b : a == b && signbit(a) == signbit(b);
 }
 
-/* Same type and equal; NaN equals itself, zeros of two signs do not. */
+static bool value_equals(PyObject *a, PyObject *b);
+
+static bool
+is_equal(PyObject *a, PyObject *b)
+{
+    int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (equal < 0)
+        PyErr_Clear();
+    return equal == 1;
+}
+
+/* Scalars of one class differ in dtype, too: units of datetime64, fields of a record. Their bytes are compared, the
+ * characters of a text. */
+static bool
+scalar_equals(PyObject *a, PyObject *b)
+{
+    PyArray_Descr *x = PyArray_DescrFromScalar(a), *y = x ? PyArray_DescrFromScalar(b) : NULL;
+    bool equal = y != NULL && PyArray_EquivTypes(x, y);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    PyErr_Clear();
+    if (!equal || PyArray_IsScalar(a, Unicode))
+        return equal && is_equal(a, b);
+    PyObject *left = PyObject_Bytes(a), *right = left ? PyObject_Bytes(b) : NULL;
+    equal = right != NULL && is_equal(left, right);
+    Py_XDECREF(left);
+    Py_XDECREF(right);
+    PyErr_Clear();
+    return equal;
+}
+
+static bool
+bounds_equal(PyObject *a, PyObject *b)
+{
+    static const char *const NAMES[] = {"start", "stop", "step"};
+    bool equal = true;
+
+    for (int k = 0; equal && k < 3; k++) {
+        PyObject *x = PyObject_GetAttrString(a, NAMES[k]);
+        PyObject *y = x ? PyObject_GetAttrString(b, NAMES[k]) : NULL;
+        equal = y != NULL && value_equals(x, y);
+        Py_XDECREF(x);
+        Py_XDECREF(y);
+    }
+    PyErr_Clear();
+    return equal;
+}
+
+/* Items of sets, in the order of iteration, which the program may have seen. */
+static bool
+items_equal(PyObject *a, PyObject *b)
+{
+    PyObject *x = PySequence_Tuple(a), *y = x ? PySequence_Tuple(b) : NULL;
+    bool equal = y != NULL && value_equals(x, y);
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+    PyErr_Clear();
+    return equal;
+}
+
+/* Same type and equal, and so are parts: 1 and True are equal, ranges to 3 and to 4 may be. NaN equals itself,
+ * zeros of two signs do not. */
 static bool
 value_equals(PyObject *a, PyObject *b)
 {
@@ -48,24 +109,19 @@ value_equals(PyObject *a, PyObject *b)
     }
     if (a == b)
         return true;
-    if (PyArray_IsScalar(a, Generic)) { /* bit for bit */
-        PyObject *x = PyObject_Bytes(a), *y = x ? PyObject_Bytes(b) : NULL;
-        int equal = y ? PyObject_RichCompareBool(x, y, Py_EQ) : 0;
-        Py_XDECREF(x);
-        Py_XDECREF(y);
-        PyErr_Clear();
-        return equal == 1;
-    }
+    if (PyArray_IsScalar(a, Generic))
+        return scalar_equals(a, b);
+    if (PyRange_Check(a) || PySlice_Check(a))
+        return bounds_equal(a, b);
+    if (PyAnySet_CheckExact(a))
+        return items_equal(a, b);
     if (PyTuple_CheckExact(a)) {
         bool equal = PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b);
         for (Py_ssize_t k = 0; equal && k < PyTuple_GET_SIZE(a); k++)
             equal = value_equals(PyTuple_GET_ITEM(a, k), PyTuple_GET_ITEM(b, k));
         return equal;
     }
-    int equal = PyObject_RichCompareBool(a, b, Py_EQ);
-    if (equal < 0)
-        PyErr_Clear();
-    return equal == 1;
+    return is_equal(a, b);
 }
 
 /* A float or int that is none of those in a tuple. */

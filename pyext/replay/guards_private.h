@@ -42,6 +42,7 @@ typedef struct CxCheck {
     int rank;
     int flags, wanted;     /* array: these of NumPy's flags shall be so */
     bool looks_at_strides; /* dense ones are a flag */
+    bool shows_strides;    /* a result is a view: strides matter along axes of any size */
     bool is_permuted;      /* its axes are not in C's order, as they are if one has one element */
     PyArray_Descr *descr;  /* array */
     CxExtent *sizes, *strides; /* array; size: sizes[0], of rank 1 */
@@ -142,6 +143,8 @@ typedef enum CxWhere {
 } CxWhere;
 
 /* ---- guards_array.c ---- */
+/* Are the strides of this array compared with those of the check? */
+bool cx_check_compares_strides(const CxCheck *check, PyArrayObject *array);
 
 /* Where an array differs, or an int: extents that wait for the symbols do not. */
 int cx_check_test_array(const CxCheck *c, PyObject *value, int64_t *table);

@@ -64,12 +64,45 @@ cx_namespace_stamp(PyObject *space)
     return PyType_Check(space) ? ((PyTypeObject *)space)->tp_version_tag : 0;
 }
 
-/* Borrowed; NULL without an exception where there is none. */
+/* The names that a class itself has; a new reference. */
+static PyObject *
+own_names(PyTypeObject *class)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return PyType_GetDict(class);
+#else
+    return Py_XNewRef(class->tp_dict);
+#endif
+}
+
+/* The first entry for a name in the classes that follow `after` in the class's MRO: the lookup of super(). */
+static PyObject *
+find_after(PyTypeObject *class, PyObject *name, PyObject *after)
+{
+    PyObject *mro = class->tp_mro, *found = NULL;
+    bool is_behind = false;
+
+    for (Py_ssize_t k = 0; mro != NULL && found == NULL && k < PyTuple_GET_SIZE(mro); k++) {
+        PyObject *base = PyTuple_GET_ITEM(mro, k);
+        PyObject *dict = is_behind ? own_names((PyTypeObject *)base) : NULL;
+        found = dict != NULL ? PyDict_GetItemWithError(dict, name) : NULL;
+        Py_XDECREF(dict);
+        is_behind |= base == after;
+    }
+    return found;
+}
+
+/* Borrowed; NULL without an exception if there is none. A tuple asks a class for what super() finds: the
+ * name, and the class after which the search begins. */
 static PyObject *
 find(PyObject *space, PyObject *name)
 {
-    PyObject *found = PyType_Check(space) ? _PyType_Lookup((PyTypeObject *)space, name)
-                                          : PyDict_GetItemWithError(space, name);
+    PyTypeObject *class = PyType_Check(space) ? (PyTypeObject *)space : NULL;
+    bool is_super = class != NULL && PyTuple_CheckExact(name) && PyTuple_GET_SIZE(name) == 2;
+    PyObject *found =
+        is_super ? find_after(class, PyTuple_GET_ITEM(name, 0), PyTuple_GET_ITEM(name, 1))
+        : class  ? _PyType_Lookup(class, name)
+                 : PyDict_GetItemWithError(space, name);
     PyErr_Clear();
     return found;
 }
@@ -99,6 +132,13 @@ cx_namespace_has(PyObject *space, PyObject *pairs, PyObject *missing, Py_ssize_t
     return true;
 }
 
+static PyObject *
+name_text(PyObject *name)
+{
+    return PyTuple_CheckExact(name) ? PyUnicode_FromFormat("super().%S", PyTuple_GET_ITEM(name, 0))
+                                    : PyObject_Str(name);
+}
+
 /* What a namespace is called: a module, a class. */
 static PyObject *
 space_text(PyObject *space)
@@ -117,10 +157,13 @@ joined(PyObject *pairs, PyObject *missing, bool has_value)
 {
     PyObject *comma = PyUnicode_FromString(", "), *names = PyList_New(0), *all = NULL;
     for (Py_ssize_t k = 0; names != NULL && k < PyTuple_GET_SIZE(pairs); k += 2) {
-        PyObject *name = PyTuple_GET_ITEM(pairs, k);
         bool is_meant = (PyTuple_GET_ITEM(pairs, k + 1) != missing) == has_value;
-        if (name != Py_None && is_meant && PyList_Append(names, name) < 0)
+        if (PyTuple_GET_ITEM(pairs, k) == Py_None || !is_meant)
+            continue;
+        PyObject *name = name_text(PyTuple_GET_ITEM(pairs, k));
+        if (name == NULL || PyList_Append(names, name) < 0)
             Py_CLEAR(names);
+        Py_XDECREF(name);
     }
     if (comma != NULL && names != NULL)
         all = PyUnicode_Join(comma, names);
@@ -136,7 +179,10 @@ failure_text(PyObject *space, PyObject *of, PyObject *name, PyObject *value, PyO
         return PyUnicode_FromFormat("%U has got special methods", space);
     if (value == missing && PyDict_Check(of))
         return PyUnicode_FromFormat("global %S is set, and hides Python's own", name);
-    return PyUnicode_FromFormat("%S of %U is another now", name, space);
+    PyObject *shown = name_text(name);
+    PyObject *text = shown ? PyUnicode_FromFormat("%U of %U is another now", shown, space) : NULL;
+    Py_XDECREF(shown);
+    return text;
 }
 
 static PyObject *

@@ -168,8 +168,9 @@ is_of_return(const CxPiece *p)
 
 /* What pieces speak of is there; buffers get the shapes that pieces show them in. */
 static int
-check_pieces(CxResult *r, const CxProgram *program, int nsources)
+check_pieces(CxResult *r, const CxProgram *program, CxGuards *guards)
 {
+    int nsources = cx_guards_count(guards);
     for (int k = 0; k < r->npieces; k++) {
         const CxPiece *p = r->pieces[k];
         bool is_source = p->kind == PIECE_source || p->kind == PIECE_view_source;
@@ -178,6 +179,8 @@ check_pieces(CxResult *r, const CxProgram *program, int nsources)
         if (((is_source || is_of_return(p)) && (p->number < 0 || p->number >= most)) ||
             ((is_view || p->kind == PIECE_size) && p->layout == NULL))
             return bad("a piece");
+        if (p->kind == PIECE_view_source)
+            cx_guards_show_strides(guards, p->number);
         if (p->kind == PIECE_return && p->layout != NULL)
             cx_piece_shapes(r, program, p);
     }
@@ -203,7 +206,7 @@ read_pieces(CxTracer *t, PyObject *list, const CxProgram *program, CxGuards *gua
     for (int k = 0; status == 0 && k < r->npieces; k++)
         status = read_kids(r, r->pieces[k], PyTuple_GET_ITEM(PyList_GET_ITEM(list, k), 6));
     if (status == 0)
-        status = check_pieces(r, program, cx_guards_count(guards));
+        status = check_pieces(r, program, guards);
     if (status == 0)
         r->root = r->pieces[0];
     else {

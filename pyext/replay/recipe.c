@@ -228,6 +228,8 @@ traced_piece(Making *m, const CxTraced *t)
     }
     if (p == NULL || (is_view && set_view(m, p, t) < 0))
         return NULL;
+    if (p->kind == PIECE_view_source)
+        cx_guards_show_strides(m->guards, p->number);
     p->value_kind = s->kind;
     return p;
 }
@@ -478,16 +480,6 @@ base_of(Replay *r, int position, CiKind kind)
     return r->bases[position];
 }
 
-/* NumPy's new arrays without elements have strides of 0, and views of them too. */
-static bool
-is_new_and_empty(PyArrayObject *base)
-{
-    for (int k = 0; k < PyArray_NDIM(base); k++)
-        if (PyArray_STRIDE(base, k) != 0)
-            return false;
-    return PyArray_SIZE(base) == 0;
-}
-
 static PyObject *
 make_view(Replay *r, const CxPiece *p, PyObject *base)
 {
@@ -497,7 +489,7 @@ make_view(Replay *r, const CxPiece *p, PyObject *base)
         return cx_array_view(r->state, base, p->dtype, p->rank, p->layout, p->layout + p->rank,
                              p->layout[2 * p->rank], p->is_readonly);
     cx_layout_of(2 * p->rank + 1, p->layout, p->numbers, r->table, room);
-    if (is_new_and_empty((PyArrayObject *)base))
+    if (cx_is_new_and_empty((PyArrayObject *)base))
         memset(room + p->rank, 0, sizeof *room * ((size_t)p->rank + 1));
     return cx_array_view(r->state, base, p->dtype, p->rank, room, room + p->rank, room[2 * p->rank],
                          p->is_readonly);

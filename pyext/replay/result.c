@@ -164,7 +164,7 @@ materialise(PyObject *o, PyObject *memo, int depth)
     Py_ssize_t n = 0, done = 0;
 
     if (cx_is_traced(o))
-        return cx_traced_materialise((CxTraced *)o);
+        return cx_traced_real((CxTraced *)o);
     parts = depth > 64 ? NULL : cx_container_parts(o, &kind, &names);
     if (parts == NULL)
         return PyErr_Occurred() ? NULL : Py_NewRef(o);

@@ -132,13 +132,12 @@ cx_dtype_of_object(CxState *state, PyObject *dtype)
     return found;
 }
 
-/* minds: also where an axis of one element lies, which makes no difference but can be seen. */
 static bool
-is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides, bool minds)
+is_c_dense(CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
 {
     int64_t expected = ci_dtype_size(dtype);
     for (int k = rank - 1; k >= 0; k--) {
-        if ((minds || sizes[k] != 1) && strides[k] != expected)
+        if (strides[k] != expected)
             return false;
         expected *= sizes[k];
     }
@@ -168,9 +167,8 @@ cx_warm_leave(PyObject *before)
 }
 
 /* Dense C order is left to NumPy: it is faster, and strides of empty arrays are then its own. */
-static PyObject *
-new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides,
-          bool minds)
+PyObject *
+cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
 {
     PyArray_Descr *descr = cx_descr(state, dtype);
     PyObject *before = NULL;
@@ -178,7 +176,7 @@ new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const i
     if (descr == NULL)
         return NULL;
     if (strides != NULL &&
-        (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides, minds)))
+        (cx_count(rank, sizes) == 0 || is_c_dense(dtype, rank, sizes, strides)))
         strides = NULL;
     if (cx_warm_enter(state, dtype, rank, sizes, &before) < 0)
         return NULL;
@@ -188,19 +186,6 @@ new_array(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const i
     if (cx_warm_leave(before) < 0)
         Py_CLEAR(array);
     return array;
-}
-
-PyObject *
-cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes, const int64_t *strides)
-{
-    return new_array(state, dtype, rank, sizes, strides, false);
-}
-
-PyObject *
-cx_array_new_view(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
-                  const int64_t *strides)
-{
-    return new_array(state, dtype, rank, sizes, strides, true);
 }
 
 PyObject *

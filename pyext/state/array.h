@@ -16,9 +16,6 @@ int cx_warm_enter(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
 int cx_warm_leave(PyObject *before);
 PyObject *cx_array_new(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
                        const int64_t *strides);
-/* The same in place of a view of all of a new array: strides are those of the view. */
-PyObject *cx_array_new_view(CxState *state, CiDtype dtype, int rank, const int64_t *sizes,
-                            const int64_t *strides);
 /* A view of base's memory; strides and offset in bytes. */
 PyObject *cx_array_view(CxState *state, PyObject *base, CiDtype dtype, int rank,
                         const int64_t *sizes, const int64_t *strides, int64_t offset,
@@ -41,7 +38,9 @@ PyObject *cx_sizes_tuple(int rank, const int64_t *sizes);
 int cx_sizes_from(PyObject *object, int64_t *sizes, int capacity);
 void cx_array_extent(PyObject *array, char **low, char **high);
 
-/* layout.c. The padding of each axis in elements; -1 where there is none to speak of: its steps are
+/* layout.c. NumPy's new arrays without elements have strides of 0, and views of them too. */
+bool cx_is_new_and_empty(PyArrayObject *array);
+/* The padding of each axis in elements; -1 where there is none to speak of: its steps are
  * dense in those of the axis inside, it has a stride of 0, steps that overlap, or size 1. */
 void cx_layout_paddings(PyArrayObject *array, int64_t *paddings);
 /* Called inside cx_protect. Strides in bytes of an array whose sizes are these expressions: what
@@ -50,5 +49,6 @@ void cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *si
                        const CiExpr *const *paddings, const CiExpr **strides);
 
 extern PyMethodDef cx_syntax_methods[]; /* syntax.c */
+extern PyMethodDef cx_reach_methods[];  /* reach.c */
 
 #endif

@@ -6,15 +6,7 @@
 
 #include "state/array.h"
 
-typedef struct Tensor {
-    void *data;
-    int32_t device_type, device_id;
-    int32_t ndim;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides; /* in elements; strides NULL: C order */
-    uint64_t byte_offset;
-} Tensor;
+typedef CxDlTensor Tensor;
 
 typedef struct Managed Managed;
 struct Managed {
@@ -47,8 +39,8 @@ static const uint8_t codes[CI_DTYPE_COUNT] = {
     [CI_DTYPE_bf16] = CODE_bfloat, [CI_DTYPE_c128] = CODE_complex,
 };
 
-static CiDtype
-dtype_of(const Tensor *tensor)
+CiDtype
+cx_dlpack_dtype(const CxDlTensor *tensor)
 {
     for (int d = 0; d < CI_DTYPE_COUNT; d++)
         if (tensor->lanes == 1 && codes[d] == tensor->code &&
@@ -250,7 +242,7 @@ static PyObject *
 array_over(CxState *state, const Tensor *tensor, PyObject *owner)
 {
     const CiBackend *backend = find_backend(state, tensor->device_type);
-    CiDtype dtype = dtype_of(tensor);
+    CiDtype dtype = cx_dlpack_dtype(tensor);
     int64_t strides[CI_MAX_RANK], step = 1;
     PyObject *stream = NULL;
 

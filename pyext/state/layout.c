@@ -19,6 +19,15 @@ sort_axes(int rank, const npy_intp *strides, int *axes)
     }
 }
 
+bool
+cx_is_new_and_empty(PyArrayObject *array)
+{
+    for (int k = 0; k < PyArray_NDIM(array); k++)
+        if (PyArray_STRIDE(array, k) != 0)
+            return false;
+    return PyArray_SIZE(array) == 0;
+}
+
 void
 cx_layout_paddings(PyArrayObject *array, int64_t *paddings)
 {
@@ -60,24 +69,25 @@ cx_layout_strides(CiSym *sym, PyArrayObject *array, const CiExpr *const *sizes,
     int rank = PyArray_NDIM(array), axes[NPY_MAXDIMS];
     int64_t dense = PyArray_ITEMSIZE(array), found[NPY_MAXDIMS];
     const CiExpr *itemsize = ci_expr_const(sym, dense), *span = itemsize, *next = itemsize;
-    bool is_empty = PyArray_SIZE(array) == 0;
+    bool is_new = cx_is_new_and_empty(array), inner_varies = false;
 
     cx_layout_paddings(array, found);
     sort_axes(rank, PyArray_STRIDES(array), axes);
-    bool overlaps = !is_empty && steps_overlap(array, axes);
+    bool overlaps = PyArray_SIZE(array) != 0 && steps_overlap(array, axes);
     for (int k = 0; k < rank; k++) {
-        int axis = is_empty ? rank - 1 - k : axes[k];
+        int axis = axes[k];
         int64_t size = PyArray_DIM(array, axis), stride = PyArray_STRIDE(array, axis);
         bool is_given = paddings != NULL && paddings[axis] != NULL;
         const CiExpr *step = ci_expr_const(sym, Py_ABS(stride));
         if (is_given)
             step = ci_expr_add(sym, span, ci_expr_mul(sym, paddings[axis], itemsize));
-        else if (is_empty || (Py_ABS(stride) == dense && !overlaps))
+        else if (is_new || (Py_ABS(stride) == dense && !overlaps))
             step = next;
-        else if (found[axis] == 0 && !overlaps)
-            step = span;
-        strides[axis] = stride < 0 && !is_empty ? ci_expr_neg(sym, step) : step;
-        if (is_empty || (stride != 0 && size != 1)) {
+        else if (found[axis] >= 0 && !overlaps && (found[axis] == 0 || inner_varies))
+            step = ci_expr_add(sym, span, ci_expr_const(sym, found[axis] * PyArray_ITEMSIZE(array)));
+        inner_varies |= step->kind != CI_EXPR_const; /* so do outer steps: else nothing tells the order */
+        strides[axis] = stride < 0 ? ci_expr_neg(sym, step) : step;
+        if (is_new || (stride != 0 && size != 1)) {
             next = ci_expr_mul(sym, step, sizes[axis]);
             span = ci_expr_sub(sym, next, ci_expr_sub(sym, step, span));
             dense = Py_ABS(stride) * size;

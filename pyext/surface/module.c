@@ -1,5 +1,6 @@
 /* The module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
+#include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/passes.h"
@@ -9,17 +10,17 @@
 #include "state/array.h"
 #include "state/dlpack.h"
 #include "state/stance.h"
-#include "surface/cache.h"
+#include "state/torch_functions.h"
+#include "surface/disk_cache.h"
 #include "surface/register.h"
 #include "value/value.h"
 
 #include "base/hash.h"
+#include "base/version.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Asked by the launching thread while it runs without the lock, and by a build while its child
- * works. A thread of a device's own gets no signals; while Python ends, taking the lock would end that
- * thread, too, and what waits for it would wait for ever. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -223,6 +224,18 @@ module_sha256(PyObject *module, PyObject *data)
 }
 
 static PyObject *
+module_cache_clear(PyObject *module, PyObject *unused)
+{
+    CxState *state = PyModule_GetState(module);
+    (void)unused;
+    PyDict_Clear(state->segments);
+    PySet_Clear(state->segments_kept);
+    PySet_Clear(state->segments_met);
+    PyDict_Clear(state->segment_counts);
+    return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
+}
+
+static PyObject *
 module_set_locals(PyObject *module, PyObject *args)
 {
     PyObject *frame, *values;
@@ -286,10 +299,17 @@ static PyMethodDef module_methods[] = {
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
+    {"cache_info", cx_cache_info, METH_NOARGS, NULL},
+    {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
+    {"read_call", cx_read_call, METH_O, NULL},
+    {"has_call", cx_has_call, METH_O, NULL},
+    {"write_call", cx_write_call, METH_VARARGS, NULL},
+    {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
+    {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
@@ -302,6 +322,8 @@ static PyMethodDef module_methods[] = {
     {"set_beside", cx_set_beside, METH_O, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
+    {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
@@ -356,10 +378,9 @@ make_tables(CxState *state)
     state->segments_met = PySet_New(NULL);
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    return state->files && state->segments && state->segments_kept && state->segments_met &&
-                   state->segment_counts && state->externs
-               ? 0
-               : -1;
+    bool are_made = state->files && state->segments && state->segments_kept && state->segments_met &&
+                    state->segment_counts && state->externs;
+    return are_made ? 0 : -1;
 }
 
 static int
@@ -367,7 +388,11 @@ module_exec(PyObject *module)
 {
     CxState *state = PyModule_GetState(module);
 
-    if (PyArray_ImportNumPyAPI() < 0)
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "cinductor cannot be imported in a subinterpreter");
+        return -1;
+    }
+    if (PyModule_AddStringConstant(module, "VERSION", CI_VERSION) < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
     if (cx_check_sets() < 0 || make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
@@ -378,6 +403,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
         add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
@@ -387,20 +413,17 @@ module_exec(PyObject *module)
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
-        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0 ||
-        PyModule_AddFunctions(module, cx_stance_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_cache_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_methods) < 0)
+        add_type(module, &cx_tensor_program_spec, &state->tensor_program_type) < 0 ||
+        PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0 ||
+        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
+    PyMethodDef *const tables[] = {
+        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods,        cx_syntax_methods,
+        cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        if (PyModule_AddFunctions(module, tables[k]) < 0)
+            return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    if (PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0)
-        return -1;
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
 }
 

@@ -1,32 +1,77 @@
 /* The methods of Tracer that make arrays: filled, copied, joined, computed by a library call. */
 #include "graph/methods.h"
+#include "ir/layout.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"
 
-/* The axes of an array as its strides have them, the largest outside; ties and axes of one element
- * keep C order. */
-static void
-sort_axes(CxTraced *x, int8_t *order)
-{
-    int64_t strides[CI_MAX_RANK], sizes[CI_MAX_RANK];
+typedef struct Layout {
+    const CxTraced *x;
+    const CiExpr *steps[CI_MAX_RANK]; /* |stride| */
+    bool is_c, is_fortran;
+} Layout;
 
-    cx_size_sample_layout(x, sizes, strides);
-    for (int k = 1; k < cx_rank(x); k++) {
+static void
+body_layout(CiContext *ctx, void *arg)
+{
+    Layout *l = arg;
+    const CxTraced *x = l->x;
+    CiSym *sym = x->tracer->sym;
+    int64_t unit = (int64_t)ci_dtype_size(cx_dtype(x));
+    int rank = cx_rank(x);
+
+    (void)ctx;
+    l->is_c = ci_layout_has_dense_steps(sym, rank, cx_sizes(x), cx_strides(x), unit, false);
+    l->is_fortran = ci_layout_has_dense_steps(sym, rank, cx_sizes(x), cx_strides(x), unit, true);
+    for (int k = 0; k < rank; k++) {
+        const CiExpr *stride = cx_strides(x)[k];
+        l->steps[k] = stride->low >= 0 ? stride : ci_expr_max(sym, stride, ci_expr_neg(sym, stride));
+    }
+}
+
+/* Sorts the axes by |stride|, the largest outside; ties keep C order. Guards what only the values of
+ * this call say. */
+static int
+sort_axes(CxTracer *t, int rank, const CiExpr *const *steps, int8_t *order)
+{
+    int64_t values[CI_MAX_RANK];
+    int status = 0;
+
+    cx_size_samples(t, rank, steps, values);
+    for (int k = 1; k < rank; k++) {
         int8_t axis = order[k];
         int place = k;
-        for (int j = k - 1; j >= 0 && sizes[axis] != 1; j--) {
-            if (sizes[order[j]] == 1)
-                continue;
-            if (llabs(strides[order[j]]) >= llabs(strides[axis]))
-                break;
-            place = j;
-        }
-        memmove(order + place + 1, order + place, (size_t)(k - place));
+        for (; place > 0 && values[order[place - 1]] < values[axis]; place--)
+            order[place] = order[place - 1];
         order[place] = axis;
     }
+    for (int k = 1; k < rank && status >= 0; k++) {
+        const CiExpr *outer = steps[order[k - 1]], *inner = steps[order[k]];
+        if (cx_size_is_known(t, outer) && cx_size_is_known(t, inner))
+            status = cx_size_decide(t, CI_REL_le, inner, outer);
+    }
+    return status < 0 ? -1 : 0;
+}
+
+/* The order of a copy that keeps the layout of x, as NumPy's PyArray_NewLikeArray: C or Fortran order
+ * where x is dense in that, else that of its strides. order: C order when called. */
+static int
+order_like(CxTraced *x, int8_t *order)
+{
+    Layout layout = {.x = x};
+    int rank = cx_rank(x);
+
+    if (cx_protect(x->tracer->state, x->tracer->sym_ctx, body_layout, &layout) < 0)
+        return -1;
+    if (layout.is_c)
+        return 0;
+    if (!layout.is_fortran)
+        return sort_axes(x->tracer, rank, layout.steps, order);
+    for (int k = 0; k < rank; k++)
+        order[k] = (int8_t)(rank - 1 - k);
+    return 0;
 }
 
 /* The order that order= asks for; like: the array whose layout is kept, or NULL. */
@@ -40,9 +85,7 @@ order_from(const char *text, CxTraced *like, int rank, int8_t *order)
                      text);
         return -1;
     }
-    if (like != NULL && (text[0] == 'K' || text[0] == 'A'))
-        sort_axes(like, order);
-    return 0;
+    return like != NULL && (text[0] == 'K' || text[0] == 'A') ? order_like(like, order) : 0;
 }
 
 PyObject *

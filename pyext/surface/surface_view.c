@@ -96,10 +96,10 @@ PyObject *
 cx_method_diagonal(PyObject *self, PyObject *args)
 {
     PyObject *value = NULL, *shift = NULL, *result = NULL;
-    int axis1 = 0, axis2 = 1;
+    int axis1 = 0, axis2 = 1, is_writable = 0;
 
     CX_ENTRY();
-    if (!PyArg_ParseTuple(args, "OiiO:diagonal", &value, &axis1, &axis2, &shift))
+    if (!PyArg_ParseTuple(args, "OiiO|p:diagonal", &value, &axis1, &axis2, &shift, &is_writable))
         return NULL;
     const CiExpr *offset = cx_size_from((CxTracer *)self, shift);
     CxTraced *x = offset == NULL ? NULL : cx_lifted((CxTracer *)self, value);
@@ -112,7 +112,7 @@ cx_method_diagonal(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, axis1 == axis2 ? "axis1 and axis2 cannot be the same"
                                                          : "axis is out of bounds");
     else
-        result = cx_make_diagonal(x, axis1, axis2, offset);
+        result = cx_make_diagonal(x, axis1, axis2, offset, !is_writable);
     Py_DECREF(x);
     return result;
 }

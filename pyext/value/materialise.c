@@ -103,7 +103,7 @@ tagged_real(CxStorage *s)
 }
 
 PyObject *
-cx_traced_materialise(CxTraced *t)
+cx_traced_real(CxTraced *t)
 {
     CxStorage *s = t->storage;
 
@@ -126,6 +126,22 @@ cx_traced_materialise(CxTraced *t)
     if (t->real == NULL)
         t->real = real_view(t, s);
     return Py_XNewRef(t->real);
+}
+
+/* Until Python is needed in each call a number that leaves the program is guarded, and an array that leaves it
+ * is a break. */
+PyObject *
+cx_traced_materialise(CxTraced *t)
+{
+    if (t->tracer->needs_python)
+        return cx_traced_real(t);
+    if (cx_is_size(t) && cx_size_force(t->tracer, t->storage->expr, "Python") < 0 && PyErr_Occurred())
+        return NULL;
+    if (cx_kind(t) == CI_KIND_python && is_known(t) && cx_tracer_specialize(t->storage) < 0)
+        return NULL;
+    if (!cx_is_size(t) && !is_known(t) && run_pending(t->tracer) < 0)
+        return NULL;
+    return cx_traced_real(t);
 }
 
 PyObject *

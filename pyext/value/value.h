@@ -26,7 +26,8 @@ bool cx_tracer_varies(CxTracer *tracer, PyObject *number);
 CxTraced *cx_lifted(CxTracer *tracer, PyObject *value);
 
 /* materialise.c */
-PyObject *cx_traced_materialise(CxTraced *traced); /* flushes when it must */
+PyObject *cx_traced_real(CxTraced *traced); /* flushes if it must; guards nothing: for the call's end */
+PyObject *cx_traced_materialise(CxTraced *traced); /* a guard or a break, too, until Python is needed */
 PyObject *cx_traced_force(CxTraced *traced,
                            const char *what); /* a break; kind python specialises */
 /* Notes that the values which this Python scalar came from are forced. */
@@ -45,7 +46,8 @@ PyObject *cx_make_reshape(CxTraced *x, int rank, const CiExpr *const *sizes);
 PyObject *cx_make_slice(CxTraced *x, const CiExpr *const *starts, const CiExpr *const *steps,
                         const CiExpr *const *sizes);
 PyObject *cx_make_expand(CxTraced *x, int rank, const CiExpr *const *sizes);
-PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset);
+PyObject *cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset,
+                           bool is_readonly);
 PyObject *cx_make_window(CxTraced *x, int axis, const CiExpr *size);
 PyObject *cx_make_part(CxTraced *x, bool imaginary);
 /* x with these sizes for its last axes, which are known to be its own where they are written

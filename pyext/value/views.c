@@ -96,14 +96,9 @@ reshape_strides(CxTraced *x, int rank, const CiExpr *const *sizes, const CiExpr 
     return run_job(&job, body_reshape) < 0 ? -1 : job.is_view;
 }
 
-/* NULL without an exception: NumPy would copy. */
 static PyObject *
-reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
+view_with_strides(CxTraced *x, int rank, const CiExpr *const *sizes, const CiExpr *const *strides)
 {
-    const CiExpr *strides[CI_MAX_RANK];
-
-    if (reshape_strides(x, rank, sizes, strides) <= 0)
-        return NULL;
     CxView *v = cx_view_new(x, CI_OP_reshape, rank);
     if (v == NULL)
         return NULL;
@@ -112,6 +107,15 @@ reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
         v->strides[k] = strides[k];
     }
     return finish_view(x, v);
+}
+
+/* NULL without an exception: NumPy would copy. */
+static PyObject *
+reshape_view(CxTraced *x, int rank, const CiExpr *const *sizes)
+{
+    const CiExpr *strides[CI_MAX_RANK];
+    bool is_view = reshape_strides(x, rank, sizes, strides) > 0;
+    return is_view ? view_with_strides(x, rank, sizes, strides) : NULL;
 }
 
 /* NumPy's exception for this shape. */
@@ -301,10 +305,14 @@ cx_make_reshape(CxTraced *given, int rank, const CiExpr *const *asked)
 {
     const CiExpr *sizes[CI_MAX_RANK];
     VIEW_BEGIN(given);
-    int fits = reshape_sizes(given, rank, asked, sizes);
+    bool is_same = rank == cx_rank(given) &&
+                   memcmp(asked, cx_sizes(given), sizeof *asked * (size_t)rank) == 0;
+    int fits = is_same ? 0 : reshape_sizes(given, rank, asked, sizes);
     CxTraced *x = fits > 0 ? fit_count(given, rank, sizes) : NULL;
 
-    if (fits == 0)
+    if (is_same) /* its strides stay, also where an axis has one element */
+        result = view_with_strides(given, rank, cx_sizes(given), cx_strides(given));
+    else if (fits == 0)
         raise_reshape(given, rank, asked);
     if (x != NULL) {
         result = reshape_view(x, rank, sizes);
@@ -423,7 +431,7 @@ body_diagonal(CiContext *ctx, void *arg)
 }
 
 PyObject *
-cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
+cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset, bool is_readonly)
 {
     VIEW_BEGIN(x);
     ViewJob job = {.x = x, .starts = &offset};
@@ -431,7 +439,7 @@ cx_make_diagonal(CxTraced *x, int axis1, int axis2, const CiExpr *offset)
     if (job.view != NULL) {
         job.view->axes[0] = axis1;
         job.view->axes[1] = axis2;
-        job.view->is_readonly = true;
+        job.view->is_readonly |= is_readonly;
     }
     result = finish_job(&job, body_diagonal);
     VIEW_END(x);
@@ -490,8 +498,8 @@ cx_make_part(CxTraced *x, bool imaginary)
         result = cx_traced_from_node(
             x->tracer, cx_build_fill(x->tracer, dtype, rank, cx_sizes(x), NULL, &zero),
             CI_KIND_array);
-        if (result != NULL)
-            ((CxTraced *)result)->storage->is_readonly = true;
+        if (result != NULL) /* a view, which is read-only also where it is returned */
+            Py_SETREF(result, cx_make_expand((CxTraced *)result, rank, cx_sizes(x)));
         return result;
     }
     if (is_scalar) {

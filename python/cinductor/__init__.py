@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _core
 from . import cache as cache
 from ._core import (
     CinductorError,
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     from .registering import Registration as Registration
     from .report.explanation import Explanation as Explanation
 
-__version__ = "0.1.0"
+__version__ = _core.VERSION
 
 __all__ = [
     "AccuracyError",
@@ -151,13 +152,22 @@ __all__ = [
 
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """Calls fn once on these arguments and tells what was made of it.
+    """Call fn once on these arguments and report what it was compiled to.
 
-    The call is a real one, effects included; where it has none it is made a few times more, to time its
-    kernels. The result has the text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`,
-    `source`), `costs` of each kernel, `memory`, `guards`, `breaks`, `regions` (what became of loops and
-    branches), `recompiles`, `timings` and `result`; its str() is a page, `.full()` all of it, `.json()` for
-    tools, `.save(path)` a web page, which notebooks show by themselves. What fn raises is in `error`.
+    The call is real, side effects included. Without side effects it is repeated a few times, to time its kernels.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply.
+
+    Returns
+    -------
+    Explanation
+        The text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`, `source`), `costs` of each kernel, `memory`,
+        `guards`, `breaks`, `regions` (loops and branches), `recompiles`, `timings` and `result`. Its str() is a page,
+        `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
+        of fn is in `error`.
     """
     from .profiling import KernelProfile as KernelProfile
     from .report.explanation import explain as run
@@ -166,12 +176,19 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 
 def set_logs(*names: str) -> None:
-    """Switches logs on, and those not named off: `set_logs("breaks", "recompiles")`, `set_logs("all")`;
-    without names all are off.
+    """Switch the named logs on and all others off.
 
-    names: breaks, recompiles, fusion, guards, cache, races, perf, also as one text with commas. Each is a logger
-    `cinductor.<name>` of `logging`, which prints on stderr where nobody has said where logs go. The
-    variable CINDUCTOR_LOGS does the same. Raises ValueError for another name, TypeError for what is no text.
+    Parameters
+    ----------
+    *names : str
+        Of breaks, recompiles, fusion, guards, cache, races, perf, or all; also one string with commas. None: all are off.
+        Each is a logger `cinductor.<name>` of `logging`, which prints to stderr if no handler is configured. The
+        variable CINDUCTOR_LOGS does the same.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For an unknown name; for an argument that is not a string.
     """
     from .logs import set_logs as run
 
@@ -179,15 +196,22 @@ def set_logs(*names: str) -> None:
 
 
 def profile() -> KernelProfile:
-    """Times each kernel and library call of compiled functions while a with statement runs.
+    """Time each kernel and library call of compiled functions while a with statement runs.
 
-        with cinductor.profile() as found:
-            f(x)
-        print(found)              # a table
-        found.save("trace.json")  # for chrome://tracing and Perfetto
+    Programs run by their printed wrapper meanwhile, a microsecond or two slower for each kernel, with the same results. Float
+    warnings of kernels are not given, and devices with their own memory are not timed.
 
-    Programs run by their printed wrapper meanwhile, a microsecond or two more for each kernel; results are the
-    same. Float warnings of kernels are not given, and devices with memory of their own not timed.
+    Returns
+    -------
+    KernelProfile
+        A context manager with `rows`; its str() is a table, and `save("trace.json")` writes a trace for chrome://tracing and
+        Perfetto.
+
+    Examples
+    --------
+    >>> with cinductor.profile() as found:
+    ...     f(x)
+    >>> print(found)
     """
     from .profiling import KernelProfile
 
@@ -209,11 +233,14 @@ def unload_ipython_extension(shell: Any) -> None:
 
 
 def coverage() -> Coverage:
-    """What becomes of each public callable of NumPy in a captured function.
+    """List how each public callable of NumPy is captured.
 
-    Functions of `numpy`, `numpy.linalg` and `numpy.fft`, draws, methods of arrays and of ufuncs: "compiled",
-    "composed", "called", "answered" or "break", with the reason. print() gives a table; it iterates over rows
-    of name, how and reason. Arguments are taken to be arrays of compiled dtypes.
+    Returns
+    -------
+    Coverage
+        One row (name, how, reason) for each function of `numpy`, `numpy.linalg` and `numpy.fft`, each draw, and each method
+        of arrays and ufuncs. `how` is "compiled", "composed", "called", "answered" or "break". print() gives a table.
+        Arguments are assumed to be arrays of compiled dtypes.
     """
     from .covered import coverage as run
 
@@ -223,16 +250,29 @@ def coverage() -> Coverage:
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
 ) -> Any:
-    """The program that fn is for arguments like these, to be used without Python.
+    """Return the program of fn for arguments like these, for use without Python.
 
-    fn: a function or a compiled one, whose settings hold. It is called once, on copies of the arguments.
-    form: "c" gives one C file, whose first line says how it is compiled and whose `call` takes and gives
-    arrays (`ci_array`); it makes no threads. "json" gives buffers, lines and results, with the kernels' C
-    beside them; `examples/run_json.py` runs it. The name of a backend of `register_wrapper_backend` gives
-    what that makes of it. Results are the arrays and numbers that the program makes,
-    in their order; a view that the function returns (`y.T`, a part of an argument) is left to the caller.
-    Raises `Unsupported` for what the program asks of Python
-    (breaks, library calls, loops of NumPy's functions: options={"numerics": "close"} has none).
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply. It is called once, on copies of the arguments that follow.
+    form : str
+        "c": one C file, whose first line says how to compile it, and whose `call` takes and returns arrays (`ci_array`) on
+        one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of
+        `register_wrapper_backend`.
+    options : dict, optional
+        As in `compile`.
+
+    Returns
+    -------
+    str or object
+        The file, or the result of the wrapper backend. Results of the program are its arrays and numbers, in their order;
+        views that the function returns (`y.T`, a part of an argument) are left to the caller.
+
+    Raises
+    ------
+    Unsupported
+        If the program needs Python: breaks, library calls, loops of NumPy's functions (numerics="close" avoids these).
     """
     from .exporting import export as run
 
@@ -242,54 +282,88 @@ def export(
 def register_wrapper_backend(
     name: str, fn: Callable[[Program], Any], lines: Iterable[str] | None = None
 ) -> None:
-    """Has `export(..., form=name)` give programs to a compiler of one's own.
+    """Make `export(..., form=name)` pass programs to a function.
 
-    fn: takes a `cinductor.exporting.Program` (buffers with their users, lines, results, the kernels' C),
-    which it may change, and returns whatever `export` shall. lines: the kinds of lines that it supports,
-    None for all; a program with another one raises `Unsupported`, with the line and its place. Raises
-    ValueError for a name that is taken.
+    Parameters
+    ----------
+    name : str
+        The name of the form.
+    fn : callable
+        Takes a `cinductor.exporting.Program` (buffers with their users, lines, results, the kernels' C), which it may change.
+        `export` returns its result.
+    lines : iterable of str, optional
+        The kinds of lines that it supports; None: all. A program with another line raises `Unsupported`.
     """
     from .exporting import register_wrapper_backend as register
 
     register(name, fn, lines)
 
 
-def list_passes() -> list[Pass]:
-    """Every graph pass: `name`, `is_needed` (it cannot be left out), `doc`, `is_added` (it was registered).
-    `options={"skip_passes": "cse, simplify"}` leaves some out; CINDUCTOR_DUMP=before_cse,cse prints the
-    graph before and behind one; `options={"check_passes": True}` has the interpreter run it before and behind each.
+def list_passes(level: str = "graph") -> list[Pass]:
+    """List every pass of a level.
+
+    `options={"skip_passes": "cse, simplify"}` skips some, CINDUCTOR_DUMP=before_cse,cse prints the level before and after one.
+
+    Parameters
+    ----------
+    level : {"graph", "procs"}
+        Passes over graphs, or those that make statements of kernels.
+
+    Returns
+    -------
+    list of Pass
+        With `name`, `is_needed` (it cannot be skipped), `doc`, `is_added` (it was registered) and `level`.
     """
     from .passes import list_passes as run
 
-    return run()
+    return run(level)
 
 
-def observe_passes(observer: Callable[[PassEvent], object]) -> AbstractContextManager[None]:
-    """While a with statement runs, calls observer behind each graph pass of each compile, with a PassEvent:
-    `name`, `before` and `after` (the graph as text), `seconds`, `has_changed`.
+def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> AbstractContextManager[None]:
+    """Call observer after each pass of a level while a with statement runs.
 
-    Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
-    which a warning says. Raises TypeError for what is not callable.
+    Programs that are compiled already run no pass. An observer that raises is not called again, which a warning says.
+
+    Parameters
+    ----------
+    observer : callable
+        Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
+    level : {"graph", "procs"}
     """
     from .passes import observe_passes as run
 
-    return run(observer)
+    return run(observer, level)
 
 
 def register_pass(
     name: str, fn: Callable[[Graph], Graph | None], *, after: str = "simplify", version: str | None = None
 ) -> Registration:
-    """Adds a graph pass to those of `list_passes()`.
+    """Add a graph pass to those of `list_passes()`.
 
-    fn: is given a `cinductor.graphs.Graph` (nodes with operands, users, sizes, dtypes, the user's line), which
-    it may change by add, replace, set_args and erase; it returns None, or another Graph. after: the pass that it
-    runs behind: "wrap" or a later one, or one that was registered before. version: what tells it from another
-    one of its name; None: the hash of its code, defaults and what its closure holds.
+    The result is verified, and must take and return what the graph did before. If fn raises or breaks the graph, NumPy runs the
+    call and a warning gives the reason (`PassFailed`).
 
-    What it makes is verified; it must take and give what it took and gave. Where it raises or breaks the
-    graph, NumPy answers the call and a warning says why (`PassFailed`). Returns a `Registration`, whose
-    `remove()`, or the end of a with statement, takes it back. Either forgets what has been compiled. Raises ValueError for a
-    name that is taken, and for an `after` that is none; TypeError for what is not callable.
+    Parameters
+    ----------
+    name : str
+        The name of the pass.
+    fn : callable
+        Takes a `cinductor.graphs.Graph` (nodes with operands, users, sizes, dtypes, the user's line), which it may change by
+        add, replace, set_args and erase. Returns None, or another Graph.
+    after : str
+        The pass after which it runs: "wrap" or a later one, or a registered one.
+    version : str, optional
+        Distinguishes passes of one name; None: the hash of the code, defaults and closure of fn.
+
+    Returns
+    -------
+    Registration
+        Its `remove()`, or the end of a with statement, removes the pass. Both discard compiled programs.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the name is taken or `after` does not exist; if fn is not callable.
     """
     from .registering import register_pass as register
 
@@ -297,12 +371,23 @@ def register_pass(
 
 
 def register_pattern(name: str, pattern: str, replacement: str, *, after: str = "simplify") -> Registration:
-    """Adds a graph pass that rewrites what a pattern fits: `register_pattern("twice", "(add x x)", "(multiply x 2)")`.
+    """Add a graph pass that rewrites a pattern.
 
-    Both are texts of operations (`docs/ir.md`): names stand for any node, `x:f64`, `x:int` for one of a type, numbers
-    for constants; operands of commutative operations fit in both orders; `(let d A B)` names A in B. It is yours
-    to see to it that bits stay; shapes and dtypes must. after: as in `register_pass`, which says the rest.
-    Raises ValueError for what cannot be read.
+    Shapes and dtypes must stay the same. Whether bits do is the caller's responsibility.
+
+    Parameters
+    ----------
+    name : str
+        The name of the pass.
+    pattern, replacement : str
+        Texts of operations (`docs/ir.md`): names match any node, `x:f64`, `x:int` one of a type, numbers match constants.
+        Operands of commutative operations match in both orders. `(let d A B)` names A in B.
+    after : str
+        As in `register_pass`, which also describes result and errors.
+
+    Examples
+    --------
+    >>> cinductor.register_pattern("twice", "(add x x)", "(multiply x 2)")
     """
     from .registering import register_pattern as register
 
@@ -312,12 +397,19 @@ def register_pattern(name: str, pattern: str, replacement: str, *, after: str = 
 def register_lowering(
     function: Callable[..., Any], fn: Callable[..., Any], *, name: str | None = None, version: str | None = None
 ) -> Registration:
-    """Has compiled functions call fn where they call function.
+    """Make compiled functions call fn where they call function.
 
-    function: a function or ufunc of NumPy's, of another package or your own, found by identity where code calls it
-    by a name (`np.add(x, y)`, not `x + y`). fn: a function written in Python, which is captured like any other; inside of
-    it function is itself. NumPy's answer, where one is given, is function's. name: "lowering." and the function's
-    name where None. version, the result and errors: as of `register_pass`.
+    Parameters
+    ----------
+    function : callable
+        A function or ufunc of NumPy, of another package or your own, recognized by identity where code calls it by a name
+        (`np.add(x, y)`, not `x + y`). If NumPy runs a call, it calls this one.
+    fn : callable
+        A function in Python, which is captured like any other. Inside of it, function is the original.
+    name : str, optional
+        None: "lowering." and the function's name.
+    version : str, optional
+        As in `register_pass`, which also describes result and errors.
     """
     from .registering import register_lowering as register
 
@@ -332,11 +424,19 @@ def register_template(
     after: str = "simplify",
     version: str | None = None,
 ) -> Registration:
-    """Has a kernel of one's own compute an operation of the graph, where fn gives one for it.
+    """Compute an operation of the graph by a kernel of your own, if fn returns one for it.
 
-    op: a word of `docs/ir.md`, "matmul", "sum", "exp"; fn: is given each `cinductor.graphs.Node` of it, with dtypes, sizes
-    and attributes, and returns a `cinductor.kernel` that reads the node's operands in their order and writes one array of its dtype and sizes,
-    or None, which leaves it as it is. The rest, errors too, is as of `register_pass`.
+    Parameters
+    ----------
+    name : str
+        The name of the template.
+    op : str
+        An operation (`docs/ir.md`): "matmul", "sum", "exp".
+    fn : callable
+        Takes each `cinductor.graphs.Node` of that operation, with dtypes, sizes and attributes. Returns a `cinductor.kernel`
+        that reads the node's operands in their order and writes one array of its dtype and sizes, or None to leave it.
+    after, version : str
+        As in `register_pass`, which also describes result and errors.
     """
     from .registering import register_template as register
 
@@ -346,27 +446,40 @@ def register_template(
 def kernel(
     source: str, *, reads: str, writes: str, grid: str, preamble: str = "", name: str = "kernel"
 ) -> UserKernel:
-    """A kernel of one's own, in C or CUDA C++, to be called with arrays, in compiled functions and outside of them.
+    """Make a kernel from a body in C or CUDA C++, for compiled functions and for calls outside of them.
 
-        rows = cinductor.kernel(
-            "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
-            reads="x: f64[n, m], w: f64[m]", writes="out: f64[n]", grid="i: n")
-        y = rows(x, w)               # or rows(x, w, out)
+    The call takes arrays in the order of reads and writes, or by name. Those of writes may be omitted if their sizes are those of
+    others; they are new then, and zero before. It returns the written array, or a tuple. Memory that is read is never shared with
+    memory that is written: it is copied if it would be. Inside a compiled function the kernel is a library call. With arrays of a
+    GPU (`Array`) it is compiled as CUDA C++ by NVRTC and runs there: these must be contiguous, not complex, and written arrays
+    separate. Accesses of the body are not checked.
 
-    source: statements of C for one point of the grid; arrays are pointers in C order, sizes and indices are int64_t, by
-    their names. reads, writes: arrays with dtype (bool, i8 to u64, f32, f64, c64, c128) and sizes, names or numbers.
-    grid: indices with how far they go, sizes or + - * // %, min and max of them; points may run in any order and on several
-    threads. preamble: declarations and functions in front. name: what reports call it.
+    Parameters
+    ----------
+    source : str
+        Statements of C for one point of the grid. Arrays are pointers in C order; sizes and indices are int64_t.
+    reads, writes : str
+        Arrays with dtype (bool, i8 to u64, f32, f64, c64, c128) and sizes, which are names or numbers.
+    grid : str
+        Indices with their ends: sizes, or + - * // %, min and max of them. Points run in any order and on several threads.
+    preamble : str
+        Declarations and functions before the kernel.
+    name : str
+        The name in reports.
 
-    The call takes arrays in the order of reads and writes, or by name; those of writes may be left out where their
-    sizes are those of others, and are new then, of zeros before. It returns what is written, one array or a tuple. What is
-    read never shares memory with what is written: it is copied where it would. Inside of a compiled function it
-    is a library call that the program goes around. With arrays of a card (`Array`) it is compiled as CUDA C++ by
-    NVRTC and runs there: these must be contiguous, not complex, and what is written apart. Nobody checks
-    where the source reads and writes.
+    Raises
+    ------
+    TypeError, ValueError
+        For declarations that cannot be parsed, and for arrays that differ from them.
+    CompileError
+        With the compiler's message, at the first call.
 
-    Raises TypeError and ValueError for declarations that cannot be read and for arrays that are others than
-    declared, `CompileError`, with the compiler's words, when it is first called and does not compile.
+    Examples
+    --------
+    >>> rows = cinductor.kernel(
+    ...     "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
+    ...     reads="x: f64[n, m], w: f64[m]", writes="out: f64[n]", grid="i: n")
+    >>> y = rows(x, w)               # or rows(x, w, out)
     """
     from .kernels import UserKernel as make
 
@@ -376,17 +489,27 @@ def kernel(
 def custom_op(
     fn: Any = None, *, shape: Callable[..., Any], dtype: Any = None, name: str | None = None
 ) -> Any:
-    """A function that the compiler does not look into, and calls as it is from inside of compiled functions;
-    also a decorator.
+    """Declare a function that the compiler calls from inside compiled functions without tracing into it; also a decorator.
 
-    fn: a Python function of arrays, numbers and constants that only computes: it may be called less or more often than the
-    code says. Or one in C, as a ctypes function or an address, `int32_t fn(void *const *operands, const int64_t
-    *const *sizes, void *const *results)`: operands and results are in C order, sizes has those of the operands, then of the results;
-    an answer other than 0 is an error. shape: a function of the same arguments that gives the result's shape, or a list of
-    shapes for several results; it should only use shapes and numbers. dtype: the result's, or a list; None: the first operand's.
+    Parameters
+    ----------
+    fn : callable or int
+        A Python function of arrays, numbers and constants that only computes: it may be called less or more often than the
+        code says. Or a C function, as a ctypes function or an address, `int32_t fn(void *const *operands, const int64_t *const
+        *sizes, void *const *results)`: operands and results are in C order, sizes has those of the operands, then of
+        the results; a result other than 0 is an error.
+    shape : callable
+        A function of the same arguments that returns the result's shape, or a list of shapes for several results. It should
+        use only shapes and numbers.
+    dtype : dtype or list, optional
+        Of the results; None: the first operand's.
+    name : str, optional
+        The name in reports.
 
-    The operation raises ValueError where fn gives another shape or dtype; what fn raises goes to the caller.
-    Raises TypeError for what is not callable.
+    Raises
+    ------
+    TypeError
+        If fn is not callable. The operation raises ValueError if fn returns another shape or dtype.
     """
     from .custom_ops import CustomOp as make
 
@@ -396,14 +519,24 @@ def custom_op(
 
 
 def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Finding:
-    """Finds the lowering, pass, fusion or kernel that changes what fn gives for these arguments.
+    """Find the lowering, pass, fusion or kernel that makes the result differ from NumPy's.
 
-    fn: a function or a compiled one, whose settings hold. It is called on copies of the arguments, by NumPy and
-    compiled a few dozen times, each time with less of the compiler: so it should have no effects beside writing to
-    them. Results, exceptions and written arguments are compared bit for bit; where the program has functions
-    that may differ from NumPy's, by 4 ULP. The result's `kind` is "none" (nothing differs), "lowering", "pass", "fusion",
-    "kernel" or "rest" (all of these are right, so capture, a needed pass or lowering is not); `name`, `place`
-    and `difference` say more, str() all.
+    fn is called on copies of the arguments, by NumPy and compiled, a few dozen times, each time with less of the compiler. So it
+    should have no side effects except writes to them. Results, exceptions and written arguments are compared bit for bit, or within 4
+    ULP if the program has functions that may differ from NumPy's.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply.
+    options : dict, optional
+        As in `compile`.
+
+    Returns
+    -------
+    Finding
+        `kind` is "none" (no difference), "lowering", "pass", "fusion", "kernel" or "rest" (capture, a needed pass or
+        lowering). `name`, `place` and `difference` have details, str() everything.
     """
     from .bisecting import bisect as run
 
@@ -411,11 +544,19 @@ def bisect(fn: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs:
 
 
 def print_rewritten(fn: Any) -> None:
-    """Prints the source of fn as capture runs it: what is read, called and stored goes through the
-    stage. `explain(...).rewritten` has it as text.
+    """Print the source of fn as capture runs it: with calls in place of reads, calls and stores.
 
-    fn: a function or a compiled one. Raises `capture.syntax.rewrite.NotRewritable`, with the reason, for a
-    function that is left as it is, and TypeError for what is no function written in Python.
+    `explain(...).rewritten` has the text.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one.
+
+    Raises
+    ------
+    capture.syntax.rewrite.NotRewritable
+        With the reason, if the function runs unchanged.
     """
     from .capture.syntax.rewrite import print_rewritten as run
 
@@ -423,7 +564,7 @@ def print_rewritten(fn: Any) -> None:
 
 
 def get_include() -> str:
-    """The folder of the C headers, for devices and compilers from outside: `device/device.h`."""
+    """Return the folder of the C headers (`device/device.h`), for devices and compilers in other packages."""
     from .machine import get_include as find
 
     return find()

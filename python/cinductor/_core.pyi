@@ -17,6 +17,8 @@ import numpy as np
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
+VERSION: str  # of csrc/base/version.h
+
 class Error(Exception): ...  # the base of the package's exceptions: errors.py
 class RecompileError(Error, RuntimeError): ...
 
@@ -123,6 +125,7 @@ class Break:
     line: int
     own_line: int  # of the function that was called where this happened, or 0
     is_inner: bool  # whether it happened in what that line calls
+    is_late: bool  # whether nothing could be checked any more, after an earlier break or effect
 
 class RegionBreak(BaseException):
     """A loop or branch cannot be captured as it is: (reason, file, line)."""
@@ -353,7 +356,9 @@ class Tracer:
     ) -> Traced: ...
     # read-only view, as broadcast_to
     def expand(self, x: Any, shape: Sequence[int]) -> Traced: ...
-    def diagonal(self, x: Any, axis1: int, axis2: int, offset: int) -> Traced: ...
+    def diagonal(
+        self, x: Any, axis1: int, axis2: int, offset: int, is_writable: bool = False
+    ) -> Traced: ...
     # read-only; every run of so many neighbours along the axis, on an axis of its own behind all
     def window(self, x: Any, axis: int, size: Any) -> Traced: ...
     def copy(self, x: Any, order: str = "C") -> Traced: ...  # C, F, K
@@ -470,6 +475,32 @@ def paddings(array: np.ndarray) -> tuple[int, ...]:
 
 def are_placed_alike(a: set, b: set) -> bool:
     """Whether they hold the same objects, and give them in the same order whatever is added to both."""
+
+def reached(
+    roots: list[Any],
+    wanted: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> set[int]:
+    """The ids of the wanted objects among the roots and in what they hold; all ids if an object holds
+    others that its class does not show, or there are too many to look through.
+
+    closed: ids of objects that are not looked into. atoms: classes of C whose objects hold nothing. modules: those of C classes whose tp_traverse shows all, besides Python's builtins. opened:
+    the package's own classes that are looked into.
+    """
+
+def traced_in(
+    roots: list[Any],
+    closed: dict[int, Any],
+    atoms: frozenset[type],
+    modules: frozenset[str],
+    opened: frozenset[type],
+) -> list[Traced] | None:
+    """The traced values among the roots and in what they hold, each as often as it is met; None where
+    `reached`, which has the same arguments, gives all.
+    """
 
 def exchange_items(items: set | frozenset, new: list[Any]) -> None:
     """Each item of a set becomes an equal one, given in the order of iteration, in its place.
@@ -704,7 +735,7 @@ def set_pass_observer(
 ) -> None:
     """Called behind each pass with its name, the graph's text and seconds; with "" before all of them."""
 
-def passes() -> list[tuple[str, bool, str]]: ...  # name, cannot be left out, doc
+def passes() -> list[tuple[str, bool, str, str]]: ...  # name, cannot be left out, doc, level
 def check_pattern(pattern: str, replacement: str, /) -> None: ...
 def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]: ...
 def recompile(
@@ -722,6 +753,58 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+class Builder:
+    """A graph that is being made. Values are named by numbers; types, symbols and sizes are written as in docs/ir.md."""
+
+    def __new__(cls, name: str) -> Builder: ...
+    def symbol(self, text: str, /) -> int: ...
+    def input(self, type: str, /) -> int: ...
+    def node(
+        self,
+        op: str,
+        args: Sequence[int],
+        type: str | None = None,
+        *,
+        axes: Sequence[int] = ...,
+        starts: Sequence[int | str] = ...,
+        steps: Sequence[int | str] = ...,
+        combine: str | None = ...,
+        distinct: bool = ...,
+        name: str | None = ...,
+        key: str = ...,
+        file: str | None = ...,
+        line: int = ...,
+    ) -> int: ...
+    def const(self, type: str, value: complex, /) -> int: ...
+    def expr(self, size: int | str, /) -> int: ...
+    def check(self, condition: int, why: str, file: str | None = ..., line: int = ..., /) -> int: ...
+    def define(self, value: int, symbol: str, file: str | None = ..., line: int = ..., /) -> int: ...
+    def write(self, input: int, value: int, /) -> int: ...
+    def results(self, values: Sequence[int], /) -> int: ...
+    def block(self) -> int: ...
+    def enter(self, block: int, /) -> int: ...
+    def param(self, type: str, /) -> int: ...
+    def region(
+        self,
+        op: str,
+        args: Sequence[int],
+        blocks: Sequence[int],
+        trip: int | str = ...,
+        name: str = ...,
+        file: str | None = ...,
+        line: int = ...,
+        /,
+    ) -> int: ...
+    def position(self) -> tuple[int, int, int]: ...
+    def rewind(self, position: tuple[int, int, int], /) -> None: ...
+    def text(self) -> str: ...
+    def type(self, value: int, /) -> str: ...
+
+def compile_graph(
+    graph: Builder | str, *, options: dict[str, Any] = ..., device: str = "cpu", backend: str = ""
+) -> Program:
+    """Compile a graph without running it. A Builder is spent by this."""
 
 def compile_text(
     text: str,

@@ -94,6 +94,19 @@ def why_spent(tracer: Any, break_budget: int | None) -> str | None:
     return f"it breaks again and again for little work, at {line} the last time"
 
 
+def needs_no_break(b: Any) -> bool:
+    """True if a break only says that Python needed a value where nothing could be checked any more: a piece
+    begins where everything can be.
+    """
+    return getattr(b, "is_late", False) and b.reason.startswith("a concrete value is needed by")
+
+
+def is_for_pieces(tracer: Any) -> bool:
+    """True if a loop breaks in each iteration as no piece of it would."""
+    last = tracer.breaks[-MANY_RUNS:]
+    return len(last) == MANY_RUNS and all(map(needs_no_break, reversed(last)))
+
+
 class Race:
     """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
 

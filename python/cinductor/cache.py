@@ -14,20 +14,42 @@ if TYPE_CHECKING:
 
 
 def info() -> CacheInfo:
-    """Where the cache is and what it holds."""
+    """Return where the cache is and what it contains."""
     found: CacheInfo = _core.cache_info()
     return found
 
 
 def clear() -> int:
-    """Removes every entry and returns how many there were. Kernels in use stay loaded."""
+    """Remove every entry. Kernels in use stay loaded.
+
+    Returns
+    -------
+    int
+        The number of entries.
+    """
     return _core.cache_clear()
 
 
 def save(path: str | os.PathLike[str]) -> int:
-    """Writes all that the cache has into one file, and returns how many entries that were. A process with the
-    same versions of cinductor, NumPy and Python, on a processor of the same kind, finds them by `load`, without
-    a compiler, too. OSError: there is no folder, or the file cannot be written.
+    """Write the whole cache to one file.
+
+    A process with the same versions of cinductor, NumPy and Python, on a processor of the same level, can `load` it, also without a
+    compiler.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    int
+        The number of entries.
+
+    Raises
+    ------
+    OSError
+        If there is no cache folder, or the file cannot be written.
     """
     from .archive import save as run
 
@@ -35,9 +57,26 @@ def save(path: str | os.PathLike[str]) -> int:
 
 
 def load(path: str | os.PathLike[str]) -> int:
-    """Takes what `save` has written into the cache, and returns how many entries are new. It is code that later
-    processes run: load no file of those whose programs you would not run. ValueError: it is no such file, and
-    nothing is taken; OSError: it cannot be read, or nothing can be written.
+    """Add the entries of a file written by `save` to the cache.
+
+    The file is code that later processes run: load it only if you would run its author's programs.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    int
+        The number of new entries.
+
+    Raises
+    ------
+    ValueError
+        If the file was not written by `save`; nothing is added.
+    OSError
+        If it cannot be read, or the cache cannot be written.
     """
     from .archive import load as run
 
@@ -45,5 +84,5 @@ def load(path: str | os.PathLike[str]) -> int:
 
 
 def set_directory(path: str | os.PathLike[str] | None) -> None:
-    """Uses another directory from now on; None goes back to the default."""
+    """Use another folder from now on; None: the default one."""
     _core.set_cache_directory(None if path is None else os.fspath(path))

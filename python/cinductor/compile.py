@@ -62,28 +62,37 @@ def compile(
     disable: bool = False,
     **unknown: Any,
 ) -> Any:
-    """A function that does what fn does, compiled when it is first called.
+    """Return a function that does what fn does, and is compiled when it is first called.
 
-    fn: any callable written with NumPy: a function, method, lambda, partial or callable object;
-    without it a decorator is returned. Arrays of any shape and of the dtypes bool, (u)int8 to 64,
-    float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists, dicts, named
-    tuples and dataclasses; calls with anything else run in NumPy.
+    Arrays of any shape with dtypes bool, (u)int8 to 64, float16 to 64, complex64 and 128 are compiled, alone or nested in tuples, lists,
+    dicts, named tuples and dataclasses. Calls with other arguments run in NumPy. The compiled function raises what fn raises.
 
-    fullgraph: raise Unsupported, with line and reason, where Python would have to run
-    between kernels, and what the compiler has to say (CompileError, LoweringError, PassFailed, ...) where it fails.
-    dynamic: whether one compile serves any size. None: the first call is compiled for its own sizes,
-    and a size or int that another call shows to differ becomes a symbol; True: symbols from the
-    first call on; False: never. See mark_dynamic, mark_static and mark_unbacked.
-    mode: "default", "reduce-overhead", "max-autotune-no-cudagraphs" or "max-autotune": names for options. The last two set
-    `max_autotune`, which races other plans of each program on its calls and keeps the quickest; the second and the last set
-    `graphs`.
-    options: a dict of the options that `list_options()` describes.
-    backend: one of `list_backends()`; None is the device's own. device: "cpu", "cuda", "cuda:1", the name
-    of a registered one, or one of `devices()`.
-    disable: return a function that runs fn as it is.
+    Parameters
+    ----------
+    fn : callable, optional
+        A function, method, lambda, partial or callable object. Without it a decorator is returned.
+    fullgraph : bool
+        Raise `Unsupported`, with line and reason, if Python would have to run between kernels, and the compiler's own error
+        (CompileError, LoweringError, PassFailed, ...) if it fails.
+    dynamic : bool, optional
+        None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
+        from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
+    mode : str, optional
+        "default", "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (sets `max_autotune`), or
+        "max-autotune" (sets both).
+    options : dict, optional
+        Options of `list_options()`.
+    backend : str, optional
+        One of `list_backends()`; None: the best of the device.
+    device : str or Device, optional
+        "cpu", "cuda", "cuda:1", the name of a registered device, or one of `devices()`.
+    disable : bool
+        Return a function that runs fn unchanged.
 
-    Raises TypeError for what is not callable and for settings of another type, ValueError for names
-    and values that do not exist. The compiled function raises what fn raises.
+    Raises
+    ------
+    TypeError, ValueError
+        If fn is not callable or a setting has another type; for names and values that do not exist.
     """
     check_settings(unknown, fullgraph=fullgraph, dynamic=dynamic, disable=disable)
     if device is not None:
@@ -218,7 +227,7 @@ def functions() -> list[Any]:
 
 
 def reset() -> None:
-    """Forgets every specialisation of every compiled function, and what `stats` counts; the disk cache stays."""
+    """Discard every specialisation of every compiled function, and the counters of `stats`; the disk cache stays."""
     counted.forget(functions())
     for compiled in functions():
         compiled.clear()
@@ -226,14 +235,17 @@ def reset() -> None:
 
 
 def stats() -> counted.Stats:
-    """Counters of compiled functions, since the process began or `reset` was called.
+    """Return the counters of compiled functions, since the process began or `reset` was called.
 
-    calls; captures: calls that were traced; recompiles: captures after a function's first;
-    specializations: those kept; pieces: into which a function was split where it breaks; eager: calls that ran in NumPy: by a stance,
-    because nothing fitted, nothing could be compiled, NumPy is quicker or a check in the program failed; replayed: parts of calls that a device did from a recording (option `graphs`). Functions that are no more
-    count in the totals. functions: those alive by name, with `reasons`, why the latest captures were needed, and `numpy`, why
-    NumPy answers calls: what it is quicker for, and what cannot be captured; `races`, the plans that were raced
-    under max_autotune, with their times and who has won.
+    Returns
+    -------
+    dict
+        calls. captures: calls that were traced. recompiles: captures after a function's first. specializations: programs that are
+        kept. pieces: parts of functions that were split at breaks. eager: calls that ran in NumPy: because of a stance, no
+        program was right, the function could not be compiled, NumPy was faster, or a check failed. replayed: parts of calls
+        that a device replayed (option `graphs`). The totals include functions that no longer exist. functions: those alive by
+        name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
+        max_autotune, with times and winners).
     """
     total = dict(counted.gone)
     by_name: dict[str, dict[str, Any]] = {}
@@ -253,9 +265,14 @@ def stats() -> counted.Stats:
 
 
 def disable(fn: Any = None, *, reason: str | None = None) -> Any:
-    """A function that capture never looks into: it is called with real values, between kernels.
+    """Mark a function that capture must not trace into: it is called with real values, between kernels. Also a decorator.
 
-    Also a decorator. reason is what `explain` reports.
+    Parameters
+    ----------
+    fn : callable
+        The function.
+    reason : str, optional
+        Reported by `explain`.
     """
     if fn is None:
         return functools.partial(disable, reason=reason)

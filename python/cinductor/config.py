@@ -144,7 +144,7 @@ def names_of(option: Option) -> list[str]:
     """What a text may be, or the words of a list: of levels and passes also those that are registered."""
     added = registered()
     if option.type == "passes":
-        return [*(name for name, is_needed, _ in _core.passes() if not is_needed), *added]
+        return [*(name for name, is_needed, *_ in _core.passes() if not is_needed), *added]
     names = option.allowed.split("|")
     if option.type == "levels":
         names += [*added, *(f"before_{name}" for name in added)]
@@ -158,7 +158,13 @@ def registered() -> list[str]:
 
 
 def list_choices() -> list[Threshold]:
-    """Every threshold of the compiler, which `options={"choices": "name=number, ..."}` sets."""
+    """List every threshold of the compiler; `options={"choices": "name=number, ..."}` sets them.
+
+    Returns
+    -------
+    list of Threshold
+        With `name`, `cpu`, `gpu` and `doc`.
+    """
     return [Threshold(*row) for row in _core.choices()]
 
 
@@ -274,19 +280,27 @@ def resolve(mode: str | None, options: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def list_mode_options(mode: Mode | None = None) -> dict[str, Any]:
-    """The options that each mode sets, or those of one mode."""
+    """Return the options that each mode sets, or those of one mode."""
     if mode is None:
         return {name: dict(values) for name, values in MODES.items()}
     return resolve(mode, None)
 
 
 def list_options() -> list[Option]:
-    """Every option with its type, default, environment variable and documentation."""
+    """List every option with its type, default, environment variable and documentation.
+
+    Returns
+    -------
+    list of Option
+    """
     return list(OPTIONS.values())
 
 
 def list_backends() -> dict[str, str | None]:
-    """The backends by name, with why each cannot be used here; None: it can. `explain` says which one ran."""
+    """Return the backends by name, with the reason why each cannot be used here, or None.
+
+    `explain` names the backend that ran.
+    """
     found: dict[str, str | None] = {}
     for _, name, _, why in _core.backends():
         if found.get(name, "") is not None:

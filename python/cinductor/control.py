@@ -19,11 +19,24 @@ INTEGERS = (int, np.integer, np.ndarray)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[int, State], State], init: State) -> State:
-    """The state after `state = body(i, state)` for each i in range(lower, upper).
+    """Return the state after `state = body(i, state)` for each i in range(lower, upper).
 
-    As JAX's `lax.fori_loop`, but the state may change its dtype or shape from trip to trip where
-    Python allows it, and arrays in it may be written in place. Raises TypeError for what is no int
-    or function, and what body raises.
+    Like JAX's `lax.fori_loop`, except that the state may change its dtype or shape between iterations where Python allows it, and its
+    arrays may be written in place.
+
+    Parameters
+    ----------
+    lower, upper : int
+        The range.
+    body : callable
+        Takes i and the state, returns the next state.
+    init : object
+        The first state: anything that a local name may have; several values as a tuple.
+
+    Raises
+    ------
+    TypeError
+        For arguments of other types.
     """
     if not isinstance(lower, INTEGERS):
         raise TypeError(wrong("fori_loop", "lower", lower, "an int"))
@@ -38,10 +51,21 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, State], State], init:
 
 
 def while_loop(cond: Callable[[State], Any], body: Callable[[State], State], init: State) -> State:
-    """The state after `state = body(state)` for as long as cond(state) is true.
+    """Return the state after `state = body(state)` while cond(state) is true.
 
-    Raises TypeError for what is no function, what cond and body raise, and ValueError where cond's
-    result is an array of several elements.
+    Parameters
+    ----------
+    cond, body : callable
+        Take the state. cond returns a bool, body the next state.
+    init : object
+        The first state.
+
+    Raises
+    ------
+    TypeError
+        If cond or body is not callable.
+    ValueError
+        If cond returns an array of several elements.
     """
     if not callable(cond):
         raise TypeError(wrong("while_loop", "cond", cond, "a function of the state"))
@@ -59,10 +83,28 @@ def cond(
     false_fn: Callable[..., State],
     *operands: Any,
 ) -> State:
-    """true_fn(*operands) if pred is true, else false_fn(*operands); only that one is called.
+    r"""Call true_fn with the operands if pred is true, else false_fn.
 
-    Raises TypeError for what is no function, what the function called raises, and ValueError where
-    pred is an array of several elements.
+    Parameters
+    ----------
+    pred : bool
+        The condition.
+    true_fn, false_fn : callable
+        Take the operands. Only one is called.
+    \*operands
+        Its arguments.
+
+    Returns
+    -------
+    object
+        The result of the function that was called.
+
+    Raises
+    ------
+    TypeError
+        If true_fn or false_fn is not callable.
+    ValueError
+        If pred is an array of several elements.
     """
     if not callable(true_fn):
         raise TypeError(wrong("cond", "true_fn", true_fn, "a function of the operands"))
@@ -81,12 +123,30 @@ def scan(
     xs: np.ndarray | None,
     length: int | None = None,
 ) -> tuple[State, np.ndarray]:
-    """The last carry, and the stacked second results, of `carry, y = f(carry, x)` over xs' rows.
+    """Run `carry, y = f(carry, x)` over the rows of xs.
 
-    xs: an array (n, …), or None: then f gets None, length times. f's second result: an array or
-    number of the same shape and dtype in each trip, y; the stack has shape (n, *y.shape).
-    Raises TypeError for arguments of another kind, ValueError when there is nothing to scan (y is
-    unknown then), or when length and xs disagree.
+    Parameters
+    ----------
+    f : callable
+        Takes the carry and a row, returns the next carry and y: an array or number of the same shape and dtype each time.
+    init : object
+        The first carry.
+    xs : ndarray of shape (n, ...), or None
+        None: f gets None, length times.
+    length : int, optional
+        The number of iterations, if xs is None.
+
+    Returns
+    -------
+    carry : object
+        The last carry.
+    ys : ndarray of shape (n, ...)
+        The stacked y.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of other types; if there are no rows (the shape of y is unknown), or length and xs disagree.
     """
     if not callable(f):
         raise TypeError(wrong("scan", "f", f, "a function of the carry and a row"))

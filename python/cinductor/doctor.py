@@ -1,4 +1,4 @@
-"""What a report of a bug needs to say about a machine: `python -m cinductor doctor`."""
+"""Describes this machine for a bug report: `python -m cinductor doctor`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ def row(name: str, text: str) -> str:
 
 
 def compiler() -> str:
-    """The C compiler that kernels are given to, and its version, or what was looked for."""
-    asked = [os.environ["CC"]] if os.environ.get("CC") else ["cc", "gcc", "clang"]
-    path = next(filter(None, map(shutil.which, asked)), None)
+    """The C compiler that builds kernels, with its version; or the names that were looked for."""
+    variable = os.environ.get("CC", "").split()[:1]
+    tried = [*variable, "cc", "gcc", "clang"]
+    path = next(filter(None, map(shutil.which, tried)), None)
     if path is None:
-        source = "$CC" if os.environ.get("CC") else "$CC is not set"
-        return f"not found: {', '.join(asked)} ({source}) on PATH={os.environ.get('PATH', '')}"
+        source = "$CC first" if variable else "$CC is not set"
+        return f"not found: {', '.join(tried)} ({source}) on PATH={os.environ.get('PATH', '')}"
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -65,23 +66,26 @@ def own_functions() -> str:
     return f'{text}\nnumerics="exact" leaves them to NumPy, too'
 
 
+RIGHT = "right"
+
+
 def trial() -> str:
-    """One kernel by the C backend, beside NumPy."""
+    """Runs one kernel with the C backend: RIGHT if it gives NumPy's result, else what happened."""
     x = np.linspace(0, 1, 1000)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = compile(lambda x: (x * 2 + 1).sum(), backend="c")(x)
+            result = compile(lambda x: (x * 2 + 1).sum(), backend="c", options={"cache": False})(x)
         except Exception as error:
             return f"FAILED: {type(error).__name__}: {error}"
     said = "".join(f"\n{warning.message}" for warning in caught)
     if caught:
         return f"the C backend did not run:{said}"
-    return "right" if result == (x * 2 + 1).sum() else "WRONG"
+    return RIGHT if result == (x * 2 + 1).sum() else "WRONG"
 
 
-def report() -> str:
-    """All of it, a row each."""
+def report() -> tuple[str, bool]:
+    """All rows as text, and whether the C backend works."""
     made_of = f"cinductor {__version__}, NumPy {np.__version__}, Python {sys.version.split()[0]}"
     rows = [
         row("versions", f"{made_of}, {platform.platform()}"),
@@ -92,5 +96,6 @@ def report() -> str:
     for device, name, doc, why_not in _core.backends():
         rows.append(row(f"{name}", f"{device}: {why_not or 'can be used'} ({doc})"))
     rows.append(row("own bits", own_functions()))
-    rows.append(row("a kernel", trial()))
-    return "\n".join(rows)
+    found = trial()
+    rows.append(row("a kernel", found))
+    return "\n".join(rows), found == RIGHT

@@ -92,13 +92,24 @@ def marks_of(x: np.ndarray) -> dict[int, Mark]:
 def mark_dynamic(
     x: np.ndarray, dim: int | tuple[int, ...], *, min: int | None = None, max: int | None = None
 ) -> None:
-    """Declares that a size differs from call to call: the first compile is already for any.
+    """Declare that a size differs from call to call: the first program already accepts any.
 
-    x: an array that a compiled function will be called with; dim: its axis or axes; min, max: the
-    sizes to expect, which let the compiler leave cases out. The mark goes with this array object,
-    and with the argument it is passed for: other arrays there are held to it too. A call whose size
-    is outside raises ValueError, and so does a function that works for one size only: it names the
-    line that says so. Raises TypeError, IndexError and ValueError for what cannot be marked.
+    The mark belongs to this array object and to the argument it is passed for: other arrays there are checked against it. A call with
+    a size outside the range raises ValueError. So does a function that works for one size only; the message names the line.
+
+    Parameters
+    ----------
+    x : ndarray
+        An array with which a compiled function will be called.
+    dim : int or tuple of int
+        Its axis or axes.
+    min, max : int, optional
+        The range of sizes, which lets the compiler omit cases.
+
+    Raises
+    ------
+    TypeError, IndexError, ValueError
+        For arguments of other types, axes that do not exist, and ranges without the size.
     """
     for name, value in (("min", min), ("max", max)):
         if value is not None and (not is_a(value, int | np.integer) or value is True):
@@ -112,10 +123,17 @@ def mark_dynamic(
 
 
 def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
-    """As `mark_dynamic`, and nothing is decided by the size of this call, 0 and 1 included: one
-    program serves all of them. What tests the size becomes a branch of the program, and sizes that
-    must be equal are compared when it runs. Where Python needs the number itself the call raises
-    ValueError naming the line.
+    """Like `mark_dynamic`, but decide nothing from the size of this call, 0 and 1 included.
+
+    One program accepts all sizes. A test of the size is a branch of the program, and sizes that must be equal are compared when it
+    runs. If Python needs the number itself, the call raises ValueError, which names the line.
+
+    Parameters
+    ----------
+    x : ndarray
+        An array with which a compiled function will be called.
+    dim : int or tuple of int
+        Its axis or axes.
     """
     mark(x, dim, Mark("unbacked"))
 
@@ -134,7 +152,15 @@ def any_unbacked(values: tuple[Any, ...]) -> bool:
 
 
 def mark_static(x: np.ndarray, dim: int | tuple[int, ...] | None = None) -> None:
-    """Declares that a size is a number of the program whatever calls show; dim None: every axis."""
+    """Declare that a size is a compile-time constant, whatever later calls show.
+
+    Parameters
+    ----------
+    x : ndarray
+        An array with which a compiled function will be called.
+    dim : int or tuple of int, optional
+        Its axis or axes; None: all.
+    """
     mark(x, dim, Mark("static"))
 
 
@@ -289,7 +315,7 @@ class Symbols:
 
                 raise ConstraintViolation(f"{words} is {size}, outside of {range_text(mark)}")
             return self.declare(place, source, size, mark, words)
-        if mark is not None or self.dynamic is False or size == 1:
+        if mark is not None or self.dynamic is False or size < 2:
             return None
         if place in profile.dynamic or self.dynamic is True:
             return self.shared(place, size, source)

@@ -13,9 +13,18 @@ from .machine import Device
 
 
 class Facts(NamedTuple):
-    """What a heuristic is told of the program that is being compiled: the device it is for (a `Device`), the
-    backend's name ("" for the device's first), the name of the function, (shape, dtype) of the arrays among
-    its arguments, in order, in the call that is captured.
+    """The program that is being compiled, for a heuristic.
+
+    Attributes
+    ----------
+    device : Device
+        The device it is for.
+    backend : str
+        "" for the device's first one.
+    function : str
+        The name of the function.
+    arrays : tuple
+        (shape, dtype) of the arrays among the arguments of the captured call, in order.
     """
 
     device: Device
@@ -29,15 +38,24 @@ registered: dict[str, Heuristic] = {}
 
 
 def register_heuristics(device: str, function: Heuristic | None) -> None:
-    """Has a function decide the thresholds of `list_choices()` for programs of one kind of device.
+    """Let a function decide the thresholds of `list_choices()` for programs of one kind of device.
 
-    device: its name, "cuda". function: called with a threshold's name and the `Facts` as a program is captured;
-    gives its value, an int of at least 1, or None for the one it has. In place of one that was registered before;
-    None: nobody. What is named by the option `choices` goes first. The values are part of the options that a program is
-    found by; programs that there are already stay. They change how fast kernels are, never a bit of a result.
+    The option `choices` has precedence. The values are part of a program's key; existing programs stay. They change how fast kernels are,
+    never a bit of a result.
 
-    Raises ValueError for a device that there is not, TypeError for what cannot be called. What the function raises,
-    the call that is captured raises, and so ValueError for a value that is none.
+    Parameters
+    ----------
+    device : str
+        The kind: "cuda".
+    function : callable, optional
+        Takes a threshold's name and the `Facts` while a program is captured. Returns its value, an int of at least 1, or
+        None for the default. It replaces an earlier one; None removes it.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the device does not exist; if the function is not callable. The captured call raises the function's exceptions, and
+        ValueError for a value that is not allowed.
     """
     names = dict.fromkeys(row[0] for row in _core.backend_names())
     if device not in names:

@@ -37,7 +37,7 @@ _capturing = _local()
 
 
 def is_compiling() -> bool:
-    """Whether a function is being captured by this thread; True in the function itself then."""
+    """True while this thread captures a function, and so in that function."""
     return getattr(_capturing, "count", 0) > 0
 
 

@@ -13,12 +13,22 @@ from .instance import is_a
 
 
 class Device:
-    """One device of the machine: `name` ("cuda"), `index`, and what it is like.
+    """One device of the machine. str() is the form that `device=` takes: "cuda:1".
 
-    str() is what `device=` takes, "cuda:1". Attributes that ask the device raise DeviceError where it
-    cannot be used: `description` (its maker's name), `memory` (bytes, 0 where nobody knows), `units`
-    (multiprocessors, cores), `capability` (of CUDA: 90 for 9.0; else 0). Raises ValueError for an index that
-    is no number of a device.
+    Attributes that query the device raise DeviceError if it cannot be used. An index without a device raises ValueError.
+
+    Attributes
+    ----------
+    name, index : str, int
+        The kind and the number.
+    description : str
+        The manufacturer's name.
+    memory : int
+        Bytes; 0 if unknown.
+    units : int
+        Multiprocessors or cores.
+    capability : int
+        Of CUDA: 90 for 9.0; otherwise 0.
     """
 
     __slots__ = ("index", "name")
@@ -68,9 +78,10 @@ IN_FORCE: contextvars.ContextVar[Device | None] = contextvars.ContextVar("cinduc
 
 
 class device:
-    """`with cinductor.device("cuda:1"):` has what names no device use that one, in this thread: `to_device`,
-    `Stream`, `Event`, `memory_stats` and their like. Where a compiled function runs is decided by its own
-    `device=` and by where its arguments are.
+    """Select the device for code that names none, in this thread, while a with statement runs.
+
+    This holds for `to_device`, `Stream`, `Event`, `memory_stats` and similar functions. A compiled function runs according to its
+    own `device=` and to where its arguments are.
     """
 
     __slots__ = ("_device", "_tokens")
@@ -151,16 +162,23 @@ def get_include() -> str:
 
 
 def toolkit() -> Any:
-    """What the core lends to a compiler from outside, a capsule "cinductor.CiToolkit" of the struct in
-    `device/toolkit.h`: passes over procs, printers of C-like languages.
+    """Return the functions of the core for a compiler in another package.
+
+    Returns
+    -------
+    capsule
+        "cinductor.CiToolkit", with the struct of `device/toolkit.h`: passes over procs, printers of C-like languages.
     """
     return _core.toolkit()
 
 
 def devices(name: str | None = None) -> list[Device]:
-    """Those of the machine that can be used, all or of one kind; the processor comes first.
+    """List the usable devices of the machine, all or of one kind. The CPU comes first.
 
-    Raises ValueError for a name that no device has.
+    Raises
+    ------
+    ValueError
+        If no device has this name.
     """
     names = dict.fromkeys(row[0] for row in _core.backend_names())
     if name is not None and name not in names:
@@ -187,7 +205,7 @@ def register_device(device: Any, compilers: tuple[Any, ...] | list[Any] = ("c", 
 
     device: a capsule "cinductor.CiDevice" that an extension made of its struct (`get_include()` has the
     headers), or an object with `name` and `doc` and these methods, `index` telling which of its devices
-    and `stream` what `stream_open` gave, or None:
+    and `stream` what `stream_open` gave, or None::
 
         allocate(index, size, stream) -> address      release(index, address, size, stream)
         copy_in(index, address, host, stream)         host: a memoryview of bytes to be read

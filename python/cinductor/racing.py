@@ -294,6 +294,8 @@ class Beside:
         while (task := self.next()) is not None:
             try:
                 task()
+            except KeyboardInterrupt:  # `end` interrupts a build; the user's Ctrl-C reaches only the main thread
+                return
             except Exception as error:  # a race is never worth an error
                 say(f"no race: {error!r}")
 

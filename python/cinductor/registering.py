@@ -68,8 +68,8 @@ def enter(row: Registration) -> Registration:
     """Puts a registration into the table."""
     if not isinstance(row.name, str) or not NAME.fullmatch(row.name):
         raise ValueError(f"{row.name!r} is no name: letters, digits, '_', '.' and '-'")
-    own = [name for name, _, _ in _core.passes()]
-    if row.name in TABLE or row.name in own:
+    own = [name for name, _, _, level in _core.passes() if level == "graph"]
+    if row.name in TABLE or any(row.name == name for name, *_ in _core.passes()):
         raise ValueError(f"there is something called {row.name!r} already")
     if row.kind != "lowering":
         late = [*own[own.index("wrap") :], *names()]  # before, ints of Python's are not what they seem

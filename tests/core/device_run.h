@@ -109,7 +109,6 @@ test_launch(CiContext *ctx, TestRun *run, CiExecutable *exe, const CiKernel *ker
     launch.units = test_evaluate(ctx, kernel->units, size);
     launch.finish_units = test_evaluate(ctx, kernel->finish_units, size);
     launch.scratch_bytes = test_evaluate(ctx, kernel->scratch_bytes, size);
-    launch.partial_bytes = test_evaluate(ctx, kernel->partial_bytes, size);
     launch.unit_work = test_evaluate(ctx, kernel->unit_work, size);
     CiFault fault;
     return exe->launch(exe, &launch, &fault);

@@ -13,12 +13,10 @@ test_target(CiContext *ctx)
     CiTarget *target = CI_NEW(ctx, CiTarget);
     *target = (CiTarget){.device = "test",
                          .backend = "fake",
-                         .vector_bytes = 32,
                          .row_bytes = 1 << 18,
                          .chunk_elements = 4096,
                          .max_buffers = 32,
-                         .max_fused_nests = 16,
-                         .unroll_limit = 8};
+                         .max_fused_nests = 16};
     for (int i = 0; i < CI_DTYPE_COUNT; i++)
         target->dtypes[i] = true;
     return target;

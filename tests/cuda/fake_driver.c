@@ -81,7 +81,8 @@ EXPORT const char *fake_failed(void);   /* the function that did */
 EXPORT int fake_blocks(void);
 EXPORT int fake_launches(void);
 EXPORT int fake_launches_on(int device);
-EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared, graphs: now; others: calls, "" all */
+EXPORT int fake_count(const char *what); /* pinned, handles, modules, shared, graphs: now; last_blocks,
+                                          * last_threads, last_shared: of a launch; others: calls, "" all */
 
 #define MOST_DEVICES 8
 #define MOST_NAMES 128
@@ -94,6 +95,7 @@ typedef struct Owned {
 
 static int blocks, launches, pinned, beside, handles, modules, overlapped;
 static int launches_on[MOST_DEVICES];
+static unsigned last_blocks, last_threads, last_shared;
 static const char *names[MOST_NAMES]; /* of functions that have been called, and how often */
 static int calls[MOST_NAMES];
 static int until_failure = -1;
@@ -372,6 +374,9 @@ run_launch(void *data)
     pthread_mutex_lock(&lock);
     launches++;
     launches_on[launch->device]++;
+    last_blocks = launch->gx;
+    last_threads = launch->bx;
+    last_shared = launch->shared;
     pthread_mutex_unlock(&lock);
     if (is_emulated)
         emulator_launch(launch->function, launch->gx, launch->gy, launch->bx, launch->shared,
@@ -713,6 +718,12 @@ fake_count(const char *what)
         return handles;
     if (!strcmp(what, "modules"))
         return modules;
+    if (!strcmp(what, "last_blocks"))
+        return (int)last_blocks;
+    if (!strcmp(what, "last_threads"))
+        return (int)last_threads;
+    if (!strcmp(what, "last_shared"))
+        return (int)last_shared;
     if (!strcmp(what, "graphs"))
         return fake_graphs();
     if (!strcmp(what, "nodes"))

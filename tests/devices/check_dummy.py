@@ -311,7 +311,7 @@ def test_failures_of_arrays():
     with pytest.raises(cinductor.DeviceError, match="told to fail in copy_out"):
         x.numpy()
     dummy.set_failing(None)
-    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy cards"):
+    with pytest.raises(cinductor.DeviceError, match="there are 2 dummy devices"):
         cinductor.to_device(np.arange(3.0), "dummy:5")
 
 
@@ -319,7 +319,7 @@ def test_names():
     assert [str(d) for d in cinductor.devices("dummy")] == ["dummy", "dummy:1"]
     assert cinductor.devices()[0] == cinductor.Device("cpu")
     assert repr(cinductor.Device("dummy:1")) == "Device('dummy:1')"
-    assert cinductor.Device("dummy", 1).description == "Dummy card 1"
+    assert cinductor.Device("dummy", 1).description == "Dummy device 1"
     assert cinductor.Device("dummy").memory == 1 << 30
     assert cinductor.Device("dummy").backends == {"c": None, "interp": None}
     assert cinductor.Device("cpu").units >= 1
@@ -474,12 +474,12 @@ def test_operations_in_every_stance(stance):
     np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
 
 
-EXP_SUM = cinductor.compile(lambda a: np.exp(a).sum())
+KNOWN = [cinductor.compile(lambda a: np.exp(a).sum()) for _ in range(2)]
 WAYS = {
     "compile": lambda a: cinductor.compile(lambda a: np.exp(a).sum())(a),
     "nested": lambda a: cinductor.compile(lambda p: np.exp(p["a"][0]).sum())({"a": [a, 2]}),
-    "known": EXP_SUM,
-    "known by a keyword": lambda a: EXP_SUM(a=a),
+    "known": KNOWN[0],
+    "known by a keyword": lambda a: KNOWN[1](a=a),
     "operator": lambda a: a * 2,
     "in place": lambda a: a.__iadd__(1),
     "comparison": lambda a: a < 2,
@@ -494,10 +494,10 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_exact_numerics_hold_or_are_refused(way, monkeypatch):
+@pytest.mark.parametrize("entry", WAYS)
+def test_exact_numerics_hold_or_are_refused(entry, monkeypatch):
     """However a call comes to a device: nothing is launched there, known calls and the environment included."""
-    a, call = cinductor.to_device(X, DEVICE), WAYS[way]
+    a, call = cinductor.to_device(X, DEVICE), WAYS[entry]
     call(a)
     cinductor.synchronize(DEVICE)
     before = dummy.counts()["launch"]

@@ -199,10 +199,10 @@ def test_what_is_no_device_here():
         with pytest.raises(ValueError, match="wanted: a name, or a name and a number"):
             cinductor.to_device(x, wrong)
     for wrong in ("dummy:7", cinductor.Device("dummy", 7)):
-        with pytest.raises(cinductor.DeviceError, match="there are 2 dummy cards"):
+        with pytest.raises(cinductor.DeviceError, match="there are 2 dummy devices"):
             cinductor.to_device(x, wrong)
     for call in (cinductor.Stream, cinductor.Event, cinductor.synchronize, cinductor.empty_cache):
-        with pytest.raises(cinductor.DeviceError, match="there are 2 dummy cards"):
+        with pytest.raises(cinductor.DeviceError, match="there are 2 dummy devices"):
             call("dummy:7")
     stream = cinductor.Stream("dummy:1")
     a = cinductor.to_device(x, DEVICE)

@@ -46,6 +46,67 @@ def test_rows_lie_in_the_scratchpad():
     assert scratchpad.most_used() <= 16384
 
 
+@pytest.fixture
+def limit():
+    yield scratchpad.limit
+    scratchpad.limit()
+
+
+def explained(fn, *args):
+    """Explain a new function of the same code: it has no program yet."""
+    said = cinductor.explain(cinductor.compile(lambda *a: fn(*a), device=DEVICE, options=ALWAYS), *args)
+    for got, want in zip(np.atleast_1d(said.result), np.atleast_1d(fn(*args)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+    return said
+
+
+def two_results(a, b, c):
+    return a + b, a * c
+
+
+def test_a_kernel_takes_no_more_arrays(limit):
+    three = [np.arange(12.0) + k for k in range(3)]
+    assert explained(two_results, *three).kernels.count("for i0<") == 1
+    limit("max_buffers", 4)
+    said = explained(two_results, *three)
+    assert said.kernels.count("for i0<") == 2
+    assert "stay apart: together they touch 5 arrays, and a kernel takes 4" in said.kernels
+    limit("max_buffers", 2)  # what one loop touches is not parted: the program runs on the host
+    said = explained(lambda a, b, c: a + b, *three)
+    assert "a loop touches 3 arrays, and a kernel of device scratchpad takes 2" in said.why_host
+
+
+def test_a_dtype_that_is_missing(limit):
+    assert "device scratchpad has no c128" in explained(lambda x: x * 2j, X[0]).why_host
+    assert explained(lambda x: x * 2, X[0]).why_host is None
+    limit("double")
+    assert "device scratchpad has no f64" in explained(lambda x: x * 2, X[0]).why_host
+    assert explained(lambda x: x * np.float32(2), X[0].astype("f4")).why_host is None
+
+
+def test_other_limits(limit):
+    def kernels_of_both():
+        fn = cinductor.compile(lambda a, b: (a + 1, b * 2), device=DEVICE, options=ALWAYS)
+        return cinductor.explain(fn, np.arange(30.0), np.arange(50.0)).kernels_count
+
+    assert kernels_of_both() == 1
+    limit("chunk_elements", 1)
+    assert kernels_of_both() == 2
+
+    def normed(x):
+        e = np.exp(x - x.max(axis=1)[:, None])
+        return e / e.sum(axis=1)[:, None]
+
+    assert "row buf" in explained(normed, X).kernels
+    limit("row_bytes", 64)
+    assert "row buf" not in explained(normed, X).kernels
+    limit("max_fused_nests", 1)
+    assert "stay apart: the kernel is full" in explained(normed, X).kernels
+    limit("tile_rows", 8)
+    assert " 8, i1<" not in explained(lambda x: x + 1, X).kernels
+    assert " 8, i1<" in explained(lambda x: x.T + np.ones((300, 200)), np.ones((200, 300))).kernels
+
+
 def test_an_index_out_of_range():
     compiled = cinductor.compile(lambda x, k: x[k] * 2)
     x, k = cinductor.to_device(X[0], DEVICE), cinductor.to_device(np.array([1, 99]), DEVICE)

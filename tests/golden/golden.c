@@ -1,6 +1,8 @@
 /* Runs one golden file and prints what each level makes of it.
  *
  *   golden FILE
+ *   golden variants FILE...   for each kernel that the GPU makes of the program: its variants, which are
+ *                             of its own text, have its procs but for ranges of symbols
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; dump: the
  * levels to print, graph when not given, `expand` for procs before the first pass; fusion, trees,
@@ -32,6 +34,7 @@
 #endif
 #ifdef GOLDEN_DEVICE
 #include "codegen/codegen.h"
+#include "device/cuda/cuda.h"
 #include "device/device.h"
 #endif
 
@@ -155,6 +158,8 @@ make_lower_target(CiContext *ctx, const Run *run)
 {
     CiTarget *target = CI_NEW(ctx, CiTarget);
     *target = (CiTarget){.has_lanes_across_threads = run->scans > 0};
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        target->dtypes[k] = true;
     ci_choices_set(ctx, target, "frame_bytes=1");
     if (run->scans)
         ci_choices_set(ctx, target, ci_format(ctx, "scan_rows=%lld, scan_columns=%lld",
@@ -202,13 +207,11 @@ make_target(CiContext *ctx, const Run *run)
                          .has_batches = run->batches,
                          .splits_running = run->splits && strcmp(run->device, "cpu") != 0,
                          .chains_running = run->splits && strcmp(run->device, "cpu") == 0,
-                         .vector_bytes = 32,
                          .row_bytes = 256 * 1024,
                          .chunk_elements = 32768,
                          .tree_elements = 32768,
                          .max_buffers = 64,
-                         .max_fused_nests = 64,
-                         .unroll_limit = 8};
+                         .max_fused_nests = 64};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 #ifdef GOLDEN_DEVICE
@@ -416,6 +419,120 @@ run_levels(CiContext *ctx, void *arg)
         show_source(ctx, run);
 }
 
+/* ---- variants of the GPU's kernels ---- */
+
+#ifdef GOLDEN_DEVICE
+typedef struct Variants {
+    CiContext *ctx;
+    const CiKernels *kernels;
+    const CiProcs *procs;
+    int count;
+} Variants;
+
+static const char *
+text_of_procs(CiContext *ctx, const CiProcs *procs, const CiKernel *kernel)
+{
+    CiProcs own = *procs;
+    CiText text = ci_text_new(ctx);
+    own.procs = CI_NEW_ARRAY(ctx, CiProc *, procs->nprocs + 1);
+    own.nprocs = 0;
+    for (int k = 0; k < procs->nprocs; k++)
+        if (procs->procs[k]->kernel == kernel)
+            own.procs[own.nprocs++] = procs->procs[k];
+    ci_procs_print(&text, &own);
+    return text.data;
+}
+
+static int64_t
+within(const CiExpr *symbol, int64_t value)
+{
+    return value < symbol->low ? symbol->low : value > symbol->high ? symbol->high : value;
+}
+
+typedef struct Narrowed {
+    const char *text;
+    const CiKernels *alone;
+    CiCudaClass class;
+} Narrowed;
+
+static void
+lower_variant(CiContext *ctx, void *arg)
+{
+    const Narrowed *narrowed = arg;
+    (void)ci_cuda_lower(
+        ci_cuda_parse_variant(ctx, narrowed->text, narrowed->alone, &narrowed->class, true), true,
+        true);
+}
+
+/* Sizes that no call can bring, for guards of the graph say so, may leave an order without chunks. */
+static void
+check_classes(const Variants *v, const CiKernel *kernel, Narrowed *narrowed)
+{
+    static const int64_t sizes[] = {1, 5, 24, 1000, 4096, 70000};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    for (int k = 0; k < COUNT; k++) {
+        int64_t values[CI_CUDA_MAX_SIZES];
+        for (int n = 0; n < kernel->nsize_args; n++)
+            values[n] = within(kernel->size_args[n], sizes[(k + n) % COUNT]);
+        if (!ci_cuda_find_class(kernel, values, &narrowed->class))
+            continue;
+        CiStatus status = ci_protect(v->ctx, lower_variant, narrowed);
+        if (status && strcmp(ci_context_message(v->ctx), "a size or an index is divided by zero") != 0)
+            ci_fail(v->ctx, status, "%s", ci_format(v->ctx, "%s", ci_context_message(v->ctx)));
+    }
+}
+
+/* As it is, the kernel's own text makes the same procs, letter by letter. Of sizes of a class the
+ * kernel is verified, and so is what each pass makes of it. */
+static void
+check_variants(void *arg, const CiKernel *kernel)
+{
+    Variants *v = arg;
+    CiText text = ci_text_new(v->ctx);
+    if (!ci_cuda_can_specialize(kernel))
+        return;
+    ci_kernels_print_alone(&text, v->kernels, kernel);
+    const CiKernels *alone = ci_kernels_parse(v->ctx, text.data, v->kernels->target);
+    ci_kernels_verify(alone);
+    ci_kernels_verify_text(alone);
+    const char *whole = text_of_procs(v->ctx, v->procs, kernel),
+               *same = text_of_procs(v->ctx, ci_cuda_lower(alone, true, true), alone->kernels[0]);
+    if (strcmp(whole, same) != 0)
+        ci_fail(v->ctx, CI_ERR_INTERNAL, "%s\nmakes\n%s\nalone, and not\n%s", text.data, same, whole);
+    Narrowed narrowed = {.text = text.data, .alone = alone};
+    check_classes(v, kernel, &narrowed);
+    v->count++;
+}
+#endif
+
+/* The number of kernels that have variants. */
+static void
+run_variants(CiContext *ctx, void *arg)
+{
+#ifdef GOLDEN_DEVICE
+    Run *run = arg;
+    run->device = "cuda";
+    run->backend = "interp";
+    run->device_memory = true;
+    if (is_of_level(run->text, "procs") || is_of_level(run->text, "kernels"))
+        return;
+    if (is_of_level(run->text, "loops")) {
+        run->loops = ci_loops_parse(ctx, run->text);
+    } else {
+        run->graph = ci_graph_parse(ctx, run->text);
+        run_passes(ctx, run);
+    }
+    make_loops(ctx, run);
+    make_kernels(ctx, run);
+    Variants v = {ctx, run->kernels, ci_cuda_lower(run->kernels, true, true), 0};
+    ci_cuda_visit_kernels(run->kernels, check_variants, &v);
+    if (v.count)
+        printf("variants: %d\n", v.count);
+#else
+    (void)ctx, (void)arg;
+#endif
+}
+
 /* ---- the file ---- */
 
 static void
@@ -447,7 +564,7 @@ read_file(CiContext *ctx, Run *run, const char *file)
 }
 
 static bool
-show_file(const char *path)
+show_file(const char *path, void (*levels)(CiContext *ctx, void *run))
 {
     void *data;
     size_t size;
@@ -456,7 +573,7 @@ show_file(const char *path)
     CiContext *ctx = ci_context_open();
     Run run = {0};
     read_file(ctx, &run, ci_copy_text(ctx, data, size));
-    if (ci_protect(ctx, run_levels, &run) != CI_OK)
+    if (ci_protect(ctx, levels, &run) != CI_OK)
         printf("--- expected error\n%s\n", ci_context_message(ctx));
     ci_context_close(ctx);
     free(data);
@@ -469,10 +586,11 @@ main(int argc, char **argv)
 {
     if (argc < 2)
         return 2;
-    for (int k = 1; k < argc; k++) {
+    bool is_of_variants = !strcmp(argv[1], "variants");
+    for (int k = 1 + is_of_variants; k < argc; k++) {
         if (argc > 2)
             printf("=== %s\n", argv[k]);
-        if (!show_file(argv[k])) {
+        if (!show_file(argv[k], is_of_variants ? run_variants : run_levels)) {
             fprintf(stderr, "usage: golden FILE...\n");
             return 2;
         }

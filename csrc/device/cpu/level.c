@@ -5,6 +5,7 @@
 #include "target/emit.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -118,17 +119,16 @@ ci_cpu_libc_version(void)
 void
 ci_cpu_fill_target(CiTarget *target, const CiOptions *options)
 {
+    (void)options;
     target->device = "cpu";
     target->has_trees = target->has_batches = target->has_margins = true;
     target->has_lanes_across_threads = false;
-    target->vector_bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
     target->row_bytes = 128 * 1024;
     target->chains_running = true;
     target->has_short_rows = target->has_rows_of_any_size = true;
     target->chunk_elements = target->tree_elements = 32768;
-    target->max_buffers = 64;
+    target->max_buffers = INT_MAX;
     target->max_fused_nests = 64;
-    target->unroll_limit = CI_SERIAL_LIMIT;
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 }

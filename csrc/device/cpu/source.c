@@ -25,7 +25,9 @@ static const CiSpelling cpu_spelling = {.function = "static inline __attribute__
 CiProcs *
 ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
 {
-    int bytes = ci_cpu_vector_bytes(ci_cpu_level(options));
+    CiCpuLevel level = ci_cpu_level(options);
+    int bytes = ci_cpu_vector_bytes(level);
+    const CiCMachine *machine = ci_cpu_machine(level);
     CiFamily family = {.name = "cpu",
                        .target = kernels->target,
                        .lanes = bytes,
@@ -34,7 +36,9 @@ ci_cpu_lower(const CiKernels *kernels, const CiOptions *options)
                        .strip = 1024,
                        .chains = 4,
                        .why_not_vector = ci_c_why_not_vector,
-                       .has_pack = ci_c_has_pack};
+                       .has_pack = machine->has_masks && machine->has_masks(bytes)
+                                       ? ci_c_has_pack
+                                       : NULL};
     return ci_codegen(kernels, &family, options && options->verify);
 }
 
@@ -64,7 +68,7 @@ elements_of_unit(const CiKernel *kernel)
     return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
 }
 
-/* What a unit of a split kernel leaves. */
+/* Bytes of partial results per unit of a split kernel. */
 static int64_t
 partial_bytes(const Source *s, const CiKernel *kernel)
 {

@@ -11,6 +11,7 @@
 #include "target/cuda/print.h"
 
 #include "base/os.h"
+#include "ir/choices.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -46,15 +47,13 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
                          .has_templates = true,
                          .splits_running = true,
                          .has_own_order = true,
-                         .vector_bytes = 16,
                          .row_bytes = 64 * 1024,
                          .chunk_elements = 1024,
                          .tree_elements = 512,
                          .tile_rows = 32,
-                         .max_buffers = 128,
+                         .max_buffers = 256,
                          .max_fused_nests = 64,
-                         .has_atomic = ci_cuda_has_atomic,
-                         .unroll_limit = CI_SERIAL_LIMIT};
+                         .has_atomic = ci_cuda_has_atomic};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
         target->dtypes[k] = true;
 }
@@ -62,13 +61,13 @@ ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cuda_print_source(out, kernels, ci_cuda_lower(kernels, options, true));
+    ci_cuda_print_source(out, kernels, ci_cuda_lower(kernels, options->verify, true));
 }
 
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_cuda_lower(kernels, options, true);
+    return ci_cuda_lower(kernels, options->verify, true);
 }
 
 /* ---- build ---- */
@@ -76,7 +75,6 @@ lower(const CiKernels *kernels, const CiOptions *options)
 typedef struct Describing {
     CiContext *ctx;
     CiCudaBuild *build;
-    bool keeps;
 } Describing;
 
 static void
@@ -85,8 +83,6 @@ describe(void *arg, const CiKernel *kernel)
     Describing *describing = arg;
     CiCudaBuild *b = describing->build;
     ci_cuda_describe(describing->ctx, b, kernel, &b->layouts[kernel->id]);
-    if (describing->keeps)
-        ci_cuda_keep(describing->ctx, b, kernel);
 }
 
 static void
@@ -112,9 +108,7 @@ describe_image(CiContext *ctx, void *arg)
 {
     CiCudaBuild *b = arg;
     b->layouts = CI_NEW_ARRAY(ctx, CiCudaLayout, b->nkernels + 1);
-    Describing describing = {ctx, b, .keeps = b->executable->kept == NULL};
-    if (describing.keeps)
-        b->executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, b->nkernels + 1);
+    Describing describing = {ctx, b};
     ci_cuda_visit_kernels(b->kernels, describe, &describing);
 }
 
@@ -142,7 +136,7 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->procs = ci_cuda_lower(b->kernels, b->options, number == 0);
+    b->procs = ci_cuda_lower(b->kernels, b->executable->verifies, number == 0);
     ci_cuda_print_source(&source, b->kernels, b->procs);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
@@ -151,7 +145,54 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
     image->source = copy.out;
 }
 
-/* ---- loading: status-coded, for a launch may do it ---- */
+/* ---- what variants are made of ---- */
+
+typedef struct Keeping {
+    CiContext *ctx; /* of the build */
+    const CiCudaBuild *build;
+    const char **texts; /* by kernel id; NULL: it has no variants */
+} Keeping;
+
+static void
+print_alone(void *arg, const CiKernel *kernel)
+{
+    Keeping *keeping = arg;
+    CiText text = ci_text_new(keeping->ctx);
+    if (!ci_cuda_can_specialize(kernel))
+        return;
+    ci_kernels_print_alone(&text, keeping->build->kernels, kernel);
+    keeping->texts[kernel->id] = text.data;
+}
+
+/* Runs in the executable's own memory. */
+static void
+keep_body(CiContext *ctx, void *arg)
+{
+    const Keeping *keeping = arg;
+    CiCudaExecutable *executable = keeping->build->executable;
+    const CiTarget *from = keeping->build->kernels->target;
+    CiTarget *target = CI_NEW(ctx, CiTarget);
+    *target = *from;
+    target->asked = NULL;
+    target->choices = ci_choices_copy(ctx, from);
+    executable->target = target;
+    if (keeping->build->kernels->plan && keeping->build->kernels->plan->skip)
+        executable->plan.skip = ci_format(ctx, "%s", keeping->build->kernels->plan->skip);
+    executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, executable->nkernels + 1);
+    for (int k = 0; k < executable->nkernels; k++)
+        if (keeping->texts[k])
+            ci_cuda_keep(ctx, executable, k, keeping->texts[k]);
+}
+
+static void
+keep_kernels(CiContext *ctx, const CiCudaBuild *b)
+{
+    Keeping keeping = {ctx, b, CI_NEW_ARRAY(ctx, const char *, b->nkernels + 1)};
+    ci_cuda_visit_kernels(b->kernels, print_alone, &keeping);
+    check(ctx, b->executable, ci_protect(b->executable->memory, keep_body, &keeping));
+}
+
+/* ---- loading: status-coded, because a launch may do it ---- */
 
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
@@ -172,7 +213,7 @@ load_second(CiCudaExecutable *executable)
 {
     CiCudaImage *image = &executable->images[1];
     int32_t status = CI_OK;
-    pthread_mutex_lock(&executable->lock);
+    pthread_mutex_lock(&executable->loading);
     if (!atomic_load(&image->is_loaded)) {
         CiCudaCompile job = ci_cuda_compile_job(executable, image->source);
         status = (int32_t)ci_cuda_compile(&job);
@@ -182,7 +223,7 @@ load_second(CiCudaExecutable *executable)
         if (!status)
             atomic_store(&image->is_loaded, true);
     }
-    pthread_mutex_unlock(&executable->lock);
+    pthread_mutex_unlock(&executable->loading);
     return status;
 }
 
@@ -228,6 +269,7 @@ build_body(CiContext *ctx, void *arg)
     if (where.text)
         check(ctx, b->executable, ci_protect(b->executable->memory, copy_text, &where));
     b->executable->where = where.out;
+    keep_kernels(ctx, b);
     make_image(ctx, b, 0);
     if (uses_vectors(b))
         make_image(ctx, b, 1);
@@ -242,7 +284,9 @@ close_executable(CiExecutable *base)
     ci_cuda_close_variants(executable);
     for (int k = 0; k < 2; k++)
         ci_cuda_unload(&base->queue, executable->images[k].module);
+    pthread_mutex_destroy(&executable->loading);
     pthread_mutex_destroy(&executable->lock);
+    pthread_cond_destroy(&executable->variant_made);
     if (executable->memory)
         ci_context_close(executable->memory);
     free(executable);
@@ -263,10 +307,12 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     executable->memory = ci_context_open();
     executable->is_fast = options->numerics && !strcmp(options->numerics, "fast");
     executable->uses_cache = options->cache;
+    executable->verifies = options->verify;
+    pthread_mutex_init(&executable->loading, NULL);
     pthread_mutex_init(&executable->lock, NULL);
+    pthread_cond_init(&executable->variant_made, NULL);
     ci_cuda_visit_kernels(kernels, count_kernel, &executable->nkernels);
     Building building = {.build = {.kernels = kernels,
-                                   .options = options,
                                    .executable = executable,
                                    .nkernels = executable->nkernels},
                          .options = options,
@@ -292,7 +338,7 @@ fill_parameters(const CiCudaLayout *layout, const CiLaunch *launch, Parameters *
 {
     int n = 0;
     for (int k = 0; k < layout->nbuffers; k++)
-        parameters->list[n++] = (void *)(uintptr_t)&launch->buffers[k];
+        parameters->list[n++] = (void *)(uintptr_t)&launch->buffers[layout->buffers[k]];
     for (int k = 0; k < layout->nsizes; k++)
         parameters->list[n++] = (void *)(uintptr_t)&launch->sizes[k];
     for (int k = 0; k < layout->nslots; k++)
@@ -311,7 +357,7 @@ start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch
                           (unsigned)function->shared_bytes, launch->stream, parameters->list, NULL);
 }
 
-/* What the first leaves for the second lies in memory of the launch. */
+/* Starts both functions of a split kernel; partial results are in memory of the launch. */
 static int
 start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
            Parameters *parameters)
@@ -334,7 +380,7 @@ start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *l
     return result ? result : freed;
 }
 
-/* Waits for the kernel, for the host must know whether to go on. */
+/* Waits for the kernel, because the host must know whether to continue. */
 static int
 start_checked(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
               Parameters *parameters, int *failed)
@@ -356,15 +402,11 @@ start_checked(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch
     return result ? result : freed;
 }
 
-/* The kernel for the sizes and the alignment of this launch. */
+/* The kernel for all sizes and the alignment of this launch. */
 static int32_t
-choose_layout(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes,
-              const CiCudaLayout **layout)
+choose_image(CiCudaExecutable *executable, const CiLaunch *launch, const CiCudaLayout **layout)
 {
     int32_t status = CI_OK;
-    *layout = ci_cuda_find_variant(executable, launch, sizes);
-    if (*layout)
-        return CI_OK;
     *layout = &executable->images[0].layouts[launch->kernel];
     if (!ci_cuda_is_aligned(*layout, launch)) {
         *layout = &executable->images[1].layouts[launch->kernel];
@@ -375,28 +417,17 @@ choose_layout(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *siz
 }
 
 static int32_t
-launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+launch_layout(CiCudaExecutable *executable, const CiCudaLayout *layout, const CiLaunch *launch,
+              CiFault *fault)
 {
-    CiCudaExecutable *executable = (CiCudaExecutable *)base;
     CiCudaStay stay;
-    int64_t sizes[CI_CUDA_MAX_SIZES];
-    const CiCudaLayout *layout;
-    CiLaunch own = *asked, *launch = &own;
     Parameters parameters;
-    if (fault)
-        fault->kind = 0;
-    int32_t status = choose_layout(executable, asked, sizes, &layout);
-    if (status)
-        return status;
-    if (layout != &executable->images[0].layouts[asked->kernel] &&
-        layout != &executable->images[1].layouts[asked->kernel])
-        own.sizes = sizes;
-    status = ci_cuda_enter(&stay, &base->queue);
+    int failed = 0;
+    int32_t status = ci_cuda_enter(&stay, &executable->base.queue);
     if (status)
         return status;
     fill_parameters(layout, launch, &parameters);
-    int failed = 0,
-        result = layout->has_checks
+    int result = layout->has_checks
                      ? start_checked(&stay, layout, launch, &parameters, &failed)
                      : start_both(&stay, layout, launch, &parameters);
     status = ci_cuda_leave(&stay, result);
@@ -405,6 +436,29 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     fault->kind = CI_ERR_CHECK;
     fault->node = failed - 1;
     return CI_ERR_CHECK;
+}
+
+static int32_t
+launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
+{
+    CiCudaExecutable *executable = (CiCudaExecutable *)base;
+    int64_t sizes[CI_CUDA_MAX_SIZES];
+    const CiCudaLayout *layout;
+    CiCudaVariant *variant;
+    CiLaunch own = *asked;
+    if (fault)
+        fault->kind = 0;
+    int32_t status = ci_cuda_take_variant(executable, asked, sizes, &variant);
+    if (variant) {
+        own.sizes = sizes;
+        status = launch_layout(executable, &variant->layout, &own, fault);
+        ci_cuda_give_variant(executable, asked, variant);
+    } else if (!status) {
+        status = choose_image(executable, asked, &layout);
+        if (!status)
+            status = launch_layout(executable, layout, asked, fault);
+    }
+    return status;
 }
 
 extern const CiCompiler ci_compiler_cuda;

@@ -1,8 +1,8 @@
-/* What the backend keeps of a program's kernels: layouts for launches, images that NVRTC made, and
- * copies of kernels from which more are made for the sizes that calls bring.
+/* State of a program's kernels in the backend: layouts for launches, images made by NVRTC, and
+ * copies of the kernels from which variants for the sizes of calls are made.
  *
- * An executable is shared by threads. What is published (`is_loaded`, the list of variants) is only
- * added to, under the lock; readers take none. */
+ * An executable is shared by threads. `is_loaded` is published by the thread that holds `loading`;
+ * readers take no lock. */
 #ifndef CI_DEVICE_CUDA_EXECUTABLE_H
 #define CI_DEVICE_CUDA_EXECUTABLE_H
 
@@ -13,7 +13,7 @@
 
 #define CI_CUDA_MAX_PARAMETERS 1024
 
-/* What a launch must know of a kernel; copied out of its procs, which die with the compilation. */
+/* Launch properties of a kernel, copied from its procs, which are freed with the compilation. */
 typedef struct CiCudaFunction {
     CiCudaExtent blocks;
     int threads; /* of a block */
@@ -28,6 +28,7 @@ typedef struct CiCudaLayout {
     CiCudaExtent partial_bytes;  /* that the one leaves for the other */
     bool tells;                  /* blocks of the first tell each other there: it is zero when they begin */
     int nbuffers, nsizes, nslots;
+    int *buffers;   /* numbers among the launch's */
     int *alignment; /* per buffer, bytes */
     int *slots;     /* numbers among the program's scalars */
 } CiCudaLayout;
@@ -39,21 +40,30 @@ typedef struct CiCudaImage {
     atomic_bool is_loaded;
 } CiCudaImage;
 
-/* A kernel made for a class of sizes, with vectors or without. */
+/* A kernel made for a class of sizes, with vectors or without. Under the executable's lock but for
+ * what its maker fills in. */
 typedef struct CiCudaVariant CiCudaVariant;
 struct CiCudaVariant {
     CiCudaVariant *next;
     CiCudaClass class;
     bool has_vectors;
+    bool is_made;     /* others wait until it is */
+    bool is_recorded; /* a recording launches it: it is not evicted */
+    int users;        /* launches that have it now */
+    int64_t last_use; /* number of the launch */
+    int32_t status;   /* of making it */
+    CiContext *memory;
     CiCudaLayout layout; /* without a name: it could not be made */
     CUmodule module;
 };
 
 /* A kernel of symbolic sizes, kept to make variants of. */
 typedef struct CiCudaGeneric {
-    const CiKernels *kernels; /* this one alone; NULL: it has no variants */
+    const char *text;         /* of this one alone; NULL: it has no variants */
+    const CiKernels *kernels; /* parsed */
     CiCudaExtent work;        /* elements of a launch */
-    CiCudaVariant *_Atomic variants;
+    CiCudaVariant *variants;  /* under the executable's lock */
+    int64_t launches;         /* that had variants */
 } CiCudaGeneric;
 
 typedef struct CiCudaExecutable {
@@ -61,16 +71,19 @@ typedef struct CiCudaExecutable {
     CiContext *memory; /* of everything below */
     int nkernels;
     CiCudaImage images[2]; /* with vectors, without */
-    CiCudaGeneric *kept;      /* by kernel id */
-    bool is_fast, uses_cache;
-    const char *where;    /* NVRTC */
-    pthread_mutex_t lock; /* while the second image or a variant is made */
+    CiCudaGeneric *kept;   /* by kernel id */
+    const CiTarget *target; /* of variants */
+    CiProcPlan plan;        /* of them */
+    bool is_fast, uses_cache, verifies;
+    const char *where;            /* NVRTC */
+    pthread_mutex_t loading;      /* while the second image is made */
+    pthread_mutex_t lock;         /* of the lists of variants; never while one is made */
+    pthread_cond_t variant_made;
 } CiCudaExecutable;
 
 /* layout.c */
 typedef struct CiCudaBuild {
     const CiKernels *kernels;
-    const CiOptions *options; /* NULL: of a variant */
     CiCudaExecutable *executable;
     const CiProcs *procs;
     CiCudaLayout *layouts;
@@ -84,12 +97,17 @@ CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *sour
 bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
 
 /* variants.c */
-/* Copies what variants are made of into the executable's memory, where this runs. */
-void ci_cuda_keep(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel);
-/* The kernel made for the launch's sizes, made now if need be; NULL when the one for all sizes
- * serves. sizes: what it takes instead of the launch's. */
-const CiCudaLayout *ci_cuda_find_variant(CiCudaExecutable *executable, const CiLaunch *launch,
-                                         int64_t *sizes);
+/* Keeps what variants are made of in the executable's memory, where this runs. text: of the kernel
+ * alone. */
+void ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int kernel, const char *text);
+/* The variant for the launch's sizes, compiled now if needed; *variant is NULL if the generic
+ * kernel is used. sizes: the variant's arguments in place of the launch's. A variant is released
+ * after its launch. Fails if the executable verifies and the variant is wrong, or if the number of
+ * variants of recordings is exhausted. */
+int32_t ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes,
+                             CiCudaVariant **variant);
+void ci_cuda_give_variant(CiCudaExecutable *executable, const CiLaunch *launch,
+                          CiCudaVariant *variant);
 void ci_cuda_close_variants(CiCudaExecutable *executable);
 
 #endif

@@ -5,7 +5,7 @@
 #define CI_CUDA_THREADS 256 /* of a block of points */
 
 CiProcs *
-ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vectorise)
+ci_cuda_lower(const CiKernels *kernels, bool verify, bool may_vectorise)
 {
     const CiFamily family = {.name = "gpu",
                              .target = kernels->target,
@@ -16,7 +16,7 @@ ci_cuda_lower(const CiKernels *kernels, const CiOptions *options, bool may_vecto
                              .access_bytes = may_vectorise ? 16 : 1,
                              .has_atomic = ci_cuda_has_atomic,
                              .has_own_order = true};
-    return ci_codegen(kernels, &family, options && options->verify);
+    return ci_codegen(kernels, &family, verify);
 }
 
 const CiProc *

@@ -58,6 +58,9 @@ ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, C
                              .nbuffers = kernel->nbuffers,
                              .nsizes = kernel->nsize_args};
     layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    layout->buffers = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    for (int k = 0; k < kernel->nbuffers; k++)
+        layout->buffers[k] = k;
     layout->slots = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
     layout->functions[0] = describe_function(ctx, b, proc);
     if (finish) {
@@ -110,7 +113,7 @@ ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch)
 {
     for (int k = 0; k < layout->nbuffers; k++)
         if (layout->alignment[k] > 1 &&
-            (uintptr_t)launch->buffers[k] % (uintptr_t)layout->alignment[k])
+            (uintptr_t)launch->buffers[layout->buffers[k]] % (uintptr_t)layout->alignment[k])
             return false;
     return true;
 }

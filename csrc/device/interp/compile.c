@@ -124,11 +124,10 @@ add_memory(Compiler *c, const CiMemory *memory, bool is_param)
 static CiInterpAccess
 make_access(Compiler *c, const CiAccess *at)
 {
-    CiInterpIndex index = make_index(c, at->index);
     return (CiInterpAccess){.memory = find(c->memories, at->memory),
                             .element = at->memory->lanes,
-                            .index = index,
-                            .stride = make_optional(c, at->stride, index.nvarying == 0)};
+                            .index = make_index(c, at->index),
+                            .stride = make_optional(c, at->stride, 1)};
 }
 
 /* The size of a parameter, which may name what the kernel does not take, is asked for here alone.
@@ -147,7 +146,8 @@ find_swapped(Compiler *c, const CiMemory *memory)
 
 /* ---- values ---- */
 
-/* A value's bytes are free again behind its block. Whole vectors of mathematics may be read. */
+/* Allocates a value's bytes, which are free again after its block. Vector math routines may read
+ * whole vectors. */
 static void
 place_value(Compiler *c, const CiStmt *stmt)
 {
@@ -168,7 +168,7 @@ dtype_of(const Compiler *c, int value)
     return c->proc->types[value].dtype;
 }
 
-/* What rounds the results of an operation that does not keep to what a narrow float can hold. */
+/* Finds the rounding for results of an operation that are not exact in a narrow float type. */
 static void
 find_rounding(CiInterpStmt *to, CiOp op, CiDtype operand, CiDtype result)
 {

@@ -67,16 +67,18 @@ static const char *
 named_conversion(const CiCPrinter *p, CiDtype from, CiDtype to, int lanes)
 {
     static const struct {
+        const CiCMachine *machine;
         CiDtype from, to;
         int lanes;
         const char *text;
     } rows[] = {
-#define CONVERT(from, to, lanes, text, compiler, until, benchmark)                                 \
-    {CI_DTYPE_##from, CI_DTYPE_##to, lanes, text},
+#define CONVERT(machine, from, to, lanes, text, compiler, until, benchmark)                        \
+    {&ci_c_##machine, CI_DTYPE_##from, CI_DTYPE_##to, lanes, text},
 #include "target/c/quirks.def"
     };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows && p->vector_bytes == 64; k++)
-        if (rows[k].from == from && rows[k].to == to && rows[k].lanes == lanes)
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].machine == p->machine && lanes * (int)ci_dtype_size(to) <= p->vector_bytes &&
+            rows[k].from == from && rows[k].to == to && rows[k].lanes == lanes)
             return rows[k].text;
     return NULL;
 }
@@ -298,7 +300,7 @@ ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes)
     return name;
 }
 
-/* ---- lanes that lie apart in memory ---- */
+/* ---- strided lanes ---- */
 
 /* Elements are what a vector has. */
 static bool
@@ -378,17 +380,16 @@ ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes)
     return name;
 }
 
-/* With masks, elements of four and eight bytes are moved in one instruction. */
-static const char *
-masked_type(CiCPrinter *p, CiDtype dtype, int lanes)
+/* The machine moves such a vector in one instruction, under a mask. */
+static bool
+has_masks(const CiCPrinter *p, CiDtype dtype, int lanes)
 {
     int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
-    if (p->vector_bytes != 64 || (bytes != 64 && bytes != 32 && bytes != 16) || size < 4)
-        return NULL;
-    return ci_format(p->ctx, "%s%d", size == 4 ? "ps" : "pd", 8 * bytes);
+    return p->machine->has_masks && p->machine->has_masks(p->vector_bytes) &&
+           (bytes == 64 || bytes == 32 || bytes == 16) && size >= 4;
 }
 
-/* What instructions with masks name the elements and a vector of them. */
+/* The element type that masked move instructions use for a dtype. */
 static CiDtype
 moved_as(CiDtype dtype)
 {
@@ -396,9 +397,9 @@ moved_as(CiDtype dtype)
 }
 
 bool
-ci_c_has_pack(int vector_bytes, CiDtype dtype)
+ci_c_has_pack(CiDtype dtype)
 {
-    return vector_bytes == 64 && ci_dtype_size(dtype) >= 4 && has_plain_elements(dtype);
+    return ci_dtype_size(dtype) >= 4 && has_plain_elements(dtype);
 }
 
 /* Values whose mask is true, side by side, as far as there is room; how many they are. */
@@ -407,8 +408,7 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
 {
     int size = (int)ci_dtype_size(dtype), bytes = lanes * size;
     CiDtype real = moved_as(dtype);
-    const char *masked = masked_type(p, dtype, lanes);
-    if (!masked || !ci_c_has_pack(p->vector_bytes, dtype))
+    if (!has_masks(p, dtype, lanes) || !ci_c_has_pack(dtype))
         return NULL;
     const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, real, lanes),
                *mask = ci_c_mask_type(p, size, lanes), *name = ci_format(p->ctx, "pack_%s", type);
@@ -419,36 +419,28 @@ ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes)
                 name, ci_emit_storage(dtype), type, mask);
     ci_text_add(out, "    typedef %s numbers __attribute__((vector_size(%d)));\n",
                 size == 4 ? "int" : "long long", bytes);
-    ci_text_add(out,
-                "    const unsigned chosen = (unsigned)__builtin_ia32_cvt%s2mask%d((numbers)mask) "
-                "& ((1u << "
-                "live) - 1);\n",
-                size == 4 ? "d" : "q", 8 * bytes);
+    ci_text_add(out, "    const unsigned chosen = (unsigned)%s & ((1u << live) - 1);\n",
+                p->machine->mask_bits(p->ctx, real, bytes));
     ci_text_add(
         out,
         "    const int64_t count = __builtin_popcount(chosen), n = count < room ? count : room;\n");
-    ci_text_add(out,
-                "    __builtin_ia32_storeu%s_mask((%s *)m, __builtin_ia32_compress%s%d_mask((%s)v, "
-                "(%s){0}, "
-                "chosen), (1u << n) - 1);\n    return n;\n}\n",
-                masked, ci_emit_type(real), size == 4 ? "sf" : "df", 8 * bytes, moved, moved);
+    ci_text_add(out, "    %s;\n    return n;\n}\n", p->machine->pack(p->ctx, real, bytes, moved));
     return name;
 }
 
 static void
-print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes, const char *masked)
+print_masked_load(CiCPrinter *p, CiDtype dtype, int lanes)
 {
     int size = (int)ci_dtype_size(dtype);
-    const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, moved_as(dtype), lanes),
+    CiDtype real = moved_as(dtype);
+    const char *type = ci_c_type(p, dtype, lanes), *moved = ci_c_type(p, real, lanes),
                *bits = ci_c_mask_type(p, size, lanes);
     ci_text_add(&p->helpers,
                 "CI_INLINE %s\nload_part_%s(const %s *m, int64_t n)\n{\n"
                 "    const %s first = (%s){0} + *(const int%d_t *)m;\n",
                 type, type, ci_emit_storage(dtype), bits, bits, 8 * size);
-    ci_text_add(&p->helpers,
-                "    return (%s)__builtin_ia32_loadu%s_mask((const %s *)m, (%s)first, (1u << n) - "
-                "1);\n}\n",
-                type, masked, ci_emit_type(moved_as(dtype)), moved);
+    ci_text_add(&p->helpers, "    return (%s)%s;\n}\n", type,
+                p->machine->masked_load(p->ctx, real, lanes * size, moved));
 }
 
 /* How many lanes live, where that is known and they are few enough to be written out one by one, for
@@ -458,7 +450,7 @@ few_live(CiCPrinter *p, CiDtype dtype, int lanes, const CiExpr *live)
 {
     int64_t count;
     bool is_few = lanes <= MOST_WRITTEN_OUT && ci_expr_is_const(live, &count) && count < lanes;
-    return is_few && !masked_type(p, dtype, lanes) ? (int)count : 0;
+    return is_few && !has_masks(p, dtype, lanes) ? (int)count : 0;
 }
 
 /* Its lanes from number n on are the first. */
@@ -480,14 +472,14 @@ load_few(CiCPrinter *p, CiDtype dtype, int lanes, int n)
 const char *
 ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const CiExpr *live)
 {
-    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "load_part_%s", type),
-               *masked = masked_type(p, dtype, lanes);
+    const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "load_part_%s", type);
+    bool masked = has_masks(p, dtype, lanes);
     int few = few_live(p, dtype, lanes, live);
     if (few)
         return ci_format(p->ctx, "%s(%s)", load_few(p, dtype, lanes, few), place);
     bool is_new = ci_c_needs(p, name);
     if (is_new && masked)
-        print_masked_load(p, dtype, lanes, masked);
+        print_masked_load(p, dtype, lanes);
     else if (is_new)
         ci_text_add(&p->helpers,
                     "static CI_COLD %s\n%s(const %s *m, int64_t n)\n{\n    %s v;\n"
@@ -516,9 +508,10 @@ const char *
 ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, const char *value,
                 const CiExpr *live)
 {
+    bool masked = has_masks(p, dtype, lanes);
+    CiDtype real = masked ? moved_as(dtype) : dtype;
     const char *type = ci_c_type(p, dtype, lanes), *name = ci_format(p->ctx, "store_part_%s", type),
-               *masked = masked_type(p, dtype, lanes),
-               *moved = ci_c_type(p, masked ? moved_as(dtype) : dtype, lanes);
+               *moved = ci_c_type(p, real, lanes);
     int few = few_live(p, dtype, lanes, live);
     if (few)
         return ci_format(p->ctx, "%s(%s, %s)", store_few(p, dtype, lanes, few), place, value);
@@ -526,9 +519,9 @@ ci_c_store_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *place, cons
         ci_text_add(&p->helpers, "%s void\n%s(%s *m, %s v, int64_t n)\n{\n",
                     masked ? "CI_INLINE" : "static CI_COLD", name, ci_emit_storage(dtype), type);
         if (masked)
-            ci_text_add(&p->helpers,
-                        "    __builtin_ia32_storeu%s_mask((%s *)m, (%s)v, (1u << n) - 1);\n}\n", masked,
-                        ci_emit_type(moved_as(dtype)), moved);
+            ci_text_add(&p->helpers, "    %s;\n}\n",
+                        p->machine->masked_store(p->ctx, real, lanes * (int)ci_dtype_size(dtype),
+                                                 moved));
         else
             ci_text_add(&p->helpers, "    for (int64_t l = 0; l < n; l++)\n        m[l] = v[l];\n}\n");
     }

@@ -212,7 +212,7 @@ lane_element(CiCPrinter *p, const CiStmt *stmt)
     const char *lane = lane_name(stmt);
     declare_lane_symbols(p, at->index, lane);
     const char *index = ci_emit_index_text(p->base, at->index);
-    if (!ci_c_has_lanes(p, at->index))
+    if (!at->stride || !ci_expr_equals_const(at->stride, 0))
         index = ci_format(p->ctx, "%s + %s * (%s)", index, lane,
                           at->stride ? ci_emit_index_text(p->base, at->stride) : "1");
     return ci_format(p->ctx, "%s[%s]", ci_c_memory(p, at->memory), index);
@@ -357,7 +357,7 @@ ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call)
 
 /* ---- numbers of lanes ---- */
 
-/* Behind the live lanes the first one's. */
+/* Lanes that are not live repeat the first one. */
 static void
 print_iota(CiCPrinter *p, const CiStmt *let)
 {

@@ -16,6 +16,17 @@ typedef struct CiCMachine {
     /* The letter of the vector routines of the C library for registers of so many bytes; NULL: it
      * has none, and its scalar functions stand in, lane by lane. */
     char (*routines)(int vector_bytes);
+    /* Registers of that many bytes have masks, which move and pack elements of four and eight bytes;
+     * NULL: none have. The rest is there where this is. */
+    bool (*has_masks)(int vector_bytes);
+    /* Expressions, over the memory `m` and `n` live lanes. dtype: f32 or f64, as which all elements
+     * are moved; vector: the name of its type. A load takes other lanes from `first`. */
+    const char *(*masked_load)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
+    const char *(*masked_store)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
+    /* The bits of `mask` as an int; and a statement that stores the lanes of `v` whose bit of
+     * `chosen` is set side by side, n of them. */
+    const char *(*mask_bits)(CiContext *ctx, CiDtype dtype, int bytes);
+    const char *(*pack)(CiContext *ctx, CiDtype dtype, int bytes, const char *vector);
 } CiCMachine;
 
 extern const CiCMachine ci_c_x86, ci_c_arm;

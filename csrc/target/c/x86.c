@@ -61,5 +61,51 @@ routines(int vector_bytes)
     return vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
 }
 
-const CiCMachine ci_c_x86 = {
-    .rounding = rounding, .fused = fused, .extreme = extreme, .routines = routines};
+/* ---- masks ---- */
+
+static bool
+has_masks(int vector_bytes)
+{
+    return vector_bytes == 64;
+}
+
+static const char *
+masked_load(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
+{
+    return ci_format(ctx, "__builtin_ia32_loadu%s%d_mask((const %s *)m, (%s)first, (1u << n) - 1)",
+                     dtype == CI_DTYPE_f32 ? "ps" : "pd", 8 * bytes, ci_emit_type(dtype), vector);
+}
+
+static const char *
+masked_store(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
+{
+    return ci_format(ctx, "__builtin_ia32_storeu%s%d_mask((%s *)m, (%s)v, (1u << n) - 1)",
+                     dtype == CI_DTYPE_f32 ? "ps" : "pd", 8 * bytes, ci_emit_type(dtype), vector);
+}
+
+static const char *
+mask_bits(CiContext *ctx, CiDtype dtype, int bytes)
+{
+    return ci_format(ctx, "__builtin_ia32_cvt%s2mask%d((numbers)mask)",
+                     dtype == CI_DTYPE_f32 ? "d" : "q", 8 * bytes);
+}
+
+static const char *
+pack(CiContext *ctx, CiDtype dtype, int bytes, const char *vector)
+{
+    return ci_format(ctx,
+                     "__builtin_ia32_storeu%s%d_mask((%s *)m, "
+                     "__builtin_ia32_compress%s%d_mask((%s)v, (%s){0}, chosen), (1u << n) - 1)",
+                     dtype == CI_DTYPE_f32 ? "ps" : "pd", 8 * bytes, ci_emit_type(dtype),
+                     dtype == CI_DTYPE_f32 ? "sf" : "df", 8 * bytes, vector, vector);
+}
+
+const CiCMachine ci_c_x86 = {.rounding = rounding,
+                             .fused = fused,
+                             .extreme = extreme,
+                             .routines = routines,
+                             .has_masks = has_masks,
+                             .masked_load = masked_load,
+                             .masked_store = masked_store,
+                             .mask_bits = mask_bits,
+                             .pack = pack};

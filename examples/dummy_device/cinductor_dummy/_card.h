@@ -1,4 +1,4 @@
-/* What the files of the dummy share: calls, its cards' memory, and streams. */
+/* Shared by the files of the dummy: calls, memory of its devices, and streams. */
 #ifndef DUMMY_CARD_H
 #define DUMMY_CARD_H
 
@@ -10,14 +10,14 @@
 
 #define CARDS 2
 
-/* _dummy.c: what a call answers that is told to fail, or cannot be recorded; or whose card is none. */
+/* _dummy.c: the status of a call that is set to fail, cannot be recorded, or has no such device; else 0. */
 int32_t dummy_enter(Call call);
 int32_t dummy_enter_card(Call call, const CiQueue *queue);
 /* CI_ERR_DEVICE, and why. */
 int32_t dummy_refuse(const char *why);
 extern pthread_mutex_t dummy_lock;
 
-/* _memory.c. The card whose memory it is; -1: nobody's. */
+/* _memory.c. The index of the device that owns the memory, or -1. */
 int dummy_card_of(const void *address);
 void dummy_free_block(void *address);
 int32_t dummy_allocate(const CiQueue *queue, size_t size, void **out);
@@ -31,7 +31,7 @@ void dummy_host_release(const CiQueue *queue, void *block, size_t size);
 /* _streams.c: a stream is a thread and what it has yet to do. */
 typedef struct Event {
     long recorded, done; /* by how many records */
-    int holders;         /* whoever opened it, and tasks */
+    int holders;         /* its owner, and tasks */
 } Event;
 
 typedef enum Kind {
@@ -46,10 +46,10 @@ typedef enum Kind {
 
 typedef struct Task Task;
 
-/* Launches that were taken down. */
+/* Recorded launches. */
 typedef struct Recording {
     Task *first, *last;
-    int card, holders; /* whoever has it, and tasks */
+    int card, holders; /* its owner, and tasks */
 } Recording;
 
 struct Task {
@@ -63,7 +63,7 @@ struct Task {
     long number;
     CiExecutable *executable;
     CiLaunch launch;
-    int32_t *status; /* of a launch that somebody waits for */
+    int32_t *status; /* of a launch whose caller waits */
     CiFault *fault;
 };
 
@@ -72,23 +72,23 @@ struct Stream {
     pthread_t thread;
     Task *first, *last;
     long given, done;
-    int32_t status; /* of a launch that nobody waited for */
-    Stream *next;   /* of the same card */
+    int32_t status; /* of a launch whose caller did not wait */
+    Stream *next;   /* of the same device */
 };
 
-extern pthread_cond_t dummy_changed; /* anything did */
-extern Stream *dummy_streams[CARDS]; /* of each card, all */
+extern pthread_cond_t dummy_changed; /* signals any change */
+extern Stream *dummy_streams[CARDS]; /* all streams of each device */
 Stream *dummy_new_stream(int card);
-/* That of the queue, or the card's own. */
+/* The queue's stream, or the device's own. */
 Stream *dummy_stream_of(const CiQueue *queue);
 void dummy_wait_for(Stream *stream, long number);
-/* A copy of the task, with `more` bytes behind it; NULL without memory. */
+/* A copy of the task, followed by `more` bytes; NULL without memory. */
 Task *dummy_new_task(const Task *what, size_t more);
-/* Puts a task behind what the stream has; its number. */
+/* Appends a task to the stream; its number. */
 long dummy_append(Stream *stream, Task *task);
-/* Gives the queue's stream a copy of the task; waits: until it is done. */
+/* Appends a copy of the task to the queue's stream; waits: until it is done. */
 int32_t dummy_give(const CiQueue *queue, const Task *what, bool waits);
-/* One more or less who has it, by one; behind the last one it is gone. */
+/* Changes the number of holders; frees the event or recording when none is left. */
 Event *dummy_count_event(Event *event, int by);
 void dummy_count_recording(Recording *recording, int by);
 void dummy_count_handle(int by);

@@ -1,11 +1,11 @@
-/* A device for cinductor that needs no hardware: two cards whose memory is malloc's, with streams
- * that are threads. What a stream is given is done in order. Kernels are those of cinductor's own C
- * compiler: they run on the addresses that `allocate` gives. What tests of cinductor want of it besides
- * stands in _testing.c: `dummy_enter`, which each function calls first, is all there is to it here.
+/* A device for cinductor that needs no hardware: two devices whose memory comes from malloc, with threads as
+ * streams. A stream executes its tasks in order. Kernels are those of cinductor's own C compiler: they
+ * run on the addresses that `allocate` returns. Additions for the tests of cinductor are in
+ * _testing.c; here only `dummy_enter` belongs to them, which each function calls first.
  *
  * Its memory is in _memory.c, its streams are in _streams.c.
  *
- * The struct at the end is all that cinductor sees. */
+ * cinductor sees only the struct at the end. */
 #define _GNU_SOURCE
 #include "_card.h"
 
@@ -15,14 +15,14 @@ pthread_mutex_t dummy_lock = PTHREAD_MUTEX_INITIALIZER;
 static char error[128];              /* of the last call that failed */
 static _Thread_local bool is_taking; /* this thread records */
 
-/* What may be called while a thread records: launches, and its end. */
+/* Calls that are allowed while a thread records: launches, and the end. */
 static bool
 may_be_recorded(Call call)
 {
     return call == CALL_launch || call == CALL_record_end;
 }
 
-/* What a call answers that is told to fail, or cannot be recorded. */
+/* The status of a call that is set to fail or cannot be recorded; else 0. */
 int32_t
 dummy_enter(Call call)
 {
@@ -46,14 +46,14 @@ dummy_refuse(const char *why)
     return CI_ERR_DEVICE;
 }
 
-/* What the call answers if it is told to fail, or the card is none. */
+/* Like dummy_enter; also fails if there is no such device. */
 int32_t
 dummy_enter_card(Call call, const CiQueue *queue)
 {
     int32_t status = dummy_enter(call);
     if (status || (queue->index >= 0 && queue->index < CARDS))
         return status;
-    snprintf(error, sizeof error, "there are %d dummy cards", CARDS);
+    snprintf(error, sizeof error, "there are %d dummy devices", CARDS);
     return CI_ERR_DEVICE;
 }
 
@@ -71,7 +71,7 @@ properties(const CiQueue *queue, CiDeviceProperties *out)
 {
     *out = (CiDeviceProperties){.memory = (int64_t)1 << 30, .units = 1};
     memset(out->identity, 0xd0 + queue->index, sizeof out->identity);
-    snprintf(out->name, sizeof out->name, "Dummy card %d", queue->index);
+    snprintf(out->name, sizeof out->name, "Dummy device %d", queue->index);
     return CI_OK;
 }
 
@@ -88,7 +88,7 @@ copy(const CiQueue *queue, int call, const Task *task, const void *device)
 {
     int32_t status = dummy_enter(call);
     if (!status && task->size && dummy_card_of(device) != queue->index) {
-        status = dummy_refuse("a copy with memory of another card");
+        status = dummy_refuse("a copy with memory of another device");
     }
     return status || !task->size ? status : dummy_give(queue, task, true);
 }
@@ -107,13 +107,13 @@ copy_out(const CiQueue *queue, void *host, const void *device, size_t size)
     return copy(queue, CALL_copy_out, &task, device);
 }
 
-/* What a stream does later, with memory of these cards. */
+/* A copy that a stream executes later, in memory of these devices. */
 static int32_t
 copy_later(const CiQueue *queue, int call, const Task *task, const void *here, int card)
 {
     int32_t status = dummy_enter(call);
     if (!status && task->size && dummy_card_of(here) != card) {
-        status = dummy_refuse("a copy with memory of another card");
+        status = dummy_refuse("a copy with memory of another device");
     }
     return status || !task->size ? status : dummy_give(queue, task, false);
 }
@@ -293,7 +293,7 @@ replay(const CiQueue *queue, void *recording)
 {
     int32_t status = dummy_enter_card(CALL_replay, queue);
     if (!status && ((Recording *)recording)->card != queue->index) {
-        status = dummy_refuse("a recording of another card");
+        status = dummy_refuse("a recording of another device");
     }
     return status ? status
                   : dummy_give(queue, &(Task){.kind = KIND_replay, .recording = recording}, false);
@@ -314,7 +314,7 @@ launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *asked, Ci
     Stream *stream = is_taking ? NULL : dummy_stream_of(&on);
     for (int k = 0; k < asked->nbuffers && !status; k++)
         if (dummy_card_of(asked->buffers[k]) != queue->index) {
-            status = dummy_refuse("a kernel with memory of another card");
+            status = dummy_refuse("a kernel with memory of another device");
         }
     if (status)
         return status;
@@ -354,7 +354,7 @@ last_error(const CiQueue *queue, char *out, size_t capacity)
 static const CiDevice device = {
     .abi = CI_DEVICE_ABI,
     .name = "dummy",
-    .doc = "two cards in memory of the host, each stream a thread",
+    .doc = "two devices in memory of the host, each stream a thread",
     .count = count,
     .properties = properties,
     .allocate = dummy_allocate,

@@ -1,5 +1,5 @@
-/* Memory of the dummy's cards: a list of blocks of malloc's, each a card's. What other processes open is a
- * file without a name, which they reach through /proc while the process that made it lives. */
+/* Memory of the dummy's devices: a list of malloc's blocks, each with its device. Memory that other processes open is a
+ * file without a name, which they find through /proc while the process that made it lives. */
 #define _GNU_SOURCE
 #include "_card.h"
 
@@ -20,7 +20,7 @@ struct Block {
 
 static Block *blocks;
 
-/* The card whose memory it is; -1: nobody's. */
+/* The index of the device that owns the memory, or -1. */
 int
 dummy_card_of(const void *address)
 {
@@ -44,7 +44,7 @@ dummy_free_block(void *address)
             if (found->is_mapped)
                 munmap(found->at, found->size);
             else
-                memset(found->at, 0xd7, found->size); /* whoever reads it later gets nonsense */
+                memset(found->at, 0xd7, found->size); /* a later read gets nonsense */
             if (found->file)
                 close(found->file);
             if (!found->is_mapped)

@@ -1,9 +1,9 @@
-/* Streams of the dummy: a thread each, which does in order what it is given. */
+/* Streams of the dummy: a thread each, which executes its tasks in order. */
 #include "_card.h"
 
 #include <time.h>
 
-pthread_cond_t dummy_changed = PTHREAD_COND_INITIALIZER; /* anything did */
+pthread_cond_t dummy_changed = PTHREAD_COND_INITIALIZER; /* signals any change */
 Stream *dummy_streams[CARDS];
 static Stream *own[CARDS];
 
@@ -15,7 +15,7 @@ dummy_count_handle(int by)
     pthread_mutex_unlock(&dummy_lock);
 }
 
-/* One holder more or less; behind the last one it is gone. */
+/* Changes the number of holders; frees the event when none is left. */
 Event *
 dummy_count_event(Event *event, int by)
 {
@@ -29,7 +29,7 @@ dummy_count_event(Event *event, int by)
     return event;
 }
 
-/* The same of a recording. */
+/* Like dummy_count_event, for a recording. */
 void
 dummy_count_recording(Recording *recording, int by)
 {
@@ -111,7 +111,7 @@ run_stream(void *arg)
             nanosleep(&(struct timespec){us / 1000000, us % 1000000 * 1000L}, NULL);
         run_task(stream, task);
         is_over = task->kind == KIND_end;
-        if (task->event) /* whoever waits for the task finds nothing left of it */
+        if (task->event) /* before its waiters continue, nothing of the task is left */
             dummy_count_event(task->event, -1);
         if (task->recording)
             dummy_count_recording(task->recording, -1);
@@ -142,7 +142,7 @@ dummy_new_stream(int card)
     return stream;
 }
 
-/* That of the queue, or the card's own. */
+/* The queue's stream, or the device's own. */
 Stream *
 dummy_stream_of(const CiQueue *queue)
 {
@@ -165,7 +165,7 @@ dummy_wait_for(Stream *stream, long number)
     pthread_mutex_unlock(&dummy_lock);
 }
 
-/* Puts a task behind what the stream has; its number. */
+/* Appends a task to the stream; its number. */
 long
 dummy_append(Stream *stream, Task *task)
 {
@@ -181,7 +181,7 @@ dummy_append(Stream *stream, Task *task)
     return number;
 }
 
-/* A copy of the task, with `more` bytes behind it; NULL without memory. */
+/* A copy of the task, followed by `more` bytes; NULL without memory. */
 Task *
 dummy_new_task(const Task *what, size_t more)
 {
@@ -196,7 +196,7 @@ dummy_new_task(const Task *what, size_t more)
     return task;
 }
 
-/* Gives the queue's stream a copy of the task; waits: until it is done. */
+/* Appends a copy of the task to the queue's stream; waits: until it is done. */
 int32_t
 dummy_give(const CiQueue *queue, const Task *what, bool waits)
 {

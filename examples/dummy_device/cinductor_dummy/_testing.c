@@ -96,9 +96,9 @@ set_failing_after(PyObject *module, PyObject *calls)
 
 PyMethodDef testing_methods[] = {
     {"counts", get_counts, METH_NOARGS, "Calls of each function; blocks, streams and events, and recordings, that live."},
-    {"set_delay", set_delay, METH_O, "Microseconds before each thing that a stream does."},
+    {"set_delay", set_delay, METH_O, "Microseconds before each task of a stream."},
     {"set_failing", set_failing, METH_O, "The function that fails from now on, or None."},
     {"set_failing_after", set_failing_after, METH_O,
-     "So many calls work, whatever they are, and the next one fails; -1: all work."},
+     "This many calls succeed, and the next one fails; -1: all succeed."},
     {NULL, NULL, 0, NULL},
 };

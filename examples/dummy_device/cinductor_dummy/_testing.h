@@ -1,5 +1,5 @@
-/* What tests want of the dummy: calls are counted, what streams do is delayed, each call can be told to
- * fail, and what lives is known. A device of yours needs none of it. */
+/* Additions for tests: calls are counted, tasks of streams are delayed, each call can be set to fail, and live
+ * objects are counted. A device of yours needs none of it. */
 #ifndef DUMMY_TESTING_H
 #define DUMMY_TESTING_H
 
@@ -39,11 +39,11 @@ typedef enum Call {
 /* Blocks; streams and events that were opened; recordings. */
 typedef enum Live { LIVE_blocks, LIVE_handles, LIVE_recordings, LIVE_COUNT } Live;
 
-/* One more call; what it answers if it is told to fail, else 0. */
+/* Counts a call; its status if it is set to fail, else 0. */
 int32_t testing_call(Call call);
 const char *testing_name(Call call);
 void testing_lives(Live what, int by);
-/* Microseconds before each thing that a stream does. */
+/* Microseconds before each task of a stream. */
 int testing_delay(void);
 
 extern PyMethodDef testing_methods[];

@@ -4,9 +4,9 @@ import functools
 
 import cinductor
 
-from ._scratchpad import connect, most_used
+from ._scratchpad import connect, limit, most_used
 
-__all__ = ["most_used", "register"]
+__all__ = ["limit", "most_used", "register"]
 
 
 @functools.cache

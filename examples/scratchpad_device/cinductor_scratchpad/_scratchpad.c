@@ -1,9 +1,9 @@
-/* A simulated accelerator, from outside cinductor: one core without vectors or threads, with a
- * scratchpad of 16 KiB beside its memory. What it can do is a CiTarget; its compiler takes procs,
- * prints C for the core, in which rows lie in the scratchpad, and has the system's compiler build
- * that. Where a vendor has a compiler of his own, `build_library` calls it.
+/* A simulated accelerator, from outside cinductor: one core without vectors or threads, with 16 KiB of
+ * scratchpad in addition to its memory. A CiTarget describes it. Its compiler takes procs, prints C for
+ * the core with rows in the scratchpad, and builds that with the system's compiler. A vendor's own
+ * compiler would be called by `build_library`.
  *
- * Everything of cinductor's that is called here comes from the toolkit. */
+ * All functions of cinductor that are called here come from the toolkit. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -24,17 +24,40 @@ static int64_t most_used; /* bytes of the scratchpad, by any launch */
 
 /* ---- the target: data ---- */
 
+/* Fields of the target that `limit` sets, for tests; and a dtype that is missing. */
+#define LIMITS                                                                                     \
+    LIMIT(row_bytes, PAD_BYTES)                                                                    \
+    LIMIT(chunk_elements, INT64_MAX / 2) /* one core: no work is distributed */                     \
+    LIMIT(tile_rows, 0)                                                                            \
+    LIMIT(max_buffers, 16)                                                                         \
+    LIMIT(max_fused_nests, 16)                                                                     \
+    LIMIT(missing, CI_DTYPE_c64)
+
+static struct {
+#define LIMIT(field, value) int64_t field;
+    LIMITS
+#undef LIMIT
+} limits;
+
+static void
+reset_limits(void)
+{
+#define LIMIT(field, value) limits.field = value;
+    LIMITS
+#undef LIMIT
+}
+
 static void
 fill_target(CiTarget *target, const CiOptions *options)
 {
     (void)options;
-    *target = (CiTarget){.row_bytes = PAD_BYTES,
-                         .chunk_elements = INT64_MAX / 2, /* one core: nothing is shared out */
-                         .max_buffers = 16,
-                         .max_fused_nests = 16,
-                         .unroll_limit = 8};
+    *target = (CiTarget){.row_bytes = limits.row_bytes,
+                         .chunk_elements = limits.chunk_elements,
+                         .tile_rows = limits.tile_rows,
+                         .max_buffers = (int)limits.max_buffers,
+                         .max_fused_nests = (int)limits.max_fused_nests};
     for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128;
+        target->dtypes[k] = k != CI_DTYPE_c64 && k != CI_DTYPE_c128 && k != limits.missing;
 }
 
 static CiProcs *
@@ -53,7 +76,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
     return kit->scalar(p, memory->buffer);
 }
 
-/* A check that does not hold ends the kernel with its number. */
+/* A check that fails ends the kernel with its number. */
 static const CiStmt *
 statement(CiCPrinter *p, const CiStmt *stmt)
 {
@@ -67,7 +90,7 @@ statement(CiCPrinter *p, const CiStmt *stmt)
     return NULL;
 }
 
-/* Rows have their place in the scratchpad from the scheduler; all else is a variable. */
+/* The scheduler gives rows their offsets in the scratchpad; all other memory is a variable. */
 static void
 alloc(CiCPrinter *p, const CiMemory *memory)
 {
@@ -123,7 +146,7 @@ typedef struct Executable {
     CoreFunction functions[]; /* by kernel number */
 } Executable;
 
-/* Runs the system's compiler on a file; false where it fails. */
+/* Runs the system's compiler on a file; false if it fails. */
 static bool
 run_compiler(const char *source, const char *library)
 {
@@ -185,7 +208,7 @@ launch(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
     return failed ? CI_ERR_CHECK : CI_OK;
 }
 
-/* Of kernels with loops, those of regions among them; one more than the highest number. */
+/* The number of kernels with loops, also of those in regions: one more than the highest number. */
 static int
 count_kernels(const CiKernels *kernels)
 {
@@ -218,7 +241,7 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     executable->library = build_library(&source);
     if (!executable->library) {
         free(executable);
-        kit->fail(ctx, CI_ERR_COMPILE, "cc does not take what was printed for the scratchpad core");
+        kit->fail(ctx, CI_ERR_COMPILE, "cc does not compile the source for the scratchpad core");
     }
     for (int k = 0; k < count; k++) {
         char name[16];
@@ -238,7 +261,7 @@ static const CiCompiler compiler = {.abi = CI_DEVICE_ABI,
                                     .emit = emit,
                                     .build = build};
 
-/* ---- the device: memory of the host's, everything done at once ---- */
+/* ---- the device: host memory, every call is synchronous ---- */
 
 static int32_t
 allocate(const CiQueue *queue, size_t size, void **block)
@@ -293,6 +316,7 @@ static PyObject *
 connect_to(PyObject *module, PyObject *toolkit)
 {
     (void)module;
+    reset_limits();
     kit = PyCapsule_GetPointer(toolkit, "cinductor.CiToolkit");
     if (!kit)
         return NULL;
@@ -311,9 +335,33 @@ get_most_used(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(most_used);
 }
 
+/* Takes the name of a field and its value, or the C type that the core then lacks; without arguments it
+ * restores all. */
+static PyObject *
+set_limit(PyObject *module, PyObject *arguments)
+{
+    const char *name = "";
+    long long value = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "|sL", &name, &value))
+        return NULL;
+    if (!*name)
+        reset_limits();
+#define LIMIT(field, default_value)                                                                \
+    if (!strcmp(name, #field))                                                                     \
+        limits.field = value;
+    LIMITS
+#undef LIMIT
+    for (int k = 0; k < CI_DTYPE_COUNT; k++)
+        if (*name && !strcmp(name, kit->storage((CiDtype)k)))
+            limits.missing = k;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"connect", connect_to, METH_O, "The device and its compiler, as capsules."},
-    {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch had in the scratchpad."},
+    {"most_used", get_most_used, METH_NOARGS, "The most bytes that a launch used in the scratchpad."},
+    {"limit", set_limit, METH_VARARGS, "Sets a field of the target."},
     {NULL, NULL, 0, NULL},
 };
 

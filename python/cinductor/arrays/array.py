@@ -32,13 +32,12 @@ COMPARISONS = "eq ne lt le gt ge".split()
 
 
 class Array(_core.DeviceArray):
-    """An array in a device's memory, freed with the object; made by `to_device`, by compiled functions
-    and by NumPy's functions on such arrays.
+    """An array in a device's memory, freed with the object.
 
-    Its operators, NumPy's ufuncs and functions, methods and indexing are those of an ndarray, done on the
-    device; what NumPy gives as a scalar is an array without axes. `numpy()`, `item()`, `float()`, `print`
-    and `bool()` copy values to the host, and wait for them. Indexing by numbers and slices gives views.
-    Read without a copy by whoever knows `__dlpack__` or `__cuda_array_interface__`.
+    `to_device`, compiled functions and NumPy's functions on such arrays make them. Operators, NumPy's ufuncs and functions, methods
+    and indexing are those of an ndarray and run on the device. Where NumPy returns a scalar, the result is an array without axes.
+    `numpy()`, `item()`, `float()`, `print` and `bool()` wait for the values and copy them to the host. Indexing by numbers and
+    slices gives views. Other packages read it without a copy through `__dlpack__` or `__cuda_array_interface__`.
     """
 
     __slots__ = ()
@@ -395,12 +394,23 @@ Array.__hash__ = None  # type: ignore[assignment]
 
 
 def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
-    """A copy of an array in the device's memory, its axes in the same order; an array that is there as it is.
+    """Copy an array to the device's memory, with its axes in the same order. An array that is there is returned as it is.
 
-    device: a name, "cuda:1", or a `Device`; None: the one in force, "cuda" by itself. shared: a copy in memory
-    that other processes can open (`Array.ipc_handle`). Raises TypeError for dtypes that the device has not, ValueError
-    for a device that there is not or that has no memory of its own, DeviceError where it cannot be used,
-    MemoryError, with what is in use there, where the array has no room.
+    Parameters
+    ----------
+    x : ndarray or Array
+        The array.
+    device : str or Device, optional
+        "cuda:1"; None: the selected device, "cuda" if none is.
+    shared : bool
+        Copy to memory that other processes can open (`Array.ipc_handle`).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For dtypes that the device lacks; for a device that does not exist or has no memory of its own.
+    DeviceError, MemoryError
+        If the device cannot be used; if the array does not fit, with what is in use.
     """
     prepare()
     if shared:
@@ -417,11 +427,21 @@ def to_device(x: Any, device: Any = None, *, shared: bool = False) -> Array:
 
 
 def from_dlpack(x: Any) -> Array:
-    """An Array over the memory of an array that another package has on a device, without a copy.
+    """Return an Array over the memory of another package's device array, without a copy.
 
-    x: what has `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`. Work that its package
-    has in its current stream comes first. Raises TypeError for all else, BufferError for memory of a device
-    that is not here (arrays of the host: `to_device`), for dtypes that are not known and for what is read-only.
+    Work in the current stream of that package is finished first.
+
+    Parameters
+    ----------
+    x : object
+        With `__dlpack__` and `__dlpack_device__`, or `__cuda_array_interface__`.
+
+    Raises
+    ------
+    TypeError
+        For other objects.
+    BufferError
+        For memory of a device that does not exist here (for host arrays use `to_device`), unknown dtypes, and read-only memory.
     """
     prepare()
     if hasattr(type(x), "__dlpack__"):

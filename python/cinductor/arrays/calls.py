@@ -25,13 +25,18 @@ MOST_DEVICES = 16  # that one program may be for: CI_MAX_DEVICES
 
 
 def holds(value: Any) -> bool:
-    """Whether an array of a device is value, or in it."""
-    cls = type(value)
-    if cls is Array:
-        return True
-    if is_a(value, tuple | list):
-        return any(map(holds, value))
-    return any(map(holds, value.values())) if cls is dict else back_of(value) is not None
+    """True if value is an array of a device or contains one. Each container is visited once: it may contain itself."""
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if is_a(one, tuple | list) or type(one) is dict:
+            if id(one) not in seen:
+                seen.add(id(one))
+                pending += one.values() if type(one) is dict else one
+        elif type(one) is Array or back_of(one) is not None:
+            return True
+    return False
 
 
 def rebuild(value: Any, leaf: Any) -> Any:

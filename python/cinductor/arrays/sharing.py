@@ -129,11 +129,26 @@ def form_of(handle: Handle) -> np.ndarray:
 
 
 def from_ipc_handle(data: bytes) -> Array:
-    """An Array over memory that another process shares, by the bytes that its `Array.ipc_handle` gave there.
+    """Open memory that another process shares.
 
-    Both see what either writes; nobody waits for the other's device but by what the processes say to each
-    other. The memory is closed with the last array over it. Raises ValueError for other bytes, for those of
-    this process (it has the array) and of a device that is not here, DeviceError where the memory is gone.
+    Each process sees the other's writes. Processes wait only for what they notify each other of, not for the other's
+    device. The memory is closed with the last array over it.
+
+    Parameters
+    ----------
+    data : bytes
+        The result of `Array.ipc_handle` in the other process.
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    ValueError
+        For other bytes, a handle of this process, and a device that does not exist here.
+    DeviceError
+        If the memory no longer exists.
     """
     prepare()
     handle = read(data)

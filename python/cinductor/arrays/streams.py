@@ -13,8 +13,17 @@ UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**2
 
 
 class Event:
-    """A point in the work of a stream. device: a name or `Device`. Raises ValueError for a device without
-    streams, DeviceError for one that cannot be used.
+    """A point in the work of a stream.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        The device.
+
+    Raises
+    ------
+    ValueError, DeviceError
+        If the device has no streams; if it cannot be used.
     """
 
     __slots__ = ("_event",)
@@ -33,12 +42,22 @@ class Event:
 
 
 class Stream:
-    """Work of a device that is done in order, beside other streams. `with stream:` sends there what this
-    thread calls. Arrays that another stream has used last are waited for, on the device, by themselves.
+    """Work of a device that is executed in order, concurrently with other streams.
 
-    device: a name or `Device`. handle: of a stream that another package opened, an int (CuPy's `stream.ptr`,
-    torch's `stream.cuda_stream`), which has to live as long as this object and arrays that it made. Raises as
-    `Event` does.
+    `with stream:` sends the calls of this thread there. The device waits automatically for arrays that another stream used last.
+
+    Parameters
+    ----------
+    device : str or Device, optional
+        The device.
+    handle : int, optional
+        A stream that another package opened (CuPy's `stream.ptr`, torch's `stream.cuda_stream`). It must live as long as this
+        object and the arrays that it made.
+
+    Raises
+    ------
+    ValueError, DeviceError
+        If the device has no streams; if it cannot be used.
     """
 
     __slots__ = ("_stream", "_tokens")
@@ -87,24 +106,31 @@ class Stream:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Memory of one device that this process has through cinductor.
+    """Return the memory that this process uses on one device through cinductor.
 
-    In bytes: `allocated` now and at most (`peak`), `reserved` (allocated or kept for later), `left` and `total`
-    of the device (0 where it does not say), `limit` (0: none). Numbers: `blocks` now, `allocations` so far,
-    `retries` (times that what was kept had to be given back first). Raises ValueError for a device without
-    memory of its own.
+    Returns
+    -------
+    dict
+        In bytes: `allocated` now and at its maximum (`peak`), `reserved` (allocated or cached), `left` and `total` of the device
+        (0 if unknown), `limit` (0: none). Numbers: `blocks` now, `allocations` so far, `retries` (times that the cache was
+        released first).
+
+    Raises
+    ------
+    ValueError
+        If the device has no memory of its own.
     """
     prepare()
     return _core.memory_use(text(*split(device)))
 
 
 def reset_peak(device: Any = None) -> None:
-    """`peak` of `memory_stats` begins again with what is allocated now."""
+    """Restart `peak` of `memory_stats` from the memory that is allocated now."""
     _core.memory_forget_peak(text(*split(device)))
 
 
 def empty_cache(device: Any = None) -> None:
-    """What the device keeps for later allocations goes back to it."""
+    """Release the blocks that are cached for later allocations."""
     _core.memory_give_back(text(*split(device)))
 
 
@@ -119,9 +145,20 @@ def size_of(value: str) -> int:
 
 
 def configure_memory(settings: str, device: Any = None) -> None:
-    """Bounds of one device's memory, "limit:8GB,keep:1GiB": at most `limit` are allocated ("limit:0": any
-    number), beyond which is MemoryError; at most `keep` of what is freed is kept for later. What is not
-    named stays. Raises ValueError for other settings and for what is no size.
+    """Set limits of one device's memory: "limit:8GB,keep:1GiB".
+
+    Parameters
+    ----------
+    settings : str
+        `limit`: the most bytes that may be allocated (0: no limit); more is a MemoryError. `keep`: the most freed bytes that are
+        cached. A setting that is not named stays.
+    device : str or Device, optional
+        The device.
+
+    Raises
+    ------
+    ValueError
+        For other settings, and for values that are not sizes.
     """
     prepare()
     name = text(*split(device))
@@ -135,5 +172,5 @@ def configure_memory(settings: str, device: Any = None) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits for everything launched on the device; raises DeviceError for what went wrong there."""
+    """Wait for all work on the device. Raises DeviceError if some of it failed."""
     _core.device_synchronize(text(*split(device)))

@@ -27,11 +27,14 @@ from .effects import Effects
 from .objects import (
     CONTAINER_TYPES,
     DTYPE_TYPES,
+    FIXED,
     FREE_TYPES,
     HOLDERS,
     IDENTITY_TYPES,
     NUMBER_TYPES,
     OPAQUE,
+    OWN,
+    STATELESS,
     VALUE_TYPES,
     attributes_of,
     has_hooks,
@@ -131,6 +134,22 @@ class Lifting:
         sources.known[id(value)] = (value, source)
         return value
 
+    def enter(self, value: Any, source: int) -> Any:
+        """Return an attribute that was read, as the user's frame gets it."""
+        if source >= 0:
+            return self.lift_guarded(value, source)
+        return self.fix(value) if source == FIXED else self.lift_array(value) if source == OWN else self.lift(value)
+
+    def fix(self, value: Any) -> Any:
+        """An object that is the same in each call; its contents and attributes need not be."""
+        cls = type(value)
+        if cls in STATELESS or is_a(value, type) or id(value) in self.sources.known:
+            return value
+        if cls is types.MethodType:
+            self.fix(value.__func__)
+            return value
+        return self.lift_guarded(value, self.sources.source("const", value))
+
     def _lift_numpy_scalar(self, value: np.generic, source: int) -> Any:
         if np.dtype(type(value)).kind in "biufc" and value.dtype.itemsize <= 16:
             try:
@@ -148,7 +167,7 @@ class Lifting:
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)
-        if cls in FREE_TYPES or is_a(value, type):
+        if (cls in FREE_TYPES and cls is not types.FunctionType) or is_a(value, type):
             return value
         if is_record(cls):
             if any(type(v) is np.ndarray for v in value):

@@ -482,7 +482,7 @@ class Materialiser:
         if fn.__kwdefaults__:
             new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
         new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
-        new.__dict__.update(fn.__dict__)
+        new.__dict__ = fn.__dict__  # whoever has either sees what is set in the other
         self.annotate(new, fn)
         return new
 

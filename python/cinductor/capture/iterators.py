@@ -32,16 +32,18 @@ Made = Callable[..., Iterator[Any]]  # makes Python's own iterator, given what m
 
 
 END, UNKNOWN = "at its end", "somewhere"  # positions, besides those that are numbers
+MOST_READ = 256  # elements of arrays that Python iterates over by nodes of the graph; of more it gets real ones
 ENDLESS = 1 << 62  # items of what never ends
 
 
 class Items:
     """A number of items, each found by its index. An iterator, too: its position says how many are
     gone. One that is made of others moves them along. size: how many there are, or what says that, for
-    a list may change; ends: where the others are at the end of this one.
+    a list may change; ends: where the others are at the end of this one; reads: whether an item is read
+    from an array, by a node of its own; calls: whether a function is called for an item.
     """
 
-    __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared")
+    __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
     def __init__(
         self,
@@ -50,8 +52,12 @@ class Items:
         made: Made | None = None,
         over: tuple[Items, ...] = (),
         ends: tuple[Any, ...] | None = None,
+        reads: bool = False,
+        calls: bool = False,
     ) -> None:
         self.size, self.get, self.made, self.over = size, get, made, over
+        self.reads = reads or any(items.reads for items in over)
+        self.calls = calls or any(items.calls for items in over)
         self.ends = (END,) * len(over) if ends is None else ends
         self.position: Any = 0
         self.is_shared = False  # the user has it
@@ -60,6 +66,11 @@ class Items:
     def length(self) -> Any:
         """How many items there are."""
         return self.size() if callable(self.size) else self.size
+
+    @property
+    def is_long(self) -> bool:
+        """Whether Python would read many elements of arrays one by one; guarded where a size decides it."""
+        return self.reads and not self.is_endless and bool(self.length > MOST_READ)
 
     @property
     def is_endless(self) -> bool:
@@ -78,7 +89,7 @@ class Items:
         left = self.length - gone
         if type(left) is Traced:
             left = tracer.size_max(left, 0)
-        return Items(left, lambda i: self.get(gone + i))
+        return Items(left, lambda i: self.get(gone + i), reads=self.reads)
 
     @property
     def is_whole(self) -> bool:
@@ -192,7 +203,8 @@ def items_of(value: Any) -> Items | None:
     if cls is Flat or cls is Octets:
         return value.items
     if cls is Traced and value.ndim > 0:
-        return Items(value.shape[0], lambda i: value[i], lambda c, f=iter: f(c.of(value)))
+        made = lambda c, f=iter: f(c.of(value))  # noqa: E731
+        return Items(value.shape[0], lambda i: value[i], made, reads=value.ndim == 1)
     return None
 
 
@@ -215,11 +227,14 @@ def enumerated(items: Items, start: Any) -> Items:
 def backwards(items: Items) -> Items:
     """reversed(items)"""
     made = items.made and functools.partial(items.made, f=reversed)
-    return Items(items.size, lambda i: items.get(items.length - 1 - i), made)
+    return Items(items.size, lambda i: items.get(items.length - 1 - i), made, reads=items.reads)
 
 
 def numbered(
-    shape: tuple[Any, ...], get: Callable[[tuple[Any, ...]], Any], made: Made | None = None
+    shape: tuple[Any, ...],
+    get: Callable[[tuple[Any, ...]], Any],
+    made: Made | None = None,
+    reads: bool = False,
 ) -> Items:
     """What the places of an array of that shape give, in C order, one loop for all axes."""
     length: Any = 1
@@ -233,7 +248,7 @@ def numbered(
             number = number // shape[axis] if axis else number
         return get(tuple(places[::-1]))
 
-    return Items(length, item, made)
+    return Items(length, item, made, reads=reads)
 
 
 class Flat:
@@ -247,7 +262,8 @@ class Flat:
     @property
     def items(self) -> Items:
         """The elements, for a loop."""
-        return numbered(self.array.shape, lambda places: self.array[places])
+        made = lambda c, f=iter: f(c.of(self))  # noqa: E731
+        return numbered(self.array.shape, lambda places: self.array[places], made, reads=True)
 
     def real(self, effects: Any) -> Any:
         """NumPy's own."""
@@ -277,7 +293,7 @@ class Octets:
     @property
     def items(self) -> Items:
         """The ints, for a loop."""
-        return Items(self.array.shape[0], self.item)
+        return Items(self.array.shape[0], self.item, lambda c, f=iter: f(self.value), reads=True)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.value)
@@ -321,7 +337,8 @@ def zipped(
 
     is_real = all(part.made for part in parts)
     get = lambda i: f(*(part.get(i) for part in parts))  # noqa: E731
-    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends))
+    calls = function is not zip
+    return Items(size, get, made if is_real else None, tuple(parts), tuple(ends), calls=calls)
 
 
 def _are_equal(a: Any, b: Any) -> bool:
@@ -347,15 +364,15 @@ OTHERS = tuple(f for f in offered(itertools) if is_a(f, type))
 
 
 class Called:
-    """A function that Python itself may call, its calls still seen."""
+    """A function that Python itself may call, its calls still seen, and the limits of capture kept."""
 
-    __slots__ = ("scope", "f", "dispatch")
+    __slots__ = ("scope", "f")
 
-    def __init__(self, scope: Any, f: Any, dispatch: Callable[..., Any]) -> None:
-        self.scope, self.f, self.dispatch = scope, f, dispatch
+    def __init__(self, scope: Any, f: Any) -> None:
+        self.scope, self.f = scope, f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.dispatch(self.scope, self.f, args, kwargs)
+        return self.scope.call(self.f, *args, **kwargs)
 
 
 class Steps:

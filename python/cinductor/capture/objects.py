@@ -31,6 +31,8 @@ IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 # In the place of the number of a source:
 OPAQUE = -1  # an object that no source reaches
+OWN = -2  # this call has made or computed the value
+FIXED = -3  # the same object in each call
 
 
 class Unbound:
@@ -115,6 +117,9 @@ IDENTITY_TYPES = frozenset(
         _core.CompiledFunction,
     }
 )
+# Objects that a guard need not know if they are the same in each call: they have no attributes that may be set, or
+# are looked up by who they are.
+STATELESS = (FREE_TYPES | IDENTITY_TYPES) - {types.FunctionType, _core.CompiledFunction}
 KINDS = "biufc"
 
 
@@ -139,9 +144,12 @@ def why_not_array(value: np.ndarray) -> str | None:
     return None
 
 
-def find_in_class(cls: type, name: str) -> Any:
-    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called."""
-    for base in cls.__mro__:
+def find_in_class(cls: type, name: str, after: type | None = None) -> Any:
+    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called. after: the class of the
+    MRO behind which super() looks.
+    """
+    mro = cls.__mro__
+    for base in mro if after is None else mro[mro.index(after) + 1 :]:
         found = base.__dict__.get(name, MISSING)
         if found is not MISSING:
             return found
@@ -291,6 +299,14 @@ HEAP = 1 << 9  # of the flags of classes: made when Python runs, so its attribut
 def is_users(cls: type) -> bool:
     """Whether a class is of the user's code, or of a library's written in Python."""
     return bool(cls.__flags__ & HEAP) and not is_numpys(cls.__module__)
+
+
+IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE
+
+
+def is_mutable(cls: type) -> bool:
+    """True if attributes of the class may be set."""
+    return not cls.__flags__ & IMMUTABLE
 
 
 def is_hook(name: str, found: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core, float_warnings, heuristics, saved, watching
-from ..budget import Race, is_little, is_worth_pieces, likeness
+from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
@@ -272,7 +272,7 @@ def learn_from(
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
-    if outcome.why_over:
+    if outcome.why_over and not any(map(needs_no_break, outcome.breaks)):
         job.budget.give_up(bound, kind, outcome.why_over)
         return None
     race = job.budget.race(kind)

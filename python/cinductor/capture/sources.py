@@ -12,6 +12,8 @@ import itertools
 import types
 from typing import Any
 
+import numpy as np
+
 from .. import _core
 from ..dynamic import place_of
 from ..instance import is_a
@@ -19,14 +21,19 @@ from .objects import (
     FREE_TYPES,
     IDENTITY_TYPES,
     MISSING,
+    NUMBER_TYPES,
     OPAQUE,
+    VALUE_TYPES,
     find_in_class,
     has_hooks,
+    is_mutable,
     is_plain_getter,
     is_standard,
     is_users,
 )
 
+# Values whose identity no guard of the value says.
+COPIED = (VALUE_TYPES | NUMBER_TYPES | frozenset(np.sctypeDict.values())) - {bool, type(None), type(Ellipsis), type(NotImplemented)}
 # Attributes by which functions and partials are looked into.
 PARTS = frozenset({"func", "args", "keywords", "__defaults__", "__kwdefaults__"})
 
@@ -96,9 +103,9 @@ class Sources:
             self.checked.add(key)
             self.checks.append((source, kind, *rest))
 
-    def note_name(self, space: Any, name: str | None, value: Any) -> None:
+    def note_name(self, space: Any, name: Any, value: Any) -> None:
         """Guards what a name is in the dict of a module or in a class: MISSING, that there is none.
-        No name: that a function of the namespace gives a false value.
+        No name: that a function of the namespace gives a false value. A name and a class: what super() finds.
         """
         self.namespaces.setdefault(id(space), (space, {}))[1][name] = value
 
@@ -109,11 +116,12 @@ class Sources:
         if self.sees_objects and len(self.objects) > 1:
             self.checks.append(("apart", tuple(self.objects)))
 
-    def class_attr(self, cls: type, name: str) -> Any:
-        """The attribute of a class as its dictionaries have it, or MISSING, guarded."""
-        found = find_in_class(cls, name)
-        if is_users(cls):
-            self.note_name(cls, name, _core.MISSING if found is MISSING else found)
+    def class_attr(self, cls: type, name: str, after: type | None = None) -> Any:
+        """The attribute of a class as its dictionaries have it, or MISSING, guarded. after: as for `find_in_class`."""
+        found = find_in_class(cls, name, after)
+        if is_mutable(cls):
+            key = name if after is None else (name, after)
+            self.note_name(cls, key, _core.MISSING if found is MISSING else found)
         return found
 
     def has_hooks(self, cls: type) -> bool:
@@ -137,6 +145,25 @@ class Sources:
         if type(value) is int:
             return self.source("const", value)
         return next((s for s, (_, new) in self.entered.items() if new is value), None)
+
+    def are_one(self, a: Any, b: Any) -> bool | None:
+        """True if two numbers or texts that the call was given are one object, which is guarded; None if one of them was
+        not given.
+        """
+        both = [self.sources_of_value(value) for value in (a, b)]
+        if not all(both):
+            return None
+        is_same = self.entered[both[0][0]][0] is self.entered[both[1][0]][0]
+        for first, second in itertools.product(*both):
+            if first != second and (first, "one", second) not in self.checked:
+                self.checked.add((first, "one", second))
+                self.check(first, "same" if is_same else "other", second)
+        return is_same
+
+    def sources_of_value(self, value: Any) -> list[int]:
+        """The sources that gave a number or text, of which Python may have several equal objects."""
+        found = [s for s, (real, new) in self.entered.items() if new is value and type(real) in COPIED]
+        return [s for s in found if self.rows[s][0] != "const"]
 
     def make(self, f: Any, source: int, *given: Any) -> Any:
         """f(value), or f() where the source is -1: each call of the program makes its own."""
@@ -167,6 +194,11 @@ class Sources:
             hiding.materialise()
         found = self.known.get(id(value))
         return None if found is None else found[1]
+
+    def source_of_class(self, cls: type) -> int:
+        """The source of a class: if no argument reaches it, the class itself."""
+        source = self.source_of(cls)
+        return self.source("const", cls) if source is None or source == OPAQUE else source
 
     def note_opaque(self, value: Any) -> None:
         """An object that nobody knows how to reach."""

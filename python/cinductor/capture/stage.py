@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..budget import MANY_NODES, why_spent
+from ..budget import MANY_NODES, is_for_pieces, why_spent
 from ..dynamic import Symbols
 from ..errors import ConstraintViolation
 from ..instance import is_a
@@ -78,6 +78,7 @@ class Stage:
         self.device: str | None = None  # whose memory arrays are in; None: the host's
         self.globals: dict[int, tuple[dict[str, Any], dict[str, tuple[Any, Any]]]] = {}
         self.functions: dict[int, tuple[Any, Any]] = {}
+        self.codes: dict[int, Any] = {}  # of functions that rewritten code makes, by id
         self.scopes: list[Any] = []
         self.followed = 0  # functions of the user's that were begun
         self.depth = 0
@@ -156,6 +157,8 @@ class Stage:
 
 
 LITTLE = "many breaks for little work one after another"
+REST = ": the rest of the call runs in NumPy"
+PATIENCE = 20  # times capture_limit, where the user asks for one graph
 
 
 def check_budget(stage: Stage) -> None:
@@ -164,6 +167,8 @@ def check_budget(stage: Stage) -> None:
     tracer = stage.tracer
     if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
         return None
+    if is_for_pieces(tracer):
+        return fall_back(stage, "values are needed after an earlier break")
     why = why_spent(tracer, stage.break_budget)
     if why is None:
         return None
@@ -174,19 +179,24 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call or a trip: behind the limit of our own work NumPy goes on with the call. So it does
-    where an effect has happened and the graph is half full: once it is full nothing could begin again.
+    """Before a call, a trip, or an item that a builtin asks for: after the limit of our own work NumPy
+    goes on with the call. So it does where an effect has happened and the graph is half full: once it is
+    full nothing could begin again. With fullgraph NumPy may not, and a capture may take longer.
     """
-    is_half_full = stage.tracer.effects > 0 and stage.tracer.nodes > stage.most_nodes // 2
-    if stage.own_work <= stage.limit and not is_half_full:
+    tracer = stage.tracer
+    if tracer.has_fallen_back:
         return None
-    if stage.tracer.has_fallen_back or stage.tracer.fullgraph:
+    most = stage.limit * (PATIENCE if tracer.fullgraph else 1)
+    is_half_full = tracer.effects > 0 and tracer.nodes > stage.most_nodes // 2
+    if stage.own_work <= most and not is_half_full:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
+    if tracer.fullgraph:
+        raise _core.Unsupported(f"{why}, {PATIENCE} times over (fullgraph=True)")
     if is_half_full:
         why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
     stage.why_over = why
-    if stage.tracer.in_region or stage.tracer.forbids_breaks:
+    if tracer.in_region or tracer.forbids_breaks:
         raise _core.RegionBreak(why, "", 0)
     if stage.effects.undo_call():
         raise OverBudget(why)
@@ -197,7 +207,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
     """The rest of the call is Python's and NumPy's: nothing is traced any more."""
     for grown in [*stage.state.lists.values()]:
         grown.materialise()
-    stage.effects.stop(f"{why}: the rest of the call runs in NumPy")
+    stage.effects.stop(f"{why}{REST}")
     stage.tracer.has_fallen_back = True
     concrete = Materialiser(stage.effects)
     for frame in frames_of(stage):

@@ -12,6 +12,7 @@ from .shape import layout, ravel
 from .surface import (
     Traced,
     array,
+    cast,
     converted,
     dtype_of,
     dummy,
@@ -103,7 +104,7 @@ def item(t: Any, self: Any, *args: Any) -> Any:
         element = t.as_scalar(t.reshape(array(t, self), ())) if self.kind == "array" else self
     is_small = element.dtype.kind == "u" and element.dtype != np.uint64
     python = np.int64 if is_small else PYTHONS[element.dtype.kind]
-    return t.as_python(t.cast(element, np.dtype(python)))
+    return t.as_python(cast(t, element, np.dtype(python)))
 
 
 @method("view")

@@ -4,6 +4,7 @@ the graph; arrays of constants are inputs whose contents never change.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from .surface import (
     Traced,
     as_result,
     boxed,
+    cast,
     converted,
     dtype_of,
     function,
     has_dtype,
+    is_one,
+    lying,
     memory_order,
     method,
     operand,
@@ -80,12 +84,16 @@ def empty(
     return t.empty(checked(sizes(shape)), wanted_dtype(dtype), plain(like, device, order))
 
 
+ADDRESSES = 1 << 47  # bytes of a process
+
+
 def checked(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape without negative sizes."""
+    """A shape without negative sizes. NumPy raises for what no memory can hold, also where it is not used."""
     if (
         any(type(n) is int and n < 0 for n in shape) or len(shape) > 32
     ):  # traced ones: by the tracer
         raise ValueError("negative dimensions are not allowed")
+    refuse(math.prod(n for n in shape if type(n) is int) >= ADDRESSES, "an array that no memory can hold")
     return shape
 
 
@@ -111,7 +119,7 @@ def full(
         new = t.empty(checked(sizes(shape)), made, order)
         t.assign(new, operand(t, fill_value, made))
         return new
-    return t.full(checked(sizes(shape)), np.asarray(fill_value, made)[()], made, order)
+    return t.full(checked(sizes(shape)), np.full((), fill_value, made)[()], made, order)
 
 
 def like_order(x: Any, order: str) -> str:
@@ -150,7 +158,7 @@ def full_like(
         new = t.empty(size, made, order, x)
         t.assign(new, operand(t, fill_value, made))
         return new
-    return t.full(size, np.asarray(fill_value, made)[()], made, order, x)
+    return t.full(size, np.full((), fill_value, made)[()], made, order, x)
 
 
 def filled_like(value: int) -> Any:
@@ -212,7 +220,7 @@ def eye(
     columns = rows if M is None else whole(M)
     shape = checked((rows, columns))
     where = np.equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1))
-    return t.cast(where, made)
+    return cast(t, where, made)
 
 
 @function(np.identity, creates=True)
@@ -257,13 +265,12 @@ def array(
     x = object
     if type(x) is Traced:
         made = x.dtype if dtype is None else wanted_dtype(dtype)
-        refuse(order == "F" and x.ndim > 1, "order='F'")
         if x.kind != "array":
             new = boxed(t, converted(t, x, made))
         elif made != x.dtype:
-            new = converted(t, x, made)
+            new = lying(t, converted(t, x, made), like_order(x, order), x)
         else:
-            new = t.copy(x, order if order != "A" else "C") if copy else x
+            new = t.copy(x, like_order(x, order)) if copy else x
     elif is_sequence(x) and any_traced(x):
         new = stack_nested(t, x, None if dtype is None else wanted_dtype(dtype))
     else:
@@ -335,8 +342,8 @@ def asarray(
     refuse(copy is False, "copy=False")
     if type(a) is Traced and a.kind == "array" and order in ("C", "F"):
         made = a.dtype if dtype is None else wanted_dtype(dtype)
-        few = [n == 1 for n in a.shape] if order == "F" else []  # which no flag asks for
-        fits = a.is_in_order if order == "C" else a.flags.f_contiguous or sum(few) >= a.ndim - 1
+        is_row = sum(is_one(n) for n in a.shape) >= a.ndim - 1  # then both orders are one
+        fits = a.is_in_order if order == "C" or is_row else a.flags.f_contiguous
         if made == a.dtype:
             return a if fits and not copy else t.copy(a, order)
         refuse(not fits, f"order={order!r}")

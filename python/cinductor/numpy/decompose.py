@@ -9,7 +9,7 @@ import numpy as np
 from ..instance import is_a
 from .library import packed
 from .linalg import linear_dtype, square
-from .surface import Traced, array, as_result, careful, function, in_place, refuse, require
+from .surface import Traced, array, as_result, careful, cast, function, in_place, refuse, require
 
 SVD = type(np.linalg.svd(np.eye(1)))
 QR = type(np.linalg.qr(np.eye(1)))
@@ -119,7 +119,7 @@ def as_found(t: Any, given: Any, made: Any, values: Any, dtype: np.dtype) -> Any
     is_real = np.linalg.eigvals(known).dtype.kind != "c"
     none = t.reduce("all", t.apply("equal", values.imag, 0), None)
     require(t, none if is_real else t.apply("logical_not", none), "eigenvalues that are real")
-    return t.cast(made.real, dtype) if is_real else made
+    return cast(t, made.real, dtype) if is_real else made
 
 
 @function(np.linalg.qr)
@@ -190,7 +190,7 @@ def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     varies = rcond is not None and type(rcond) is not float
     if varies:
         refuse(not hasattr(rcond, "dtype") and not is_a(rcond, int), "such an rcond")
-        operands.append(t.cast(t.lift(rcond), np.dtype(np.float64)))
+        operands.append(cast(t, t.lift(rcond), np.dtype(np.float64)))
     fixed = None if varies else rcond
 
     def call(a: Any, b: Any, *rest: Any) -> Any:
@@ -204,7 +204,7 @@ def lstsq(t: Any, a: Any, b: Any, rcond: Any = None) -> Any:
     key = f"{over} {varies} {fixed}"
     wide = [dtype, real, real, real]
     made, sums, rank, s = packed(t, "lstsq", key, call, operands, shapes, wide)
-    rank = t.as_scalar(t.cast(rank, dtypes[2]))
+    rank = t.as_scalar(cast(t, rank, dtypes[2], "unsafe"))
     if over:
         require(t, rank == n, "independent equations")
     return made, sums, rank, s

@@ -17,7 +17,6 @@ from .surface import (
     into,
     is_one,
     refuse,
-    refuse_other,
     require_same,
     result_type,
 )
@@ -42,7 +41,6 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
     if not set(output) <= set(extent) or len(set(output)) != len(output):
         raise ValueError("output")
     dtype = result_type(*xs)
-    refuse_other(out, dtype)
     xs = [in_place(t, x, dtype) for x in xs]
     shape = tuple(extent[c] for c in output)
     repeats = any(len(set(s)) != len(s) for s in terms)

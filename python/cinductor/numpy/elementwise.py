@@ -11,9 +11,12 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     into,
     left_to_numpy,
+    lying,
+    memory_order,
     method,
     operand,
     rank,
@@ -62,17 +65,17 @@ def clip(
     dtype = result_type(*given)
     if low is None and high is None:
         return into(t, out, np.positive(x) if x.dtype.kind != "b" else t.copy(x, "K"))
-    made = t.cast(x, dtype) if x.dtype != dtype else x
+    made = cast(t, x, dtype) if x.dtype != dtype else x
     if KEEPS_ZEROS and low is not None and high is not None and dtype.char in "fd":
         low, high = fit(t, low, dtype), fit(t, high, dtype)
         if rank(low) == rank(high) == 0:
             made = np.where(is_beyond(np.less, made, low), low, made)
-            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made))
+            return into(t, out, np.where(is_beyond(np.greater, made, high), high, made), True)
     if low is not None:
         made = np.maximum(made, fit(t, low, dtype))
     if high is not None:
         made = np.minimum(made, fit(t, high, dtype))
-    return into(t, out, made)
+    return into(t, out, made, True)
 
 
 # Between two numbers, NumPy's loop leaves a -0 or 0 that equals one of them as it is.
@@ -88,7 +91,7 @@ def is_beyond(compare: Any, x: Any, bound: Any) -> Any:
 def fit(t: Any, bound: Any, dtype: np.dtype) -> Any:
     """A bound in the dtype of the result."""
     if type(bound) is Traced:
-        return bound if bound.dtype == dtype or bound.kind == "python" else t.cast(bound, dtype)
+        return bound if bound.dtype == dtype or bound.kind == "python" else cast(t, bound, dtype)
     if is_a(bound, bool | int | float | complex):
         return bound
     return array(t, bound)
@@ -110,7 +113,7 @@ ROUNDS_TO_ITSELF = _integers.round() is _integers  # NumPy 2.4 and later copy an
 @method("round")
 def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
     """np.round: scaled by a power of ten, rounded half to even, scaled back, as NumPy does."""
-    x = a if type(a) is Traced else array(t, a)
+    x = a if type(a) is Traced and a.kind != "python" else array(t, a)
     kind = x.dtype.kind
     refuse(kind == "b", f"dtype {x.dtype}")
     if kind == "c":
@@ -123,8 +126,12 @@ def round_(t: Any, a: Any, decimals: int = 0, out: Any = None) -> Any:
         return into(t, out, np.rint(x))
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
-        return into(t, out, np.true_divide(np.rint(np.multiply(x, scale)), scale))
-    return into(t, out, np.multiply(np.rint(np.true_divide(x, scale)), scale))
+        made = np.true_divide(np.rint(np.multiply(x, scale)), scale)
+    else:
+        made = np.multiply(np.rint(np.true_divide(x, scale)), scale)
+    if out is None and x.ndim > 1:  # which NumPy allocates in one of these orders
+        return lying(t, made, memory_order(x))
+    return into(t, out, made)
 
 
 def complex_of(t: Any, real: Any, imag: Any) -> Any:
@@ -144,7 +151,8 @@ def call_complex(real: Any, imag: Any, out: Any) -> None:
 def set_part(t: Any, x: Any, name: str, value: Any) -> None:
     """x.real = value, x.imag = value, or x.flat = value of one number, or of as many as x has."""
     if name == "flat":
-        given = array(t, value)
+        is_array = type(value) is Traced and value.kind == "array"
+        given = value if is_array else array(t, operand(t, value, x.dtype))
         refuse(not x.flags_now.c_contiguous, "an array that is not contiguous")
         refuse(given.shares_storage(x), "values that NumPy reads while it writes")
         refuse(
@@ -195,7 +203,10 @@ def putmask(t: Any, a: Any, mask: Any, values: Any) -> None:
     shape = getattr(values, "shape", ())
     refuse(shape not in ((), a.shape), "the values repeat")
     refuse(getattr(mask, "shape", None) != a.shape, "a mask of another shape")
-    copyto(t, a, values, "unsafe", mask)
+    if is_a(values, list | tuple):
+        values = operand(t, values, a.dtype)
+    is_array = is_a(values, np.ndarray) or (type(values) is Traced and values.kind == "array")
+    copyto(t, a, values, "safe" if is_array else "unsafe", mask)
 
 
 @method("conj", "conjugate")
@@ -204,7 +215,7 @@ def conj(t: Any, self: Any, out: Any = None) -> Any:
     if self.kind == "python" and self.dtype.kind != "b" and out is None:
         is_complex = self.dtype.kind == "c"
         return t.as_python(t.apply("conjugate", self)) if is_complex else self
-    return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self)
+    return into(t, out, np.conjugate(self) if self.dtype.kind == "c" else self, True)
 
 
 @function(np.iscomplexobj, np.isrealobj)

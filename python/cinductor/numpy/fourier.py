@@ -12,6 +12,7 @@ from .shape import sizes
 from .surface import (
     Traced,
     array,
+    cast,
     function,
     has_dtype,
     into,
@@ -73,7 +74,7 @@ def one_axis(name: str) -> None:
             if made is not result:  # not every function passes out= on
                 result[...] = made
 
-        xs = [x, t.cast(t.lift(n), INT64)] if varies else [x]
+        xs = [x, cast(t, t.lift(n), INT64)] if varies else [x]
         key = f"{varies} {fixed} {axis} {norm}"
         dtype = result_dtype(f, x.dtype, 1)
         return into(t, out, library(t, varies)(f"fft_{name}", key, call, xs, shape, dtype))

@@ -18,6 +18,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     normal_axis,
     operand,
@@ -62,12 +63,12 @@ def steps(t: Any, n: Any, start: Any, delta: Any, made: np.dtype) -> Any:
     """start + i * delta for i below n."""
     index = t.iota((n,), 0)
     if made.kind in "iu":
-        values = t.cast(index, made)
+        values = cast(t, index, made, "unsafe")
         is_plain = type(start) is not Traced and (start, delta) == (0, 1)
         return values if is_plain else values * delta + start
     wide = np.dtype("f4") if made == np.float16 else made
-    values = t.cast(index, wide) * operand(t, delta, wide) + operand(t, start, wide)
-    return t.cast(values, made)
+    values = cast(t, index, wide) * operand(t, delta, wide) + operand(t, start, wide)
+    return cast(t, values, made)
 
 
 def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Any:
@@ -85,7 +86,7 @@ def arange_of_numbers(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: An
     length = t.apply("ceil", t.apply("divide", t.apply("subtract", stop, start), step))
     fits = t.apply("less", t.apply("absolute", length), MOST)
     require(t, t.as_scalar(fits), "a length that an array may have")
-    length = t.cast(t.apply("maximum", length, np.float64(0)), INT64)
+    length = cast(t, t.apply("maximum", length, np.float64(0)), INT64, "unsafe")
     return steps(t, t.define(length, 0, None), start, delta, made)
 
 
@@ -106,21 +107,21 @@ def arange_of_sizes(t: Any, start: Any, stop: Any, step: Any = 1, *, dtype: Any)
     length = -((start - stop) // stride)
     index = t.iota((t.size_max(length, 0),), 0)
     wide = np.dtype("f4") if made == np.float16 else made
-    values = t.cast(index, wide)
+    values = cast(t, index, wide)
     if type(step) is Traced:
         values = values * step
     elif stride != 1:
         values = values * wide.type(stride)
     if type(start) is Traced or start != 0:
         values = values + (start if type(start) is Traced else wide.type(start))
-    return t.cast(values, made)
+    return cast(t, values, made)
 
 
 def symbol(t: Any, value: Any) -> Any:
     """An int as an expression: one that data decide gets a symbol."""
     if type(value) is not Traced or value.is_expression:
         return value
-    return t.define(t.cast(value, INT64), None, None)
+    return t.define(cast(t, value, INT64), None, None)
 
 
 def is_int(value: Any) -> bool:
@@ -153,7 +154,7 @@ def tri(
     made = wanted_dtype(dtype)
     rows = whole(N)
     shape = tuple(t.size_max(n, 0) for n in (rows, rows if M is None else whole(M)))
-    return t.cast(np.greater_equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1)), made)
+    return cast(t, np.greater_equal(t.iota(shape, 0) + whole(k), t.iota(shape, 1)), made)
 
 
 # --- linspace -----------------------------------------------------------------------------------
@@ -198,13 +199,13 @@ def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: 
     start, stop = (operand(t, v, dt) for v in bounds)
     delta = t.apply("subtract", stop, start)
     div = num - 1 if endpoint else num
-    index = t.cast(t.iota((num,), 0), dt)
+    index = cast(t, t.iota((num,), 0), dt)
     index = t.reshape(index, (num, *(1,) * delta.ndim))
     if type(div) is int and div <= 0:
         step: Any = np.nan
         values = t.apply("multiply", index, delta)
     else:
-        parts = t.cast(t.size_max(div, 1), dt) if type(div) is Traced else dt.type(div)
+        parts = cast(t, t.size_max(div, 1), dt) if type(div) is Traced else dt.type(div)
         step = t.apply("divide", delta, parts)
         values = scaled(t, index, delta, step, parts)
         step = as_result(t, step)
@@ -214,7 +215,7 @@ def traced_linspace(t: Any, bounds: list[Any], num: Any, endpoint: bool, dtype: 
         t.assign(last, stop)
     if made.kind in "iu" and made != dt:
         values = t.apply("floor", values)
-    return (values if made == dt else t.cast(values, made)), step
+    return (values if made == dt else cast(t, values, made, "unsafe")), step
 
 
 def scaled(t: Any, index: Any, delta: Any, step: Any, parts: Any) -> Any:
@@ -263,7 +264,7 @@ def i0(t: Any, x: Any) -> Any:
     """np.i0: a library call."""
     given = array(t, x)
     refuse(given.dtype.kind == "c", "complex values")
-    wide = given if given.dtype.kind == "f" else t.cast(given, FLOAT64)
+    wide = given if given.dtype.kind == "f" else cast(t, given, FLOAT64)
 
     def call(values: Any, _out: Any) -> Any:
         return np.i0(values)

@@ -17,6 +17,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     into,
     is_one,
@@ -56,7 +57,7 @@ def coordinates(t: Any, number: Any, shape: tuple[Any, ...]) -> list[Any]:
     """The index along each axis of elements counted in C order."""
     found: list[Any] = []
     for n in reversed(shape[1:]):
-        size = t.cast(t.lift(n), INT64)
+        size = cast(t, t.lift(n), INT64)
         found.append(t.apply("remainder", number, size))
         number = t.apply("floor_divide", number, size)
     return [number, *reversed(found)]
@@ -240,7 +241,9 @@ def setitem(t: Any, x: Any, key: Any, value: Any) -> None:
 
 def stored(t: Any, x: Any, value: Any) -> Any:
     """A value as what is stored in x."""
-    if type(value) is not Traced and not is_a(value, int | float | complex | np.generic):
+    if type(value) is not Traced and not is_a(
+        value, int | float | complex | np.generic | list | tuple
+    ):
         value = array(t, value)
     if type(value) is Traced:
         loses = value.dtype.kind == "c" and x.dtype.kind != "c"
@@ -320,10 +323,10 @@ def take(
         raise TypeError("out")  # NumPy fills a buffer of x's dtype, which begins as a copy of out
     size = x.shape[axis]
     if mode == "wrap":
-        index = t.apply("remainder", t.cast(index, INT64), t.cast(t.lift(size), INT64))
+        index = t.apply("remainder", cast(t, index, INT64), cast(t, t.lift(size), INT64))
     elif mode == "clip":
-        index = t.apply("maximum", t.cast(index, INT64), 0)
-        index = t.apply("minimum", index, t.cast(t.lift(size - 1), INT64))
+        index = t.apply("maximum", cast(t, index, INT64), 0)
+        index = t.apply("minimum", index, cast(t, t.lift(size - 1), INT64))
     elif mode != "raise":
         raise ValueError("mode")
     made = gathered(t, x, [axis], [index], plain=True)
@@ -400,7 +403,7 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
     arrays = [array(t, c) for c in choices]
     refuse(len({rank(c) == 0 for c in choices}) > 1, "numbers among the arrays")
     dtype = np.result_type(*(c.dtype for c in arrays))
-    index, last = t.cast(index, INT64), len(arrays) - 1
+    index, last = cast(t, index, INT64), len(arrays) - 1
     if mode == "wrap":
         index = t.apply("remainder", index, last + 1)
     elif mode == "raise":
@@ -412,10 +415,10 @@ def choose_among(t: Any, a: Any, choices: Any, out: Any = None, mode: str = "rai
         require(t, t.reduce("all", inside, None), "invalid entry in choice array")
     elif mode != "clip":
         raise ValueError("mode")
-    made = t.cast(arrays[-1], dtype)
+    made = cast(t, arrays[-1], dtype)
     for k in range(last - 1, -1, -1):
         picks = t.apply("less_equal", index, k)
-        made = t.apply("where", picks, t.cast(arrays[k], dtype), made)
+        made = t.apply("where", picks, cast(t, arrays[k], dtype), made)
     shape = np.broadcast_shapes(index.shape, *(c.shape for c in arrays))
     made = made if made.shape == shape else t.copy(t.expand(made, shape), "C")
     return into(t, out, as_result(t, made))
@@ -443,7 +446,7 @@ def place(t: Any, arr: Any, mask: Any, vals: Any) -> None:
     chosen = truth(t, array(t, mask))
     if chosen.shape != arr.shape:
         raise ValueError("place: mask and data must be the same size")
-    choose(t, arr, chosen, t.cast(t.reshape(value, ()), arr.dtype))
+    choose(t, arr, chosen, cast(t, t.reshape(value, ()), arr.dtype, "safe"))
 
 
 COMBINED = {

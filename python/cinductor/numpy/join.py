@@ -13,6 +13,7 @@ from .shape import in_one_axis, sizes
 from .surface import (
     Traced,
     array,
+    converted,
     dtype_of,
     function,
     into,
@@ -65,7 +66,7 @@ def concatenate(
 
 def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
     """The arrays one behind the other, as NumPy lays the result out."""
-    return t.concat([t.cast(laid_out(t, x), dtype) for x in xs], axis)
+    return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
 
 
 @function(np.stack)

@@ -22,6 +22,8 @@ from .surface import (
     array,
     as_result,
     careful,
+    cast,
+    converted,
     function,
     has_dtype,
     in_place,
@@ -66,7 +68,7 @@ def packed(
         part = t.reshape(whole[at : at + count], shape)
         if dtype.kind != "c" and wide.kind == "c":
             part = part.real
-        results.append(t.copy(part, "C") if dtype == part.dtype else t.cast(part, dtype))
+        results.append(t.copy(part, "C") if dtype == part.dtype else cast(t, part, dtype, "unsafe"))
         at = at + count
     return results
 
@@ -159,8 +161,8 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
         value = library(t, may_fail)(*parts, elementwise=ufunc.signature is None)
         if where is not True:
             mask = operand(t, where, np.dtype(bool))
-            value = t.apply("where", mask, t.cast(value, out.dtype), out)
-        results.append(into(t, out, value) if out is not None else as_result(t, value))
+            value = t.apply("where", mask, cast(t, value, out.dtype), out)
+        results.append(into(t, out, value, True) if out is not None else as_result(t, value))
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 
@@ -173,10 +175,16 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
     refuse(x.is_view_of_part, PARTS)
     axis, out = given.pop("axis", 0), given.pop("out", None)
+    if is_a(out, tuple):
+        (out,) = out
     refuse(not are_axes(axis), "an axis that is no int")
+    refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
+    is_truth = all(loop.endswith("?") for loop in ufunc.types)
+    if out is not None and given.get("dtype") is None and not is_truth:
+        given["dtype"] = np.promote_types(x.dtype, out.dtype)  # which NumPy computes in
     if method == "reduce":
-        made = reduced(t, ufunc, x, axis, given)
-        return into(t, out, as_result(t, made))
+        made = as_result(t, reduced(t, ufunc, x, axis, given))
+        return made if out is None else into(t, out, converted(t, made, out.dtype))
     dtype = given.pop("dtype", None)
     refuse(given, "keyword " + ", ".join(given))
     refuse(axis is None and x.ndim != 1, "several axes")
@@ -197,8 +205,8 @@ def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[st
     key = f"{method} {axis} {dtype} {x.dtype.char}"
     name = f"ufunc_{ufunc.__name__}"
     call_it = library(t, method == "reduceat")  # whose indices may lie outside
-    made = call_it(name, key, call, xs, shape, like.dtype, elementwise=True)
-    return into(t, out, as_result(t, made))
+    made = as_result(t, call_it(name, key, call, xs, shape, like.dtype, elementwise=True))
+    return made if out is None else into(t, out, converted(t, made, out.dtype))
 
 
 def reduced(t: Any, ufunc: Any, x: Any, axis: Any, given: dict[str, Any]) -> Any:

@@ -16,7 +16,6 @@ from .surface import (
     in_place,
     into,
     refuse,
-    refuse_other,
     require_same,
     result_type,
 )
@@ -63,7 +62,6 @@ def scaled(t: Any, name: str, call: Any, a: Any, b: Any) -> Any:
 def dot(t: Any, a: Any, b: Any, out: Any = None) -> Any:
     """np.dot"""
     x, y, dtype = pair(t, a, b)
-    refuse_other(out, dtype)
     refuse(out is not None and not out.flags_now.c_contiguous, "out= of another order")
     if is_number(a) or is_number(b):
         return into(t, out, scaled(t, "dot", call_dot, a, b))

@@ -21,6 +21,7 @@ from .surface import (
     NotCaptured,
     Traced,
     array,
+    cast,
     dtype_of,
     in_place,
     library,
@@ -137,7 +138,7 @@ def number(t: Any, value: Any, dtype: np.dtype) -> Any:
     refuse(type(value) is Traced and value.ndim > 0, "parameters that are arrays")
     if type(value) is Traced:
         refuse(value.dtype.kind not in "biu" and dtype == INT64, "bounds that are floats")
-        return t.cast(value, dtype)
+        return cast(t, value, dtype)
     return t.lift(dtype.type(value))
 
 

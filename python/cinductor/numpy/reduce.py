@@ -11,6 +11,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     into,
     method,
@@ -105,7 +106,7 @@ def count_items(x: Any, axis: Any) -> int:
 
 def number(t: Any, count: Any, dtype: Any) -> Any:
     """A count as a scalar of that dtype."""
-    return t.as_scalar(t.cast(count, dtype)) if type(count) is Traced else dtype.type(count)
+    return t.as_scalar(cast(t, count, dtype)) if type(count) is Traced else dtype.type(count)
 
 
 def divide_by_count(t: Any, total: Any, count: int) -> Any:
@@ -116,15 +117,15 @@ def divide_by_count(t: Any, total: Any, count: int) -> Any:
     if char == "d" or count <= EXACT.get(char, 0):
         return np.true_divide(total, number(t, count, total.dtype))
     wide = np.dtype("D" if total.dtype.kind == "c" else "d")
-    quotient = np.true_divide(t.cast(total, wide), number(t, count, np.dtype("d")))
-    return as_result(t, t.cast(quotient, total.dtype))
+    quotient = np.true_divide(cast(t, total, wide), number(t, count, np.dtype("d")))
+    return as_result(t, cast(t, quotient, total.dtype, "unsafe"))
 
 
 def divide_by_counts(t: Any, total: Any, counts: Any) -> Any:
     """The same for an array of counts."""
     wide = np.dtype("D" if total.dtype.kind == "c" else "d")
-    quotient = np.true_divide(t.cast(total, wide), t.cast(counts, np.dtype("d")))
-    return as_result(t, t.cast(quotient, total.dtype))
+    quotient = np.true_divide(cast(t, total, wide), cast(t, counts, np.dtype("d")))
+    return as_result(t, cast(t, quotient, total.dtype, "unsafe"))
 
 
 def counts_of(t: Any, x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
@@ -162,7 +163,7 @@ def mean(
     else:
         quotient = divide_by_counts(t, total, counts_of(t, x, axis, keep, where))
     if is_half:
-        quotient = as_result(t, t.cast(quotient, np.dtype(np.float16)))
+        quotient = as_result(t, cast(t, quotient, np.dtype(np.float16)))
     return into(t, out, quotient)
 
 
@@ -213,8 +214,8 @@ def var(
     elif is_a(ddof, int | np.integer):
         result = divide_by_count(t, total, count - int(ddof))
     else:
-        wide = np.true_divide(t.cast(total, np.dtype("d")), np.float64(count - ddof))
-        result = as_result(t, t.cast(wide, total.dtype))
+        wide = np.true_divide(cast(t, total, np.dtype("d")), np.float64(count - ddof))
+        result = as_result(t, cast(t, wide, total.dtype, "unsafe"))
     return into(t, out, result)
 
 
@@ -259,7 +260,7 @@ def ptp(t: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = UNSET
     """np.ptp"""
     x, more = array(t, a), given(keepdims=keepdims)
     high = np.maximum.reduce(x, axis=axis, out=out, **more)  # which rounds to out's dtype
-    return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)))
+    return into(t, out, np.subtract(high, np.minimum.reduce(x, axis=axis, **more)), True)
 
 
 def running(ufunc: Any) -> Any:

@@ -12,6 +12,7 @@ from .index import INT64, coordinates, flat, gathered, places, scattered, truth
 from .order import argsorted, sorted_values
 from .surface import (
     array,
+    cast,
     function,
     method,
     normal_axis,
@@ -34,16 +35,10 @@ def found_places(t: Any, x: Any) -> tuple[Any, ...]:
     number = places(t, truth(t, x))
     if x.ndim == 1:
         return (number,)
-    table = found_table(t, x, number)
-    return tuple(table[:, k] for k in range(x.ndim))
-
-
-def found_table(t: Any, x: Any, number: Any) -> Any:
-    """A row of coordinates for each place."""
     table = t.empty((number.shape[0], x.ndim), INT64)
     for k, column in enumerate(coordinates(t, number, x.shape)):
         t.assign(table[:, k], column)
-    return table
+    return tuple(table[:, k] for k in range(x.ndim))
 
 
 @function(np.nonzero)
@@ -61,11 +56,14 @@ def flatnonzero(t: Any, a: Any) -> Any:
 
 @function(np.argwhere)
 def argwhere(t: Any, a: Any) -> Any:
-    """np.argwhere"""
+    """np.argwhere: the transpose of a table with one row for each axis."""
     x = array(t, a)
     refuse(x.ndim == 0, "an array without axes")
     number = places(t, truth(t, x))
-    return found_table(t, x, number)
+    table = t.empty((x.ndim, number.shape[0]), INT64)
+    for k, row in enumerate(coordinates(t, number, x.shape)):
+        t.assign(table[k], row)
+    return t.permute(table, (1, 0))
 
 
 @function(np.extract)
@@ -177,13 +175,13 @@ def about_first(
     if return_index:
         results.append(t.compress(order, mask))
     if return_inverse:
-        rank = t.apply("subtract", t.scan("cumsum", t.cast(mask, INT64), 0), 1)
+        rank = t.apply("subtract", t.scan("cumsum", cast(t, mask, INT64), 0), 1)
         inverse = t.empty(order.shape, INT64)
         scattered(t, inverse, [0], [order], rank, distinct=True)
         results.append(t.reshape(inverse, shape))
     if return_counts:
         first = t.compress(t.iota(mask.shape, 0), mask)
-        end = t.full((1,), t.cast(t.lift(mask.shape[0]), INT64), INT64)
+        end = t.full((1,), cast(t, t.lift(mask.shape[0]), INT64), INT64)
         following = t.apply("add", t.iota(first.shape, 0), 1)
         after = gathered(t, t.concat([first, end], 0), [0], [following])
         results.append(t.apply("subtract", after, first))
@@ -202,7 +200,7 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
     least = operator.index(minlength)
     if least < 0:
         raise ValueError("'minlength' must not be negative")
-    index = t.cast(index, INT64)
+    index = cast(t, index, INT64)
     refuse(type(index.size) is int and index.size == 0, "an empty array")
     require(t, t.reduce("all", t.apply("greater_equal", index, 0), None), "no negative elements")
     if (index.size > 0) is not True:
@@ -226,7 +224,7 @@ def bincount(t: Any, x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
 
 def repeated(t: Any, x: Any, repeats: Any, axis: Any) -> Any:
     """np.repeat with a number for each element."""
-    counts = t.cast(array(t, repeats), INT64)
+    counts = cast(t, array(t, repeats), INT64, "safe")
     if axis is None:
         x, axis = flat(t, x), 0
     axis = normal_axis(axis, x.ndim)

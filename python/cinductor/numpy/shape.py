@@ -92,15 +92,14 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
                 "order='K' of strides that are not positive",
             )
             x = t.permute(x, sorted(range(x.ndim), key=lambda k: -strides[k]))
-            in_order = x.flags_now if is_read else x.flags
-            x = x if in_order.c_contiguous else t.copy(x, "C")
             order = "C"
         else:
             order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     refuse(order not in ("C", "F"), f"order={order!r}")
     x = x if order == "C" else turn(t, x)
-    is_in_order = x.flags_now.c_contiguous if is_read else x.is_in_order
-    return t.reshape(x if is_in_order else t.copy(x, "C"), (x.size,))
+    if x.flags_now.c_contiguous if is_read else x.is_in_order:
+        return t.reshape(x, (-1,))
+    return t.reshape(t.copy(x, "C"), (-1,)).detached()
 
 
 def is_asked_by_numpy() -> bool:
@@ -164,7 +163,7 @@ def squeeze(t: Any, a: Any, axis: Any = None) -> Any:
         if any(x.shape[i] != 1 for i in dropped):
             raise ValueError("squeeze")
     if not dropped:
-        return a if type(a) is Traced else x
+        return a if type(a) is Traced and a.kind != "python" else x
     return t.reshape(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
 
@@ -179,7 +178,7 @@ def expand_dims(t: Any, a: Any, axis: Any) -> Any:
     return t.reshape(x, shape)
 
 
-@function(np.broadcast_to)
+@function(np.broadcast_to, creates=True)
 def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     """np.broadcast_to: a view that cannot be written to."""
     x = array(t, array_)
@@ -187,7 +186,7 @@ def broadcast_to(t: Any, array_: Any, shape: Any, subok: bool = False) -> Any:
     return t.expand(x, shape)
 
 
-@function(np.broadcast_arrays)
+@function(np.broadcast_arrays, creates=True)
 def broadcast_arrays(t: Any, *args: Any, subok: bool = False) -> Any:
     """np.broadcast_arrays"""
     xs = [array(t, a) for a in args]
@@ -206,7 +205,7 @@ def diagonal(t: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) ->
     return t.diagonal(x, i, j, whole(offset))
 
 
-@function(np.lib.stride_tricks.sliding_window_view)
+@function(np.lib.stride_tricks.sliding_window_view, creates=True)
 def sliding_window_view(
     t: Any,
     x: Any,
@@ -283,14 +282,10 @@ def fill_diagonal(t: Any, a: Any, val: Any, wrap: bool = False) -> None:
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     refuse(a.ndim != 2 or wrap, "more than two axes, or wrapped")
-    n = min(a.shape)
-    block = a[:n, :n]
-    value = array(t, val)
-    refuse(value.ndim > 1 or (value.ndim == 1 and value.shape[0] != n), "values that repeat")
-    if value.ndim == 1:
-        value = t.reshape(value, (n, 1))
-    mask = np.equal(t.iota(block.shape, 0), t.iota(block.shape, 1))
-    t.assign(block, t.apply("where", mask, t.cast(value, a.dtype), block))
+    value = array(t, val) if is_a(val, list | tuple | np.ndarray) else val
+    n = getattr(value, "ndim", 0)
+    refuse(n > 1 or (n == 1 and value.shape[0] != min(a.shape)), "values that repeat")
+    t.assign(t.diagonal(a, 0, 1, 0, True), value)
 
 
 @function(np.rot90)

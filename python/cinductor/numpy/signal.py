@@ -13,6 +13,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     has_dtype,
     in_place,
@@ -176,8 +177,8 @@ def unravel_index(t: Any, indices: Any, shape: Any, order: str = "C") -> Any:
     given = indices if type(indices) is Traced else array(t, indices)
     if given.dtype.kind not in "iu":
         raise TypeError("only int indices permitted")
-    number = t.cast(given, INT64)
-    total = t.cast(t.lift(np_prod(sizes)), INT64)
+    number = cast(t, given, INT64)
+    total = cast(t, t.lift(np_prod(sizes)), INT64)
     inside = t.apply(
         "logical_and", t.apply("greater_equal", number, 0), t.apply("less", number, total)
     )
@@ -210,7 +211,7 @@ def ravel_multi_index(
         index = given if type(given) is Traced else array(t, given)
         if index.dtype.kind not in "iu":
             raise TypeError("only int indices permitted")
-        index, size = t.cast(index, INT64), t.cast(t.lift(n), INT64)
+        index, size = cast(t, index, INT64), cast(t, t.lift(n), INT64)
         inside = t.apply(
             "logical_and", t.apply("greater_equal", index, 0), t.apply("less", index, size)
         )

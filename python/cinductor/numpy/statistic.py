@@ -17,6 +17,7 @@ from .surface import (
     Traced,
     array,
     as_result,
+    cast,
     function,
     has_dtype,
     in_place,
@@ -279,7 +280,7 @@ def histogram(
         refuse(type(x.size) is int and x.size > 2**53, "so many elements")
         dtypes = [np.dtype(np.float64), dtypes[1]]
     counts, made = packed(t, "histogram", key, call, xs, shapes, dtypes)
-    return t.cast(counts, probe[0].dtype), made
+    return cast(t, counts, probe[0].dtype, "unsafe"), made
 
 
 @function(np.histogram_bin_edges)
@@ -337,7 +338,12 @@ def histogramdd(
     key = f"{counts} {range} {density} {weight_given}"
     shapes = [tuple(n - 1 for n in sizes), *((n,) for n in sizes)]
     found, *made = packed(t, "histogramdd", key, call, [*columns, *arrays, *weight], shapes, dtypes)
-    return found, made
+    if density:
+        return found, made
+    padded = t.empty(tuple(n + 1 for n in sizes), found.dtype)  # NumPy's result is a view of such an array
+    core = padded[(slice(1, -1),) * number]
+    t.assign(core, found)
+    return core, made
 
 
 def any_varies(values: Any) -> bool:

@@ -129,7 +129,7 @@ def small_ints(t: Any, column: Any) -> Any:
     depends on all of them.
     """
     require(t, t.reduce("all", column <= np.iinfo(np.int64).max, None), "ints beyond 64 bits")
-    return t.cast(column, np.dtype(np.int64))
+    return cast(t, column, np.dtype(np.int64))
 
 
 def resolved(t: Any, value: Any) -> Any:
@@ -255,7 +255,7 @@ def array(t: _core.Tracer, x: Any) -> Any:
 def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     """What a library call reads: an array of that dtype, where it lies if it has it already."""
     x = array(t, x)
-    return x if x.dtype == dtype else t.cast(x, dtype)
+    return x if x.dtype == dtype else cast(t, x, dtype)
 
 
 def rank(x: Any) -> int:
@@ -269,6 +269,16 @@ def boxed(t: _core.Tracer, x: Any) -> Any:
     made = t.empty((), x.dtype)
     t.assign(made, x)
     return made
+
+
+def cast(t: _core.Tracer, x: Any, dtype: np.dtype, casting: Any = "same_kind") -> Any:
+    """A traced value in another dtype: all casts of rows go through this check. TypeError where NumPy's rule
+    refuses the cast; then NumPy's function answers or raises. Rows that round as NumPy's source does name
+    "unsafe".
+    """
+    if x.dtype != dtype and not np.can_cast(x.dtype, dtype, casting):
+        raise TypeError(f"Cannot cast from {x.dtype} to {dtype} according to the rule '{casting}'")
+    return t.cast(x, dtype)
 
 
 def result_type(*values: Any) -> np.dtype:
@@ -287,15 +297,20 @@ def operand(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
     """The value as an operand of that dtype; a Python int out of its range raises."""
     if type(x) is Traced:
         return converted(t, x, dtype)
-    if is_a(x, bool | int | float | complex | np.generic):
-        return t.lift(np.asarray(x).astype(dtype)[()] if is_a(x, np.generic) else dtype.type(x))
+    if is_a(x, np.generic):
+        return converted(t, t.lift(x), dtype)
+    if is_a(x, bool | int | float | complex):
+        return t.lift(dtype.type(x))
+    if is_a(x, list | tuple):  # numbers in it must fit, too
+        return functions_by_id[id(np.array)].handler(t, x, dtype)
     return converted(t, array(t, x), dtype)
 
 
 def converted(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
-    """A traced value of that dtype; where NumPy warns of it NumPy does it."""
+    """A traced value of that dtype, as astype casts it; where NumPy warns or raises NumPy does it."""
     refuse(x.dtype.kind == "c" and dtype.kind in "iuf", "the imaginary part is discarded")
-    return t.cast(x, dtype)
+    refuse(x.kind == "python" and not t.fits(x, dtype), "a number that may not fit")
+    return cast(t, x, dtype, "unsafe")
 
 
 def memory_order(x: Any) -> str:
@@ -346,16 +361,20 @@ def as_result(t: _core.Tracer, x: Any) -> Any:
     return t.as_scalar(x) if x.ndim == 0 else x
 
 
-def into(t: _core.Tracer, out: Any, value: Any) -> Any:
-    """Stores into out= and returns it; the value itself when there is no out."""
+def into(t: _core.Tracer, out: Any, value: Any, is_ufunc: bool = False) -> Any:
+    """Stores into out= and returns it; the value itself when there is no out. is_ufunc: NumPy computes the
+    value in its own dtype whatever out's, and casts it. Other functions compute in a dtype that depends on
+    out's, so NumPy answers where that is another one.
+    """
     if out is None:
         return value
     if is_a(out, tuple):
         (out,) = out
     refuse(type(out) is not Traced, "out= is not an array of this call")
-    if not np.can_cast(value.dtype, out.dtype, "same_kind") or value.shape != out.shape:
+    refuse(out.dtype != value.dtype and not is_ufunc, "out= of another dtype")
+    if value.shape != out.shape:
         raise TypeError("out does not fit")
-    t.assign(out, t.cast(value, out.dtype))
+    t.assign(out, cast(t, value, out.dtype))
     return out
 
 
@@ -402,12 +421,6 @@ def careful(
 def library(t: _core.Tracer, may_fail: bool) -> Callable[..., Any]:
     """What makes a library call: one that raises for some contents, or one that raises for none."""
     return functools.partial(careful, t) if may_fail else t.extern
-
-
-def refuse_other(out: Any, dtype: Any) -> None:
-    """Lets NumPy decide about out= of another dtype, for functions that do not simply cast to it."""
-    refuse(out is not None and type(out) is not Traced, "out= is not an array of this call")
-    refuse(out is not None and out.dtype != dtype, "out= of another dtype")
 
 
 def scalar_of(t: _core.Tracer, cls: type, x: Any) -> Any:

@@ -11,7 +11,7 @@ from ..instance import is_a
 from .create import wanted_dtype
 from .grid import arange, is_int, linspace
 from .join import end_to_end
-from .surface import Traced, array, function, rank, refuse, result_type
+from .surface import Traced, array, cast, function, rank, refuse, result_type
 
 JOINED = type(np.r_).__mro__[1]
 GRID = type(np.mgrid).__mro__[1]
@@ -82,7 +82,7 @@ def grid(t: Any, self: Any, key: Any) -> Any:
             return arange(t, start, key.stop, 1 if key.step is None else key.step)
         step = (key.stop - start) / float(number - 1) if number != 1 else number
         dtype = result_type(start, key.stop, float(number))
-        return t.cast(t.iota((number,), 0), dtype) * step + start
+        return cast(t, t.iota((number,), 0), dtype) * step + start
     sizes, numbers = [], [0]
     for item in key:
         start, step = 0 if item.start is None else item.start, 1 if item.step is None else item.step
@@ -98,7 +98,7 @@ def grid(t: Any, self: Any, key: Any) -> Any:
         number = number_of_steps(step)
         if number is not None:
             step = (item.stop - start) / float(number - 1) if number != 1 else number
-        values = t.cast(t.iota((sizes[k],), 0), dtype) * step + start
+        values = cast(t, t.iota((sizes[k],), 0), dtype) * step + start
         values = values[tuple(slice(None) if j == k else None for j in range(len(sizes)))]
         lines.append(values)
         if made is not None:

@@ -1,4 +1,4 @@
-"""NumPy's functions written in NumPy's simpler ones, and captured from this source like a user's.
+"""Functions of NumPy's and Python's written in simpler ones, and captured from this source like a user's.
 
 They stand for those whose own source asks for what only real arrays have. Where NumPy would warn or
 raise they raise `Otherwise`, which makes it a check of the program; NumPy's function answers then.
@@ -14,6 +14,19 @@ import numpy as np
 
 class Otherwise(Exception):
     """NumPy's own function has to answer."""
+
+
+def mapped(f: Callable[[Any], Any], items: Any) -> Any:
+    """list(map(f, items)), or the array of that."""
+    made = []
+    for item in items:
+        made.append(f(item))
+    return array_or_list(made)
+
+
+def array_or_list(made: Any) -> Any:
+    """Numbers that a captured loop has appended, as an array; any other list as it is."""
+    return made
 
 
 def apply_along_axis(
@@ -40,10 +53,12 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     x = np.asanyarray(ary).ravel()
     parts = [x[1:] - x[:-1]]
     if to_begin is not None:
-        parts.insert(0, np.asanyarray(to_begin).ravel().astype(x.dtype))
+        parts.insert(0, np.asanyarray(to_begin).ravel())
     if to_end is not None:
-        parts.append(np.asanyarray(to_end).ravel().astype(x.dtype))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        parts.append(np.asanyarray(to_end).ravel())
+    if not all(np.can_cast(part.dtype, x.dtype, "same_kind") for part in parts):
+        raise Otherwise
+    return np.concatenate(parts, dtype=x.dtype) if len(parts) > 1 else parts[0]
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:

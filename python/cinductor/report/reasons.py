@@ -98,7 +98,7 @@ REASONS = tuple(
         ),
         (
             "loops",
-            r"runs trip by trip|iterates over \S+ rows|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
+            r"runs trip by trip|iterates over \S+ items|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a recursion that data end|a result is of another type",

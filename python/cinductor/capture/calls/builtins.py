@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 # What only looks at the values it is given: each is a row, by its name.
 LOOKS = "abs bin callable chr divmod hash hex issubclass isinstance oct ord format repr ascii".split()
-OPERATORS = """lt le eq ne ge gt not_ truth is_ is_not is_none is_not_none abs add and_ floordiv index
+OPERATORS = """lt le eq ne ge gt not_ truth is_none is_not_none abs add and_ floordiv index
     inv invert lshift mod mul matmul neg or_ pos pow rshift sub truediv xor concat contains countOf
     indexOf length_hint""".split()
 IN_PLACE = """iadd isub imul itruediv ifloordiv imod ipow imatmul ilshift irshift iand ior ixor
@@ -177,7 +177,7 @@ def _getattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 def _hasattr(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(args[0]) is Traced:
         return hasattr(args[0].__class__, *args[1:])
-    if type(args[0]) in PURE_TYPES or is_a(args[0], type):
+    if type(args[0]) in PURE_TYPES:
         return hasattr(*args)
     try:
         scope.attr(*args)
@@ -191,8 +191,8 @@ def guard_absent(scope: Hooks, value: Any) -> None:
     """Guards that an object still has the attributes it has, and so not the one asked for."""
     stage = scope.stage
     source = stage.sources.source_of(value)
-    if source is None or type(value) is Traced:
-        return
+    if source is None or type(value) is Traced or is_a(value, type | types.ModuleType | super):
+        return  # or the read has guarded it
     own = attributes_of(value)
     if source >= 0 and type(own) is dict:
         stage.sources.check_once(stage.sources.source("attr", source, "__dict__"), "keys", dict, tuple(own))

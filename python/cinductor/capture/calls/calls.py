@@ -37,7 +37,15 @@ from ..objects import (
     is_tuple,
 )
 from . import functions
-from .functions import BOUND_KINDS, call_function, call_owned, call_pure, call_unknown, enter_items
+from .functions import (
+    BOUND_KINDS,
+    call_function,
+    call_owned,
+    call_pure,
+    call_unknown,
+    enter_items,
+    guard_body,
+)
 from .numpys import (
     call_array_method,
     call_draw,
@@ -151,14 +159,13 @@ def dispatch(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return call_owned(scope, f, args, kwargs)
     method = scope.stage.sources.class_attr(cls, "__call__")
     if type(method) is types.FunctionType and not is_numpys(cls.__module__):
-        scope._guard_class(cls, "__call__", method)
         return dispatch(scope, method, (f, *args), kwargs)
     return call_unknown(scope, f, args, kwargs)
 
 
 def called_by(scope: Hooks, f: Any) -> Callable[..., Any]:
     """f as a function that Python itself may call, its calls still seen."""
-    return Called(scope, f, dispatch)
+    return Called(scope, f)
 
 
 def call_partial(
@@ -373,11 +380,9 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
     if issubclass(cls, enum.Enum) or cls in PURE_CLASSES:
         return call_pure(scope, cls, args, kwargs)
     if is_record(cls) and cls is not tuple:
-        scope._guard_class(cls, "__new__", cls.__new__)
+        stage.sources.class_attr(cls, "__new__")
         if type(cls.__new__) is types.FunctionType:
-            maker = stage.sources.source("attr", stage.sources.source("const", cls), "__new__")
-            defaults = cls.__new__.__defaults__
-            stage.sources.check_once(stage.sources.source("attr", maker, "__defaults__"), "is", defaults)
+            guard_body(stage, cls.__new__)
         return cls(*args, **kwargs)
     if type(cls) is not type or is_numpys(cls.__module__):
         return call_unknown(scope, cls, args, kwargs)
@@ -391,6 +396,7 @@ def call_class(scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str,
         if type(init) is types.FunctionType:
             if init.__code__.co_filename == "<string>":
                 if only_fills(cls, init):
+                    guard_body(stage, init)
                     return make_dataclass(scope, cls, args, kwargs)
                 return call_unknown(scope, cls, args, kwargs)
             new = scope.born(object.__new__(cls))

@@ -314,6 +314,8 @@ def call_function(
                 scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
             )
         bound = (f, f)
+    elif id(f.__code__) in stage.codes and stage.sources.source_of(f) is None:
+        bound = (f, f)  # made in this call, and asks the stage for nothing
     elif bound is None:
         why = why_not_followed(f, scope)
         if why is None and stage.depth >= MAX_DEPTH:
@@ -371,24 +373,27 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
 def bind(stage: Stage, f: types.FunctionType) -> types.FunctionType:
     """The rewritten function for this call; NotRewritable with a reason."""
     rewritten = rewrite(f)
-    source = stage.sources.source_of(f)
-    if source not in stage.sources.renewed and not is_numpys(f.__module__):
-        body = (f.__code__, f.__defaults__, f.__kwdefaults__)
-        stage.sources.check_once(stage.sources.source("const", f), "body", body)
+    stage.codes.update(rewritten.inside)
     new = rewritten.bind(f, types.CellType(stage.hooks(stage, f, rewritten.sites)))
+    for field, values in guard_body(stage, f).items():
+        setattr(new, field, values)
+    return new
+
+
+def guard_body(stage: Stage, f: types.FunctionType) -> dict[str, Any]:
+    """Guards code and defaults of a function; its defaults as the call gets them, where those are not the function's."""
+    sources = stage.sources
+    source, entered = sources.source_of(f), {}
+    if source not in sources.renewed and not is_numpys(f.__module__):
+        sources.check_once(sources.source("const", f), "body", (f.__code__, f.__defaults__, f.__kwdefaults__))
     for field in ("__defaults__", "__kwdefaults__"):
         values = getattr(f, field)
-        if not values:
+        is_fixed = is_a(values, tuple) and source not in sources.renewed
+        if not values or (is_fixed and all(type(v) in FREE_TYPES and type(v) is not types.FunctionType for v in values)):
             continue
-        source = stage.sources.source_of(f)
-        is_fixed = is_a(values, tuple) and source not in stage.sources.renewed
-        if is_fixed and all(type(v) in FREE_TYPES for v in values):
-            continue
-        if source is None or source < 0:
-            source = stage.sources.source("const", f)
-        source = stage.sources.source("attr", source, field)
-        setattr(new, field, enter_items(stage, values, source))
-    return new
+        where = sources.source("const", f) if source is None or source < 0 else source
+        entered[field] = enter_items(stage, values, sources.source("attr", where, field))
+    return entered
 
 
 def enter_items(stage: Stage, values: Any, source: int) -> Any:
@@ -406,7 +411,7 @@ def enter_items(stage: Stage, values: Any, source: int) -> Any:
         if type(value) in FREE_TYPES and not is_renewed:
             if not is_fixed:
                 stage.sources.check_once(stage.sources.source("item", source, key), "is", value)
-            return value
+            return stage.lifting.fix(value)
         return stage.lift_guarded(value, stage.sources.source("item", source, key))
 
     if is_a(values, dict):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import operator
 import types
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,6 @@ import numpy as np
 from ... import _core
 from ...instance import is_a, offered
 from ..control.branch import select
-from ..control.region import is_condition
 from ..iterators import (
     END,
     ENDLESS,
@@ -28,7 +25,7 @@ from ..iterators import (
     zipped,
 )
 from ..kinds import is_int, is_one
-from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, has_hooks, is_ours
+from ..objects import MISSING, OPAQUE, VIEWS_OF_DICTS, Traced, asks_length, is_ours
 from .calls import called_by, dispatch, understands
 from .functions import call_pure, call_unknown
 
@@ -171,34 +168,31 @@ def _ndenumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if type(array) is not Traced or array.kind != "array" or not stage.captures:
         return call_unknown(scope, f, args, kwargs)
     made = lambda c, f=iter: f(np.ndenumerate(c.of(array)))  # noqa: E731
-    return numbered(array.shape, lambda place: (place, array[place]), made)
+    return numbered(array.shape, lambda place: (place, array[place]), made, reads=True)
 
 
 @understands(enumerate)
 def _enumerate(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    items = numbered_of(scope, args[0]) if args else None
-    if items is not None and not kwargs.keys() - {"start"}:
-        start = args[1] if len(args) > 1 else kwargs.get("start", 0)
-        return scope.born(enumerated(items, start))
-    if not args:
-        return call_unknown(scope, f, args, kwargs)
-    return scope.born(enumerate(scope.iter(args[0]), *args[1:], **kwargs))
+    given = [*args[1:], *kwargs.values()]
+    is_usual = 1 <= len(args) + len(kwargs) <= 2 and not kwargs.keys() - {"start"} and bool(args)
+    start = index_of(scope, given[0] if given else 0) if is_usual else None
+    if start is None:
+        return call_unknown(scope, f, args, kwargs)  # it raises, or is a rare form
+    items = numbered_of(scope, args[0])
+    return scope.born(enumerate(scope.iter(args[0]), start) if items is None else enumerated(items, start))
 
 
-@understands(list, tuple, set, frozenset)
-def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if not args:
-        return f(*args, **kwargs)
-    if asks_length(args[0]):
-        return call_unknown(scope, f, args, kwargs)
-    if f is tuple and type(args[0]) is tuple and scope.stage.sources.source_of(args[0]) is None:
-        return args[0]
-    if f in (list, tuple):
-        return f(scope.iter(args[0]), *args[1:], **kwargs)
-    given = scope.use(args[0])
-    if type(given) in (set, frozenset, dict):  # their order goes on
-        return f(given, *args[1:], **kwargs)
-    return f(map(scope.key, scope.iter(given)), *args[1:], **kwargs)
+def index_of(scope: Hooks, value: Any) -> Any:
+    """A value as the int that Python takes it for; None where it takes it for none, or asks the user's code."""
+    if type(value) is Traced:
+        if value.kind == "array" or value.dtype.kind not in "biu":
+            return None
+        if value.kind == "python":
+            return value if value.dtype.kind == "i" else dispatch(scope, int, (value,), {})
+        return None if value.dtype == bool else dispatch(scope, int, (value,), {})
+    if type(value) in (int, bool) or is_a(value, np.integer):
+        return operator.index(value)
+    return None
 
 
 @understands(iter)
@@ -231,23 +225,6 @@ def _reversed(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.born(reversed([*scope.iter(args[0])]))
 
 
-TWO = itertools.repeat((None, None))
-
-
-@understands(dict)
-def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    if len(args) == 1:
-        first = args[0]
-        if type(first) is dict:
-            return dict(scope.stage.lift_items(first), **kwargs)
-        is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
-        if is_plain and not hasattr(type(first), "keys"):
-            pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
-            return dict(pairs, **kwargs)
-        return call_unknown(scope, f, args, kwargs)
-    return dict(*args, **kwargs)
-
-
 @understands(zip)
 def _zip(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     parts = all_numbered(scope, args) if args and not kwargs else None
@@ -269,60 +246,6 @@ def _map(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return scope.born(f(function, *(scope.iter(a) for a in args[1:]), **kwargs))
 
 
-@understands(sorted)
-def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    value = scope.stage.lift_array(args[0]) if len(args) == 1 and kwargs.get("key") is None else None
-    if type(value) is Traced and value.ndim == 1 and value.dtype.kind in "biu":
-        items = list(scope.iter(dispatch(scope, np.sort, (value,), {})))
-        return items[::-1] if kwargs.get("reverse") else items
-    if kwargs.get("key") is not None:
-        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-    if not args or asks_length(args[0]):
-        return call_unknown(scope, f, args, kwargs)
-    items = [*scope.iter(args[0])]
-    return sorted(items if "key" in kwargs else scope.use(items), *args[1:], **kwargs)
-
-
-@understands(min, max)
-def _extreme(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    is_one = len(args) == 1
-    if kwargs.get("key") is not None:
-        kwargs = {**kwargs, "key": called_by(scope, kwargs["key"])}
-        return f(*([scope.iter(args[0])] if is_one else map(scope.use, args)), **kwargs)
-    if is_one and hasattr(type(args[0]), "__next__") and not kwargs:
-        return chosen(scope, f, scope.iter(args[0]))
-    items = list(scope.iter(args[0])) if is_one else [scope.use(a) for a in args]
-    if any(type(v) is Traced for v in items) and "default" not in kwargs:
-        return chosen(scope, f, items)
-    items = scope.use(items)
-    return f(items, **kwargs) if is_one else f(*items, **kwargs)
-
-
-def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
-    """The first of the largest or smallest, as Python compares them: each when it is taken."""
-    items = iter(values)
-    best = next(items, MISSING)
-    if best is MISSING:
-        return f(())  # raises
-    for item in items:
-        is_better = scope.gt(item, best) if f is max else scope.lt(item, best)
-        if not is_condition(is_better):
-            best = item if is_better else best
-            continue
-        if all(type(v) is int or (type(v) is Traced and v.is_expression) for v in (item, best)):
-            extremum = scope.stage.tracer.size_max if f is max else scope.stage.tracer.size_min
-            best = extremum(item, best)
-            continue
-        new = select(scope.stage.tracer, is_better, item, best) if scope.stage.captures else None
-        best = new if new is not None else item if is_better else best
-    return best
-
-
-@understands(any, all)
-def _any(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    return f(map(scope.test, scope.iter(args[0])))
-
-
 @understands(next)
 def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     args = (*map(scope.stage.escapes.now, args[:1]), *args[1:])
@@ -338,11 +261,6 @@ def _next(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
         if len(args) == 1:
             raise
         return args[1]
-
-
-@understands(functools.reduce)
-def _reduce(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
-    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:], **kwargs)
 
 
 # --- itertools by number; None where Python has to ---
@@ -441,7 +359,8 @@ def sliced_items(scope: Hooks, *args: Any) -> Items | None:
         made = lambda c, p: itertools.islice(part_of(c, items, p), stop - p)  # noqa: E731
     is_end = not items.is_endless and type(stop) is int and stop > items.length
     ends = () if is_free else (END if is_end else length,)
-    return Items(count, lambda i: items.get(start + i * step), items.made and made, over, ends)
+    get = lambda i: items.get(start + i * step)  # noqa: E731
+    return Items(count, get, items.made and made, over, ends, items.reads)
 
 
 def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
@@ -451,7 +370,8 @@ def pairwise_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     count = scope.stage.tracer.size_max(items.length - 1, 0)
     made = lambda c, f=iter: f(itertools.pairwise(items.made(c)))  # noqa: E731
-    return Items(count, lambda i: (items.get(i), items.get(i + 1)), items.made and made)
+    get = lambda i: (items.get(i), items.get(i + 1))  # noqa: E731
+    return Items(count, get, items.made and made, reads=items.reads)
 
 
 def product_items(scope: Hooks, *args: Any) -> Items | None:
@@ -463,7 +383,8 @@ def product_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     made = lambda c, f=iter: f(itertools.product(*(part.made(c) for part in parts)))  # noqa: E731
     get = lambda places: tuple(p.get(i) for p, i in zip(parts, places, strict=True))  # noqa: E731
-    return numbered(tuple(part.length for part in parts), get, made)
+    is_read = any(part.reads for part in parts)
+    return numbered(tuple(part.length for part in parts), get, made, is_read)
 
 
 def choices_of(choose: Any) -> Any:
@@ -495,7 +416,8 @@ def chained_items(scope: Hooks, *args: Any) -> Items | None:
         return None
     get = lambda i: item_of_chain(scope.stage, parts, bound_of(scope.stage, i))  # noqa: E731
     made = lambda c, f=iter: f(itertools.chain(*(part.made(c) for part in parts)))  # noqa: E731
-    return Items(lambda: sum(part.length for part in parts), get, made)
+    is_read = any(part.reads for part in parts)
+    return Items(lambda: sum(part.length for part in parts), get, made, reads=is_read)
 
 
 def item_of_chain(stage: Any, parts: list[Items], number: Any) -> Any:
@@ -534,7 +456,7 @@ def accumulated_items(scope: Hooks, *args: Any) -> Items | None:
         return totals[number]
 
     made = lambda c, f=iter: f(itertools.accumulate(c.of(array), function))  # noqa: E731
-    return Items(array.shape[0], item, made)
+    return Items(array.shape[0], item, made, reads=True)
 
 
 def starred_items(scope: Hooks, *args: Any) -> Items | None:
@@ -545,7 +467,7 @@ def starred_items(scope: Hooks, *args: Any) -> Items | None:
     function = called_by(scope, args[0])
     get = lambda i: function(*scope.iter(items.get(i)))  # noqa: E731
     made = lambda c, p: itertools.starmap(c.of(function), part_of(c, items, p))  # noqa: E731
-    return Items(items.size, get, items.made and made, (items,))
+    return Items(items.size, get, items.made and made, (items,), calls=True)
 
 
 ACCUMULATED = {operator.add: np.add, operator.mul: np.multiply}

@@ -21,6 +21,7 @@ from ...instance import is_a, offered
 from ...numpy.surface import careful
 from ..objects import FREE_TYPES, Traced
 from .calls import dispatch, understands, understands_family
+from .consumers import FEW, line_of
 from .functions import call_pure, call_unknown
 from .numpys import understands_method
 
@@ -36,6 +37,13 @@ ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 
 def is_traced(*values: Any) -> bool:
     """Whether one of the values is traced."""
     return any(type(v) is Traced for v in values)
+
+
+@understands(operator.is_, operator.is_not)
+def _is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 2 or kwargs:
+        return f(*args, **kwargs)  # raises
+    return scope.is_one(*args) is (f is operator.is_)
 
 
 @understands_family(*(f for f in offered(math) if callable(f)))
@@ -138,7 +146,11 @@ def _round(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     value = args[0]
     if value.kind == "array" or not hasattr(value.__class__, "__round__"):
         return call_unknown(scope, f, args, kwargs)
+    if len(args) + len(kwargs) > 2 or kwargs.keys() - {"ndigits"}:
+        return f(0, *args[1:], **kwargs)  # raises
     digits = args[1] if len(args) > 1 else kwargs.get("ndigits")
+    if digits is not None and type(digits) is not Traced:
+        operator.index(digits)  # raises where it is no int
     if digits is None:
         result = scope.stage.tracer.number("round", f, (value,))
         if result is not NotImplemented:
@@ -173,6 +185,9 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     if not args or len(args) > 2 or kwargs.keys() - {"start"}:
         return f(*args, **kwargs)  # raises
     start = scope.operand(args[1] if len(args) > 1 else kwargs.get("start", 0))
+    if type(start) is int and start == 0 and (line := line_of(scope, args[:1], {}, "iufc")) is not None:
+        if line.dtype.char in "fdlqFD" and line.shape[0] > FEW:
+            return scope.call(np.add.accumulate, line)[-1] + start  # of zeros the sign is that of 0
     items = [*map(scope.operand, scope.iter(args[0]))]
     if not is_traced(start, *items) or is_a(start, str | bytes | bytearray):  # which raises
         return scope.stage.lift_array(f(items, start))
@@ -440,6 +455,8 @@ def is_integer(scope: Hooks, value: Any, args: Any) -> Any:
 @in_graph(math.ldexp)
 def ldexp(n: Numbers, x: Any, exponent: Any) -> Any:
     """math.ldexp"""
+    if exponent.kind != "python" if type(exponent) is Traced else not is_a(exponent, int):
+        raise PythonComputes  # which takes no int of NumPy's
     x, places = n.real(x), n.whole(exponent)
     y = n.ldexp(x, n.real(n.maximum(n.minimum(places, 5000), -5000)))
     fits = n.logical_or(n.isfinite(y), n.logical_not(n.isfinite(x)))

@@ -107,7 +107,7 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return eager(scope, f, args, kwargs, out)
     stage.regions.note_class(args)
     if row.handler is None:
-        return call_function(scope, row.follow, args, kwargs)
+        return call_source(scope, row, args, kwargs)
     if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
         return eager(scope, f, args, kwargs, args[0])
     if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
@@ -116,10 +116,19 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
         return row.call(stage.tracer, args, kwargs)
     except surface.NotCaptured as why:
         if row.follow is not None:
-            return call_function(scope, row.follow, args, kwargs)
+            return call_source(scope, row, args, kwargs)
         is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
         text = f"calls {name_of(f)}: {why}"
         return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))
+
+
+def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of NumPy's that is captured from its source, or from what stands for that; NumPy's own where
+    that refuses."""
+    try:
+        return call_function(scope, row.follow, args, kwargs)
+    except written.Otherwise:
+        return call_unknown(scope, row.function, args, kwargs)
 
 
 COPIES = (np.array, np.copy)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..iterators import MOST_READ
 from ..kinds import ATOMS, is_number, is_one, is_same, leaves, rebuilt
 from ..objects import Traced
 from .list_buffer import (
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST_APPENDED = 16  # items, in one trip
+MOST_NODES = 2048  # for items of a list: it is the slower way for more
 
 
 class UnknownPrefix:
@@ -125,7 +127,9 @@ class Appended:
         self.container, self.before = container, list(before)
         self.sample = container[len(before) :][:1]
         self.items: list[Item] = []
-        self.is_open = type(carried.extent) is not int  # as long as there are trips
+        is_many = type(carried.extent) is not int or carried.extent > MOST_READ
+        self.is_open = is_many  # as long as there are trips
+        self.left: ListBuffer | None = None  # of so many items that each gets a real one
 
     def open(self) -> None:
         """The list at the head of a trip."""
@@ -326,12 +330,13 @@ class Appended:
         gone = [leaf for item in self.items for leaf in leaves(item.value)]
         for item in self.items:
             item.take()
-        if self.is_open:
+        if self.is_open or self.is_long:
             self.state.refill(self.container, [])
             self.loop.regions.aliases.forget(gone)
             (item,) = self.items
             made = ListBuffer(self.loop.scope, self.container, item.value, item.columns, self.carried.extent)
             made.leave_sized(item.name, self.held(item.holders[0], names))
+            self.left = None if self.is_open else made
         else:
             trips = int(self.carried.extent)
             columns = [self.appended(item, trips, names) for item in self.items]
@@ -341,6 +346,21 @@ class Appended:
             if len(self.items) == 1 and not self.before and self.items[0].backing is not None:
                 keep_backing(self.state, self.container, self.items[0].backing)
         self.items.clear()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many items for a node each, and they can be got otherwise."""
+        is_simple = len(self.items) == self.carried.period == 1 and self.items[0].truths is None
+        is_many = type(self.carried.extent) is int and self.carried.extent > MOST_NODES
+        is_outer = is_many and not self.before and not self.tracer.in_region
+        return is_outer and is_simple and type(self.items[0].value) is Traced
+
+    def make_real(self) -> None:
+        """Gives a list of many items real ones, by one break."""
+        if self.left is not None:
+            self.tracer.note_break(f"a loop appends {self.carried.extent} items to a list")
+            self.left.materialise()
+            self.left = None
 
     def held(self, holder: Any, names: dict[str, Any]) -> Any:
         """What a name has that is an appended array, too."""
@@ -380,6 +400,9 @@ def owner_of(region: Region, change: Change) -> Appended:
         return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
+            whole = Change(container, loop.snapshot.before[id(container)][1])
+            if not whole.appended:  # it was taken from before
+                return want_buffer(loop, container, change.appended[0], whole.before)
+            loop.carried.grow(whole)
             raise Rerun(loop)
     return want_buffer(region, container, change.appended[0])

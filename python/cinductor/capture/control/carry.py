@@ -366,6 +366,8 @@ class Carried:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
+                if not loop.offset and list_buffer.may_be_columns(*change):
+                    list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise Peel("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)
@@ -389,10 +391,9 @@ class Carried:
         if self.is_while or loop.site.flag is not None:
             list_buffer.want_buffer(loop, container, change.appended[0])
         grown = Appended(self, *change)
-        is_of_size = type(self.extent) is not int and not grown.may_open
-        if is_of_size and len(self.state.active) > 1:
-            list_buffer.want_buffer(loop, container, change.appended[0])
-        if is_of_size:
+        if grown.is_open and not grown.may_open:
+            if type(self.extent) is not int and len(self.state.active) > 1:
+                list_buffer.want_buffer(loop, container, change.appended[0])
             grown.close()
         self.appends[id(container)], self.grows = grown, True
 

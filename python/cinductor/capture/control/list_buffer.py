@@ -441,14 +441,25 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
-def want_buffer(region: Region, container: list[Any], item: Any) -> Any:
-    """Has the outermost loop or branch that knows of a list begin again, with the list as columns."""
+def may_be_columns(now: Any, before: Any) -> bool:
+    """True if a list that held something holds numbers, or tuples of numbers, of one type, now and before."""
+    if type(now) is not list or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
+        return False
+    like = before[0]
+    return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
+
+
+def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
+    """Has the outermost loop or branch that knows of a list begin again, with the list as columns. before:
+    what the list held, where it has been taken from since.
+    """
     if not all(map(number_kind, leaves(item))):
         region.fail("data decide how a list grows, and its items are no numbers")
-    known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no unknown prefix
+    now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # no unknown prefix
+    known = [*now, *before]
     if not all(is_alike(other, item) for other in known):
         region.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the columns are made
-    if len(container) > MOST_HELD:
+    if len(known) > MOST_HELD:
         region.fail("a list grows that has thousands of items")
     room = 1
     owner, is_open = None, False

@@ -62,6 +62,7 @@ class Loop(Region):
         self.iterator = iterator  # what the items are taken from, where others may have it
         self.gone = 0 if iterator is None else iterator.position  # before the loop
         self.items = Items(None, None) if items is None else items
+        self.operands = (self.items, iterator)
         self.is_while = items is None
         self.memory = self.regions.memory.setdefault(self.key, Learnt())
         self.offset = self.memory.offset
@@ -116,6 +117,22 @@ class Loop(Region):
                 self.move(END)
             self.conclude()
             raise StopIteration
+        if self.tracer.has_fallen_back and self.phase == PLAIN and not self.restores:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """NumPy goes on with the call: from this trip on the loop is Python's own."""
+        left: Any = None
+        if not self.is_while:
+            if self.items.made is None:  # nothing of Python's is like it
+                return
+            if self.iterator is None:
+                self.items.move(self.position)
+            left = self.scope.stage.materialise(self.items if self.iterator is None else self.iterator)
+        self.conclude()
+        self.__class__ = LeftWhile if self.is_while else Left
+        self.left = left
+        self.__next__()
 
     def position_in(self, iterator: Items) -> Any:
         """How many items are gone: a body may take some, too."""
@@ -216,6 +233,9 @@ class Loop(Region):
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
         """The values of names behind the loop."""
         heads, self.heads = self.heads, None
+        if self.carried is not None and self.phase == DONE:
+            for grown in self.carried.appends.values():
+                grown.make_real()
         return self.values(names if heads is None else heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
@@ -401,6 +421,32 @@ class Loop(Region):
         self.heads = self.now
         self.regions.report(self.scope, self.site, "captured")
         self.phase = TAIL if self.tail else DONE
+
+
+class Left(Loop):
+    """A for loop that NumPy goes on with: what Python does, over its own iterator."""
+
+    item: Any = None
+
+    def __next__(self) -> None:
+        self.item = next(self.left)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        return False
+
+    __enter__ = Loop.conclude  # there is nothing to do
+
+
+class LeftWhile(Left):
+    """The same of a while loop."""
+
+    def __next__(self) -> None:
+        if not self.goes_on:
+            raise StopIteration
+
+    def test(self, value: Any) -> bool:
+        self.goes_on = bool(value)
+        return self.goes_on
 
 
 __all__ = ["UNROLL", "Loop", "truth"]

@@ -170,6 +170,7 @@ class Region:
     carried: Any = None  # by a loop, from trip to trip
     levels: Any = ()  # of a branch: tests whose rest is being run
     offset = 0  # trips of a loop that are peeled off
+    operands: tuple[Any, ...] = ()  # values without a name: what a loop iterates over
 
     @property
     def mark(self) -> Any:
@@ -235,9 +236,14 @@ class Region:
         return [Change(*befores[id(c)]) for c, _ in now if id(c) in seen]
 
     def reached(self, wanted: Iterable[Any], names: Iterable[Any] | None = None) -> set[int]:
-        """Ids of the containers that somebody sees, by the names before the construct or by these."""
+        """Ids of the containers that somebody sees, by the names before the construct or by these.
+
+        Invariant: what the construct's code changes of before the construct it has reached by a name of
+        its frame or of those around, by what the construct goes over, or by what outlives the call.
+        """
         roots = [*(self.entry.values() if names is None else names), *self.others.values()]
-        return reached([*roots, *self.callers()], wanted, self.state.sources.known)
+        roots += [*self.operands, *self.callers()]
+        return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
         """What the frames around this one see."""

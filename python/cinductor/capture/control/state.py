@@ -12,23 +12,29 @@ stacks, of which a snapshot has the depth. The graph and its memory have marks o
 from __future__ import annotations
 
 import collections
-import functools
+import datetime
+import decimal
 import operator
+import random
+import threading
 import types
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ... import _core
 from ...instance import is_a
-from ..iterators import Items
-from ..kinds import ATOMS, UNBOUND, is_one
-from ..objects import Traced, attributes_of, hooked_in, in_slots, is_ours, slots_of
+from ..iterators import Asked, Called, Escaped, Flat, Items, Octets, Range, Steps, Walk
+from ..kinds import UNBOUND, is_one
+from ..objects import OPAQUE, Method, hooked_in, in_slots, slots_of
 from ..sources import Sources
 
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
 STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+MANY = 1 << 30  # references: nobody knows how many
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
@@ -425,82 +431,42 @@ def value_of(container: Any, before: Any = None) -> Any:
 
 # --- who holds what ---
 
-MOST = 10_000  # objects that are looked through
-
-
-def met(roots: Iterable[Any], is_closed: Callable[[int], bool]) -> Iterable[Any]:
-    """Each value among these and in what they hold, but for what is closed, by id; a traced one as
-    often as it is met. None behind the last where there are more than can be looked through.
-    """
-    seen, stack = set(), list(roots)
-    while stack:
-        value = stack.pop()
-        cls, key = type(value), id(value)
-        if cls is Traced:
-            yield value
-        if cls is Traced or cls in ATOMS or key in seen:
-            continue
-        seen.add(key)
-        if len(seen) > MOST:
-            yield None
-            return
-        yield value
-        if not is_closed(key):
-            stack.extend(parts_of(value))
+# Classes of C whose objects hold no other that the user could change.
+ATOMS: frozenset[Any] = frozenset(
+    {
+        *(kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)),
+        *(bool, complex, bytes, bytearray, range, object, types.CodeType, type(...)),
+        *(type(NotImplemented), type(iter(range(1))), type(iter(range(1 << 64)))),
+        *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
+        *(type(threading.RLock()), type(datetime.datetime_CAPI)),
+    }
+)
+# Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
+SHOWN = frozenset({"_abc", "_collections", "collections", "functools", "itertools", "numpy", "operator", "types", "weakref"})
+# Classes of the package's whose objects stand for the user's; others hold what is at work.
+OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
 
 
 def references(
     roots: Iterable[Any], is_meant: Callable[[Any], bool], apart: Iterable[Any] = ()
 ) -> int:
-    """How many traced values among these and in containers that they reach, but for those apart, are
-    meant.
+    """How many traced values among these and in what they hold, but for those apart, are meant."""
+    closed = {id(container): container for container in apart}
+    found = _core.traced_in(list(roots), closed, ATOMS, SHOWN, OPENED)
+    return MANY if found is None else sum(map(is_meant, found))
+
+
+def reached(roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]], has_effects: bool) -> set[int]:
+    """Ids of those of the wanted containers that can be reached from values, or that outlive the call;
+    all of them where that is not known.
+
+    known: the objects that outlive the call, with their sources. Those with a source hold nothing that
+    was made in the call before the call has an effect; then they are looked through, too.
     """
-    count, closed = 0, {id(container) for container in apart}
-    for value in met(roots, closed.__contains__):
-        if value is None:
-            return MOST
-        count += type(value) is Traced and is_meant(value)
-    return count
-
-
-def reached(
-    roots: Iterable[Any], wanted: Iterable[Any], known: dict[int, tuple[Any, int]]
-) -> set[int]:
-    """Ids of those of the wanted containers that can be reached from values; all of them where that is
-    too much to look through.
-
-    known: the objects that outlive the call, with their sources. What was made in the call is in none
-    of them, for whoever puts it there has an effect, or waits for the end of the call.
-    """
-    left = {id(container) for container in wanted}
-    found: set[int] = set()
-    for value in met(roots, known.__contains__) if left else ():
-        if value is None:
-            return found | left
-        if id(value) in left:
-            left.discard(id(value))
-            found.add(id(value))
-        if not left:
-            break
-    return found
-
-
-def parts_of(value: Any) -> Iterable[Any]:
-    """What an object made in the call has got, cells too."""
-    cls = type(value)
-    if is_a(value, dict):
-        return value.values()
-    if is_a(value, list | tuple | set | frozenset | collections.deque):
-        return value
-    if cls is types.FunctionType:
-        return value.__closure__ or ()
-    if cls is types.CellType or cls is Items:
-        return content_of(value) if cls is types.CellType else value.over
-    if cls is types.MethodType:
-        return (value.__self__, value.__func__)
-    if cls is functools.partial:
-        return (value.func, value.args, value.keywords)
-    if is_ours(cls) or is_a(value, type | types.ModuleType):
-        return ()
-    own = attributes_of(value)
-    return (*in_slots(value), own) if type(own) is dict else in_slots(value)
+    wanted, objects = list(wanted), list(roots)
+    closed = {key: value for key, (value, source) in known.items() if source != OPAQUE}
+    if has_effects:
+        objects.extend(closed.values())
+        closed = {}
+    outlive = {id(container) for container in wanted if id(container) in known}
+    return outlive | _core.reached(objects, wanted, closed, ATOMS, SHOWN, OPENED)

@@ -483,7 +483,10 @@ class TracedControl(PlainControl):
     def is_one(self, a: Any, b: Any) -> bool:
         if self.stage is None:  # the call is over
             return a is b
-        self.stage.sources.sees_objects = True
+        sources = self.stage.sources
+        sources.sees_objects = True
+        if (is_same := sources.are_one(a, b)) is not None:
+            return is_same
         if type(a) is Traced and type(b) is Traced and a is not b:
             self.stage.arrays.note_distinct(a, b)
             self.stage.regions.aliases.note_distinct(a, b)

@@ -21,6 +21,7 @@ from ...signals import Raised, Signal, comes_from_within, names_traced, reword
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
 from ..calls.calls import dispatch
+from ..calls.consumers import of_numbers
 from ..calls.functions import DEBUGGERS
 from ..calls.numbers import sum_and_carry, sum_of
 from ..control import list_buffer
@@ -132,6 +133,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     def free(self, name: str, value: Any) -> Any:
         """A name of a function around the captured one."""
         return self.stage.lift_guarded(value, self.stage.sources.source_of_free(self.fn, name))
+
+    def own_super(self, made: Any, cls: type) -> Any:
+        """What `super()` has made of the class in its function's cell."""
+        self.name("super")
+        return made
 
     def local(self, value: Any) -> Any:
         """A local name that functions inside share: it may have been made concrete."""
@@ -278,6 +284,9 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         if cls in FREE_TYPES:
             return op(value, other)
         if cls is list and name == "iadd":
+            other = stage.lift_array(other)
+            if type(other) is Traced or is_a(other, np.generic):  # whose operator Python asks first
+                return op(self.operand(value), other)
             other = list(self.iter(other))
         if stage.sources.source_of(value) is not None and hasattr(cls, f"__{name}__"):
             stage.effects.note(f"changes a {cls.__name__} in place")
@@ -361,7 +370,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
                 name=found.__name__,
                 path=getattr(found, "__file__", None),
             )
-        return self._module_attr(found, name)
+        return self.attr(found, name)
 
     def decorator(self, value: Any) -> Callable[[Any], Any]:
         """A decorator of a function inside."""
@@ -375,7 +384,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         lists = self.stage.state.lists
         if lists and len(args) == 2 and (grown := lists.get(id(args[1]))) and grown.is_sized:
             if not grown.may_look:
-                return grown.call(args[0])
+                found = of_numbers(self, args[0], grown)
+                return grown.call(args[0]) if found is None else found
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
@@ -423,6 +433,7 @@ class PlainScope(Scope):
         lambda value: value
     )
     key = born = truth
+    own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
@@ -478,9 +489,6 @@ class PlainScope(Scope):
     def import_module(self, name: str, is_last: bool) -> Any:
         top = __import__(name, self.fn_globals, None, None, 0)
         return sys.modules[name] if is_last else top
-
-    def _module_attr(self, module: types.ModuleType, name: str) -> Any:
-        return getattr(module, name)
 
     def import_name(self, module: str, name: str, level: int) -> Any:
         found = __import__(module, self.fn_globals, None, (name,), level)

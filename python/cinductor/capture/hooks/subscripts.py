@@ -25,7 +25,7 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
-from ..iterators import Asked, Flat, Octets, Range, Steps, Walk, items_of
+from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
     CONTAINER_TYPES,
@@ -107,7 +107,10 @@ class Subscripts:
             return int.__index__(key)  # of a subclass: what its own method says nobody asks
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
-            return self.call(method, key)
+            made = self.call(method, key)
+            if not is_a(made, int) and type(made) is not Traced:
+                raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
+            return made
         if self.stage.sources.has_hooks(cls):
             self.stage.effects.stop(f"an index is of class {cls.__name__}")
             return self.stage.materialise(key)
@@ -358,7 +361,7 @@ def has_shape(value: Any, place: Any) -> bool:
 # --- one by one ---
 
 
-UNROLL_LIMIT = 65536
+MOST_ROWS = 65536  # of an array of more axes: a row is a view
 
 
 class Iteration:
@@ -387,12 +390,11 @@ class Iteration:
             cls = type(value)
         if cls is Traced:
             return self._iter_array(value)
-        if cls is Flat or cls is Octets:
-            value = value.items
-            return iter(value)
         if cls is Range:
             return iter(value)
-        value = stage.escapes.now(value)
+        value = value.items if cls is Flat or cls is Octets else stage.escapes.now(value)
+        if type(value) is Items and value.is_long:
+            return self._iter_real(value)
         cls, source = type(value), stage.sources.source_of(value)
         if all(find_in_class(cls, name) is MISSING for name in ("__iter__", "__getitem__")):
             return value  # for Python to complain of
@@ -448,10 +450,19 @@ class Iteration:
     def _iter_array(self, value: Traced) -> Any:
         if value.ndim == 0:
             return iter(value)  # raises
-        if len(value) > UNROLL_LIMIT:
-            self.stage.effects.stop(f"iterates over {len(value)} rows")
-            return map(self.stage.lift, self.stage.materialise(value))
-        return items_of(value)
+        items = items_of(value)
+        if items.is_long or len(value) > MOST_ROWS:
+            return self._iter_real(items)
+        return items
+
+    def _iter_real(self, items: Items) -> Iterator[Any]:
+        """Many items by Python's own iterator, over real arrays: one break."""
+        reason = f"iterates over {int(items.length)} items"
+        if items.calls:
+            self.stage.effects.stop(reason, items)
+        else:
+            self.stage.tracer.note_break(reason)
+        return self._iter_unknown(self.stage.materialise(items))
 
     def _iter_guarded(self, value: Any, source: int) -> Iterator[Any]:
         stage = self.stage

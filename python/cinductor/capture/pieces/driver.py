@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from ... import _core
+from ...budget import needs_no_break
 from ...compile import make
 from ...instance import is_a
 from ...job import Job
 from ...signature import method_of, signature_of
 from ..calls.functions import why_not_followed
+from ..stage import REST
 from ..syntax.jumps import exits_of, with_exits_behind
 from ..syntax.rewrite import (
     FACTORY,
@@ -102,6 +104,11 @@ class PieceJob(Job):
         super().keep(compiled, specialization, bound)
 
 
+def is_split_at(b: Any) -> bool:
+    """True if the function is split where a call broke."""
+    return not (needs_no_break(b) or b.reason.endswith(REST))
+
+
 def make_piece(fn: Any, settings: dict[str, Any], owner: Any, piece: Any) -> Any:
     """The compiled function of a piece of a function; its plan owns it."""
     job = PieceJob(fn, settings, owner, piece)
@@ -171,6 +178,7 @@ class SplitPlan:
         """A capture has broken: the function is split there, too. False when that is no news.
         others: lines to be left to Python where a break has none.
         """
+        breaks = [*filter(is_split_at, breaks)] or breaks
         places = {(getattr(b, "own_line", 0), getattr(b, "is_inner", False)) for b in breaks}
         news = [self.marks.add(line, is_inner) for line, is_inner in sorted(places) if line]
         if any(line == 0 for line, _ in places):

@@ -248,7 +248,7 @@ class Expressions(Asking):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         where = self.where(node.id)
-        if node.id == "__class__":
+        if node.id == "__class__" and (where != FREE or not isinstance(node.ctx, ast.Load)):
             return node
         if where == LOCAL and isinstance(node.ctx, ast.Load):
             if node.id in self.bound or not self._may_be_unbound(node.id):
@@ -327,10 +327,16 @@ class Expressions(Asking):
         """What is hashed."""
         return self._use(node, "key")
 
+    def _super(self, node: ast.Call) -> ast.expr:
+        """super() as it is, because the compiler looks for this form. The class that it takes from a cell is guarded."""
+        if self.where("__class__") != FREE:
+            return node
+        return self.ask(node, "own_super", node, self.visit_Name(self.load(node, "__class__")))
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         func = node.func
         if isinstance(func, ast.Name) and func.id == "super" and not node.args:
-            return node  # the compiler itself looks for this form
+            return self._super(node)
         if getattr(node, "ci_is_ours", False):
             return self.ask(node, func.id, *[self.visit(a) for a in node.args])  # type: ignore[attr-defined]
         if (loop := self._loop_of(node)) is not None:

@@ -24,7 +24,7 @@ import linecache
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...user import wrong
@@ -420,10 +420,11 @@ class NotRewritable(Exception):
 
 class Rewritten:
     """A code object's rewriting: `code` takes the original's place, with one more cell for the
-    stage; `sites` are its constructs and those of functions inside, by number.
+    stage; `sites` are its constructs and those of functions inside, by number; `inside`: the codes of
+    these functions, by id, for codes of other functions may be equal.
     """
 
-    __slots__ = ("code", "original", "tree", "sites")
+    __slots__ = ("code", "original", "tree", "sites", "inside")
 
     def __init__(
         self,
@@ -436,6 +437,7 @@ class Rewritten:
         self.original = original
         self.tree = tree
         self.sites = sites
+        self.inside = {id(nested): nested for nested in codes_in(code)}
 
     def bind(self, fn: types.FunctionType, cell: types.CellType) -> types.FunctionType:
         """The rewritten function over fn's own globals, defaults and cells; `cell` holds the
@@ -449,6 +451,14 @@ class Rewritten:
         new.__qualname__ = fn.__qualname__
         new.__module__ = fn.__module__
         return new
+
+
+def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The codes of functions inside, all the way down."""
+    for constant in code.co_consts:
+        if type(constant) is types.CodeType:
+            yield constant
+            yield from codes_in(constant)
 
 
 _memo: dict[tuple[types.CodeType, str], Rewritten | str] = {}

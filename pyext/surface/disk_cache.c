@@ -1,8 +1,8 @@
-/* The disk cache as Python sees it: its folder, its counters, and texts of saved calls. */
-#include "surface/cache.h"
+/* The disk cache, as the package reads and sets it: its directory, its counts, and the texts of saved calls. */
+#include "surface/disk_cache.h"
 
-static PyObject *
-cache_info(PyObject *module, PyObject *unused)
+PyObject *
+cx_cache_info(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
     CiCacheInfo info = {0};
@@ -18,8 +18,8 @@ cache_info(PyObject *module, PyObject *unused)
 }
 
 /* read_call(key): the text kept under a key, or None. */
-static PyObject *
-read_call(PyObject *module, PyObject *key)
+PyObject *
+cx_read_call(PyObject *module, PyObject *key)
 {
     CxState *state = PyModule_GetState(module);
     const char *text = PyUnicode_AsUTF8(key);
@@ -36,8 +36,8 @@ read_call(PyObject *module, PyObject *key)
     return made;
 }
 
-static PyObject *
-has_call(PyObject *module, PyObject *key)
+PyObject *
+cx_has_call(PyObject *module, PyObject *key)
 {
     CxState *state = PyModule_GetState(module);
     const char *text = PyUnicode_AsUTF8(key);
@@ -48,8 +48,8 @@ has_call(PyObject *module, PyObject *key)
                            ci_cache_has_call(state->runtime.cache, text));
 }
 
-static PyObject *
-write_call(PyObject *module, PyObject *args)
+PyObject *
+cx_write_call(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
     PyObject *text = NULL;
@@ -67,8 +67,8 @@ write_call(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *
-cache_directory(PyObject *module, PyObject *unused)
+PyObject *
+cx_cache_directory(PyObject *module, PyObject *unused)
 {
     CxState *state = PyModule_GetState(module);
     (void)unused;
@@ -76,22 +76,9 @@ cache_directory(PyObject *module, PyObject *unused)
     return cx_path(state->runtime.cache ? ci_cache_directory(state->runtime.cache) : NULL);
 }
 
-static PyObject *
-cache_clear(PyObject *module, PyObject *unused)
-{
-    CxState *state = PyModule_GetState(module);
-    (void)unused;
-    PyDict_Clear(state->segments);
-    PySet_Clear(state->segments_kept);
-    PySet_Clear(state->segments_met);
-    PyDict_Clear(state->segment_counts);
-    return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
-}
-
-/* Another thread may be building through the old cache, so that stays open as long as the module.
- */
-static PyObject *
-set_cache_directory(PyObject *module, PyObject *path)
+/* Another thread may be building through the old cache, so it stays open as long as the module. */
+PyObject *
+cx_set_cache_directory(PyObject *module, PyObject *path)
 {
     CxState *state = PyModule_GetState(module);
     PyObject *bytes = NULL;
@@ -110,14 +97,3 @@ set_cache_directory(PyObject *module, PyObject *path)
     state->runtime.cache = cache;
     Py_RETURN_NONE;
 }
-
-PyMethodDef cx_cache_methods[] = {
-    {"cache_info", cache_info, METH_NOARGS, NULL},
-    {"read_call", read_call, METH_O, NULL},
-    {"has_call", has_call, METH_O, NULL},
-    {"write_call", write_call, METH_VARARGS, NULL},
-    {"cache_directory", cache_directory, METH_NOARGS, NULL},
-    {"cache_clear", cache_clear, METH_NOARGS, NULL},
-    {"set_cache_directory", set_cache_directory, METH_O, NULL},
-    {NULL, NULL, 0, NULL},
-};

@@ -1,0 +1,348 @@
+/* Which objects can be reached from others. An object refers to what its class's tp_traverse visits: the
+ * collector's own rule. The walk runs no code but tp_traverse, and that only of classes of CPython's
+ * and NumPy's and of those written in Python.
+ *
+ *     roots --> what their classes visit --> ... --> the traced values met, or the objects wanted
+ *
+ * Invariant: an object is left out only if it is known to hold nothing, or is closed. Where a class
+ * holds objects that it does not show, or there are too many to look through, the walk says so. */
+#include "state/array.h"
+
+enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* in the low bits of an address in the table */
+enum { DONE = 0, FAILED = -1, UNKNOWN = 1, FOUND = 2 };
+enum { MOST_VISITS = 100000 };
+
+/* How much of an object's content a class shows. */
+typedef enum Shows { SHOWS_nothing_held, SHOWS_all, SHOWS_some } Shows;
+
+typedef struct Walk {
+    const CxState *state;
+    PyObject *closed;                   /* a dict: its keys are ids of objects that are not entered */
+    PyObject *atoms, *modules, *opened; /* frozensets: `cx_reach_methods` */
+    PyObject *traced;                   /* a list of the traced values met, or NULL */
+    PyObject *passed[2];                /* not entered either: globals of the function looked at */
+    uintptr_t *table;                   /* addresses and flags, open addressing */
+    size_t mask, count, wanted;         /* wanted: those not met yet */
+    PyObject **stack;
+    size_t height, capacity;
+    int left; /* visits */
+    PyTypeObject *last; /* the class asked for last, and the answer */
+    Shows last_shows;
+} Walk;
+
+/* ---- the objects met ---- */
+
+static uintptr_t *
+slot_of(uintptr_t *table, size_t mask, uintptr_t address)
+{
+    size_t at = (address >> 4) * (size_t)0x9E3779B97F4A7C15u >> 20;
+    while (table[at & mask] != 0 && (table[at & mask] & ~(uintptr_t)FLAGS) != address)
+        at++;
+    return &table[at & mask];
+}
+
+static int
+grow_table(Walk *w)
+{
+    size_t mask = w->mask ? 2 * w->mask + 1 : 255;
+    uintptr_t *table = PyMem_Calloc(mask + 1, sizeof *table);
+
+    if (table == NULL)
+        return FAILED;
+    for (size_t k = 0; w->table != NULL && k <= w->mask; k++)
+        if (w->table[k] != 0)
+            *slot_of(table, mask, w->table[k] & ~(uintptr_t)FLAGS) = w->table[k];
+    PyMem_Free(w->table);
+    w->table = table;
+    w->mask = mask;
+    return DONE;
+}
+
+/* The object gets the flag. Returns the flags it had; FAILED without memory. */
+static int
+flag(Walk *w, PyObject *object, unsigned flags)
+{
+    if (2 * w->count >= w->mask && grow_table(w) < 0)
+        return FAILED;
+    uintptr_t address = (uintptr_t)object, *slot = slot_of(w->table, w->mask, address);
+    int before = (int)(*slot & FLAGS);
+    w->count += *slot == 0;
+    *slot = address | (uintptr_t)before | flags;
+    return before;
+}
+
+static int
+push(Walk *w, PyObject *object)
+{
+    if (w->height == w->capacity) {
+        size_t capacity = w->capacity ? 2 * w->capacity : 256;
+        PyObject **stack = PyMem_Realloc(w->stack, capacity * sizeof *stack);
+        if (stack == NULL)
+            return FAILED;
+        w->stack = stack;
+        w->capacity = capacity;
+    }
+    w->stack[w->height++] = object;
+    return DONE;
+}
+
+/* A visitproc: an object is met. */
+static int
+meet(PyObject *object, void *arg)
+{
+    Walk *w = arg;
+
+    if (--w->left < 0)
+        return UNKNOWN;
+    if (Py_IS_TYPE(object, (PyTypeObject *)w->state->traced_type))
+        return w->traced == NULL ? DONE : PyList_Append(w->traced, object);
+    if (PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyUnicode_CheckExact(object) ||
+        object == Py_None || object == w->passed[0] || object == w->passed[1])
+        return DONE;
+    int before = flag(w, object, SEEN);
+    if (before < 0 || before & SEEN)
+        return before < 0 ? FAILED : DONE;
+    if (before & WANTED && --w->wanted == 0)
+        return FOUND;
+    return push(w, object);
+}
+
+/* ---- what a class shows ---- */
+
+/* True if the first part of a dotted name is in the set; -1: an exception is set. */
+static int
+is_of(PyObject *modules, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    if (dot == NULL)
+        return false;
+    PyObject *first = PyUnicode_FromStringAndSize(name, dot - name);
+    int found = first == NULL ? -1 : PySet_Contains(modules, first);
+    Py_XDECREF(first);
+    return found;
+}
+
+/* True if a class written in Python is the package's own. */
+static bool
+is_package_class(PyTypeObject *type)
+{
+    PyObject *module = type->tp_dict ? cx_dict_named(type->tp_dict, "__module__") : NULL;
+    const char *name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "";
+    if (name == NULL)
+        PyErr_Clear();
+    return name != NULL && strncmp(name, "cinductor.", 10) == 0;
+}
+
+/* A Shows of a class made by C code; is_derived: the object's class is one in Python derived from it. */
+static int
+shown_by_c(Walk *w, PyTypeObject *type, bool is_derived)
+{
+    int found = PySet_Contains(w->atoms, (PyObject *)type);
+    if (found != 0)
+        return found < 0 ? FAILED : is_derived ? SHOWS_all : SHOWS_nothing_held;
+    if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_GC))
+        return SHOWS_some;
+    if (strncmp(type->tp_name, "cinductor.", 10) == 0) {
+        found = PySet_Contains(w->opened, (PyObject *)type);
+        return found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
+    }
+    bool is_builtin = strchr(type->tp_name, '.') == NULL && !(type->tp_flags & Py_TPFLAGS_HEAPTYPE);
+    if (!is_builtin && (found = is_of(w->modules, type->tp_name)) < 0)
+        return FAILED;
+    return is_builtin || found ? SHOWS_all : SHOWS_some;
+}
+
+/* A Shows, or FAILED. */
+static int
+shown_by(Walk *w, PyTypeObject *type)
+{
+    if (type == w->last)
+        return w->last_shows;
+    traverseproc of_python = ((PyTypeObject *)w->state->region_break)->tp_traverse;
+    bool is_derived = type->tp_traverse == of_python;
+    PyTypeObject *base = type;
+    while (base->tp_traverse == of_python)
+        base = base->tp_base;
+    int shows = shown_by_c(w, base, is_derived);
+    if (shows == SHOWS_all && is_derived && !PyType_IsSubtype(base, &PyTuple_Type) &&
+        is_package_class(type)) { /* the package's own hold what is at work */
+        int found = PySet_Contains(w->opened, (PyObject *)type);
+        shows = found < 0 ? FAILED : found ? SHOWS_all : SHOWS_nothing_held;
+    }
+    if (shows != FAILED) {
+        w->last = type;
+        w->last_shows = (Shows)shows;
+    }
+    return shows;
+}
+
+/* ---- the walk ---- */
+
+static int
+traverse(Walk *w, PyObject *object)
+{
+    traverseproc visit_all = Py_TYPE(object)->tp_traverse;
+    if (PyFunction_Check(object)) {
+        w->passed[0] = PyFunction_GET_GLOBALS(object);
+        w->passed[1] = ((PyFunctionObject *)object)->func_builtins;
+    }
+    int status = visit_all == NULL ? DONE : visit_all(object, meet, w);
+    w->passed[0] = w->passed[1] = NULL;
+    return status;
+}
+
+/* NumPy's arrays have no tp_traverse: an array's items, and what has its memory. */
+static int
+enter_array(Walk *w, PyArrayObject *array)
+{
+    if (PyDataType_REFCHK(PyArray_DESCR(array)))
+        return UNKNOWN;
+    PyObject *base = PyArray_BASE(array);
+    int status = base == NULL ? DONE : meet(base, w);
+    return status != DONE ? status : traverse(w, (PyObject *)array);
+}
+
+/* Nor have dtypes, which may have a dict of the user's, by themselves or by those of their fields. */
+static int
+enter_dtype(PyArray_Descr *dtype)
+{
+    bool is_plain = !PyDataType_HASFIELDS(dtype) && PyDataType_METADATA(dtype) == NULL;
+    return is_plain ? DONE : UNKNOWN;
+}
+
+/* Meets all objects that an object refers to. */
+static int
+enter(Walk *w, PyObject *object)
+{
+    if (PyModule_Check(object) ||
+        (PyType_Check(object) && !PyType_HasFeature((PyTypeObject *)object, Py_TPFLAGS_HEAPTYPE)))
+        return DONE;
+    PyObject *id = PyLong_FromVoidPtr(object);
+    int is_closed = id == NULL ? -1 : PyDict_Contains(w->closed, id);
+    Py_XDECREF(id);
+    if (is_closed != 0)
+        return is_closed < 0 ? FAILED : DONE;
+    if (PyArray_Check(object))
+        return enter_array(w, (PyArrayObject *)object);
+    if (PyArray_DescrCheck(object))
+        return enter_dtype((PyArray_Descr *)object);
+    int shows = shown_by(w, Py_TYPE(object));
+    if (shows != SHOWS_all)
+        return shows == SHOWS_nothing_held ? DONE : shows == SHOWS_some ? UNKNOWN : FAILED;
+    int status = DONE;
+    if (PyWeakref_Check(object)) /* the collector does not follow them; a call of one does */
+        status = meet(PyWeakref_GET_OBJECT(object), w);
+    return status != DONE ? status : traverse(w, object);
+}
+
+static int
+walk_from(Walk *w, PyObject *roots)
+{
+    int status = DONE;
+    for (Py_ssize_t k = 0; status == DONE && k < PyList_GET_SIZE(roots); k++)
+        status = meet(PyList_GET_ITEM(roots, k), w);
+    while (status == DONE && w->height > 0)
+        status = enter(w, w->stack[--w->height]);
+    if (status == FAILED && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return status;
+}
+
+static void
+end(Walk *w)
+{
+    PyMem_Free(w->table);
+    PyMem_Free(w->stack);
+}
+
+/* The ids of those wanted that have been met, or of all. A new set. */
+static PyObject *
+ids_of(Walk *w, PyObject *wanted, bool is_all)
+{
+    PyObject *ids = PySet_New(NULL);
+    int status = ids == NULL ? -1 : 0;
+
+    for (Py_ssize_t k = 0; status == 0 && k < PyList_GET_SIZE(wanted); k++) {
+        PyObject *object = PyList_GET_ITEM(wanted, k);
+        if (!is_all && !(*slot_of(w->table, w->mask, (uintptr_t)object) & SEEN))
+            continue;
+        PyObject *id = PyLong_FromVoidPtr(object);
+        status = id == NULL ? -1 : PySet_Add(ids, id);
+        Py_XDECREF(id);
+    }
+    if (status < 0)
+        Py_CLEAR(ids);
+    return ids;
+}
+
+static int
+want(Walk *w, PyObject *wanted)
+{
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(wanted); k++) {
+        int before = flag(w, PyList_GET_ITEM(wanted, k), WANTED);
+        if (before < 0)
+            return FAILED;
+        w->wanted += before == 0;
+    }
+    return w->wanted == 0 ? FOUND : DONE;
+}
+
+static int
+parse(PyObject *module, PyObject *args, const char *format, Walk *w, PyObject **roots,
+      PyObject **wanted)
+{
+    *w = (Walk){.state = PyModule_GetState(module), .left = MOST_VISITS};
+    return wanted != NULL
+               ? PyArg_ParseTuple(args, format, &PyList_Type, roots, &PyList_Type, wanted, &PyDict_Type,
+                                  &w->closed, &PyFrozenSet_Type, &w->atoms, &PyFrozenSet_Type,
+                                  &w->modules, &PyFrozenSet_Type, &w->opened)
+               : PyArg_ParseTuple(args, format, &PyList_Type, roots, &PyDict_Type, &w->closed,
+                                  &PyFrozenSet_Type, &w->atoms, &PyFrozenSet_Type, &w->modules,
+                                  &PyFrozenSet_Type, &w->opened);
+}
+
+/* reached(roots, wanted, closed, atoms, modules, opened): the ids of those wanted that can be reached. */
+static PyObject *
+reached(PyObject *module, PyObject *args)
+{
+    Walk w;
+    PyObject *roots = NULL, *wanted = NULL, *ids = NULL;
+
+    if (!parse(module, args, "O!O!O!O!O!O!", &w, &roots, &wanted))
+        return NULL;
+    int status = want(&w, wanted);
+    if (status == DONE)
+        status = walk_from(&w, roots);
+    if (status != FAILED)
+        ids = ids_of(&w, wanted, status != DONE);
+    else if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    end(&w);
+    return ids;
+}
+
+/* traced_in(roots, closed, atoms, modules, opened): the traced values that can be reached, each as often
+ * as it is met; None where that is not known. */
+static PyObject *
+traced_in(PyObject *module, PyObject *args)
+{
+    Walk w;
+    PyObject *roots = NULL;
+
+    if (!parse(module, args, "O!O!O!O!O!", &w, &roots, NULL))
+        return NULL;
+    w.traced = PyList_New(0);
+    int status = w.traced == NULL || grow_table(&w) < 0 ? FAILED : walk_from(&w, roots);
+    end(&w);
+    if (status != DONE)
+        Py_CLEAR(w.traced);
+    if (status == UNKNOWN)
+        Py_RETURN_NONE;
+    return w.traced;
+}
+
+PyMethodDef cx_reach_methods[] = {
+    {"reached", reached, METH_VARARGS, NULL},
+    {"traced_in", traced_in, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};

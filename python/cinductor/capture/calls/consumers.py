@@ -1,0 +1,242 @@
+"""The builtins that read all items of an iterable: list, set, dict, sorted, min, max, any, all, and
+functools.reduce.
+
+What an array of numbers gives is a few nodes, whatever its length (`min`, `max`, `any`, `all`). What a key
+says of many items is found by a captured loop. Where Python has to compare or hash items that data decide, one
+break makes all of them real. `Iteration.iter` gives real items where there are many elements to read.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...numpy import written
+from ..control.branch import select
+from ..control.region import is_condition
+from ..iterators import MOST_READ, Range
+from ..kinds import leaves
+from ..objects import MISSING, Traced, asks_length, has_hooks
+from .calls import called_by, dispatch, understands
+from .functions import call_unknown
+
+if TYPE_CHECKING:
+    from ..kinds import Hooks
+
+FEW = 8  # elements that are compared one after the other
+
+
+def line_of(scope: Hooks, args: Any, kwargs: Any, kinds: str = "biuf") -> Any:
+    """The array with one axis of numbers that is all a builtin is given; None: something else."""
+    value = scope.stage.lift_array(args[0]) if len(args) == 1 and not kwargs else None
+    is_line = type(value) is Traced and value.kind == "array" and value.ndim == 1
+    return value if is_line and value.dtype.kind in kinds else None
+
+
+def is_many(value: Any) -> bool:
+    """Whether an array, or a range, has more items than are read one by one; it may be iterated again."""
+    if type(value) is Traced and value.kind == "array" and value.ndim == 1:
+        return bool(value.shape[0] > MOST_READ)
+    return type(value) in (range, Range) and len(value) > MOST_READ
+
+
+def is_open(value: Any) -> bool:
+    """Whether data decide a value, or what is in a tuple."""
+    return any(type(part) is Traced and not part.is_expression for part in leaves(value))
+
+
+def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
+    """Values that Python is going to compare or hash: where data decide, one break makes all of them real."""
+    if any(map(is_open, values)):
+        scope.stage.tracer.note_break(f"a concrete value is needed by {f.__name__}()")
+        return [scope.stage.materialise(v) for v in values]
+    return values
+
+
+# --- lists, sets, dicts ---
+
+
+@understands(list, tuple, set, frozenset)
+def _sequence(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args:
+        return f(*args, **kwargs)
+    if asks_length(args[0]):
+        return call_unknown(scope, f, args, kwargs)
+    if len(args) > 1 or kwargs:
+        return f(*args, **kwargs)  # raises
+    value = scope.stage.escapes.now(scope.stage.lift_array(args[0]))
+    if f is tuple and type(value) is tuple and scope.stage.sources.source_of(value) is None:
+        return value
+    if f in (list, tuple):
+        return f(scope.iter(value))
+    given = scope.use(value)
+    if type(given) in (set, frozenset, dict):  # their order goes on
+        return f(given)
+    return f(made_real(scope, f, [*map(scope.key, scope.iter(given))]))
+
+
+TWO = itertools.repeat((None, None))
+
+
+@understands(dict)
+def _dict(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) == 1:
+        first = args[0]
+        if type(first) is dict:
+            return dict(scope.stage.lift_items(first), **kwargs)
+        is_plain = hasattr(type(first), "__next__") or not has_hooks(type(first))
+        if is_plain and not hasattr(type(first), "keys"):
+            pairs = [(scope.key(k), v) for k, v in map(scope.unpack, scope.iter(first), TWO)]
+            keys = made_real(scope, f, [k for k, _ in pairs])
+            return dict(zip(keys, (v for _, v in pairs), strict=True), **kwargs)
+        return call_unknown(scope, f, args, kwargs)
+    return dict(*args, **kwargs)
+
+
+# --- by order ---
+
+
+@understands(sorted)
+def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs.keys() - {"key", "reverse"}:
+        return f(*args, **kwargs)  # raises
+    others = {name: scope.stage.materialise(v) for name, v in kwargs.items() if name != "key"}
+    f((), **others)  # raises where it is no way to sort
+    value, key = scope.stage.lift_array(args[0]), kwargs.get("key")
+    if key is None and (line := line_of(scope, (value,), {}, "biu")) is not None:
+        items = list(scope.iter(dispatch(scope, np.sort, (line,), {})))
+        return items[::-1] if others.get("reverse") else items
+    if asks_length(value):
+        return call_unknown(scope, f, args, kwargs)
+    if key is None:
+        return sorted(made_real(scope, f, scope.use([*scope.iter(value)])), **others)
+    keys = keys_of(scope, key, value)
+    items = [*scope.iter(value)]
+    if type(keys) is Traced:
+        keys = scope.stage.forced(keys).tolist()
+    else:
+        keys = [*map(called_by(scope, key), items)] if keys is None else keys
+        keys = made_real(scope, f, scope.use(keys))
+    return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, **others)]
+
+
+def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
+    """What the key says of many items: an array made by a captured loop, or a list where that cannot be; None
+    where the items are few.
+    """
+    if not scope.stage.captures or not is_many(value):
+        return None
+    return dispatch(scope, written.mapped, (key, value), {})
+
+
+@understands(written.array_or_list)
+def _as_it_is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    return args[0]
+
+
+@understands(min, max)
+def _extreme(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if not args or kwargs.keys() - {"key", "default"} or ("default" in kwargs and len(args) > 1):
+        return f(*args, **kwargs)  # raises
+    is_one, key = len(args) == 1, kwargs.get("key")
+    others = {name: value for name, value in kwargs.items() if name != "key"}
+    if key is not None:
+        return best_by_key(scope, f, args[0] if is_one else [*map(scope.use, args)], key, others)
+    if is_one and (line := line_of(scope, args, {})) is not None and line.shape[0] > FEW:
+        return line[place_of_extreme(scope, f, line)]
+    if is_one and hasattr(type(args[0]), "__next__") and not others:
+        return chosen(scope, f, scope.iter(args[0]))
+    items = list(scope.iter(args[0])) if is_one else [scope.use(a) for a in args]
+    if any(type(v) is Traced for v in items):
+        return chosen(scope, f, items)
+    items = scope.use(items)
+    return f(items, **others) if is_one else f(*items)
+
+
+def best_by_key(scope: Hooks, f: Any, value: Any, key: Any, others: dict[str, Any]) -> Any:
+    """min or max of what the key says: keys that are known are compared at once, as Python does."""
+    if (known := keys_of(scope, key, value)) is not None:
+        if type(known) is list:
+            place = f(range(len(known)), key=made_real(scope, f, scope.use(known)).__getitem__)
+        else:
+            place = dispatch(scope, int, (place_of_extreme(scope, f, known),), {})
+        return value.start + place * value.step if type(value) in (range, Range) else value[place]
+    items: list[Any] = []
+    keys, best, is_known, called = [], 0, True, called_by(scope, key)
+    for item in scope.iter(value):
+        items.append(item)
+        keys.append(scope.use(called(item)))
+        is_known = is_known and not is_open(keys[-1])
+        if is_known and (keys[-1] > keys[best] if f is max else keys[-1] < keys[best]):
+            best = len(keys) - 1
+    if not items:
+        return f((), **others)
+    return items[best if is_known else f(range(len(items)), key=made_real(scope, f, keys).__getitem__)]
+
+
+def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
+    """Where the first of those elements is that are least, or largest, as Python compares them. A NaN is
+    neither, unless it is the first element.
+    """
+    find = np.argmax if f is max else np.argmin
+    if array.dtype.kind != "f":
+        return scope.call(find, array)
+    least = array.dtype.type(-np.inf if f is max else np.inf)
+    found = scope.call(find, scope.call(np.where, scope.call(np.isnan, array), least, array))
+    first = array[0]
+    return select(scope.stage.tracer, first != first, np.int64(0), found)  # noqa: PLR0124
+
+
+def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
+    """f of a list of numbers that is as long as a loop had trips; None where that is another function, or list."""
+    kind = grown.columns[0].kind
+    if f not in (min, max, written.array_or_list) or kind[0] == "array" or kind[1].kind not in "bif":
+        return None
+    array = grown.array
+    if f is written.array_or_list:
+        return array
+    found = array[place_of_extreme(scope, f, array)]
+    return scope.stage.tracer.as_python(found) if kind[0] == "python" else found
+
+
+def chosen(scope: Hooks, f: Any, values: Iterable[Any]) -> Any:
+    """The first of the largest or smallest, as Python compares them: each when it is taken."""
+    items = iter(values)
+    best = next(items, MISSING)
+    if best is MISSING:
+        return f(())  # raises
+    for item in items:
+        is_better = scope.gt(item, best) if f is max else scope.lt(item, best)
+        if not is_condition(is_better):
+            best = item if is_better else best
+            continue
+        if all(type(v) is int or (type(v) is Traced and v.is_expression) for v in (item, best)):
+            extremum = scope.stage.tracer.size_max if f is max else scope.stage.tracer.size_min
+            best = extremum(item, best)
+            continue
+        new = select(scope.stage.tracer, is_better, item, best) if scope.stage.captures else None
+        best = new if new is not None else item if is_better else best
+    return best
+
+
+# --- by truth, and by any function ---
+
+
+@understands(any, all)
+def _any(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    if len(args) != 1 or kwargs:
+        return f(*args, **kwargs)  # raises
+    line = line_of(scope, args, kwargs, "biufc")
+    if line is not None and scope.stage.captures:
+        found = scope.call(np.any if f is any else np.all, line)
+        return scope.stage.tracer.as_python(found)
+    return f(map(scope.test, scope.iter(args[0])))
+
+
+@understands(functools.reduce)
+def _reduce(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
+    return functools.reduce(called_by(scope, args[0]), scope.iter(args[1]), *args[2:], **kwargs)

@@ -1,0 +1,93 @@
+"""Functions with a break after one of their statements, so that each part is compiled as a piece."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import textwrap
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+BREAK = 'print(end="")'
+LEAVES = ast.Return | ast.Raise | ast.Break | ast.Continue
+INNER = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+def function_in(tree: ast.Module, name: str) -> ast.FunctionDef:
+    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+
+def statements(node: ast.AST) -> list[ast.stmt]:
+    """The statements of a function after which it continues, without those of inner functions."""
+    found = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt) and not isinstance(child, LEAVES):
+            found.append(child)
+        if not isinstance(child, INNER):
+            found += statements(child)
+    return found
+
+
+def lines_of_breaks(source: str, name: str) -> list[tuple[int, int]]:
+    """Each line after which a break can stand, and how far it is indented."""
+    lines = source.splitlines()
+    return sorted(
+        {
+            (node.end_lineno, node.col_offset)
+            for node in statements(function_in(ast.parse(source), name))
+            if node.end_lineno and not lines[node.lineno - 1][: node.col_offset].strip()
+        }
+    )
+
+
+def broken_sources(source: str, name: str) -> list[str]:
+    """The text with a break after each statement of the function in turn."""
+    lines = source.splitlines()
+    return [
+        "\n".join([*lines[:line], " " * column + BREAK, *lines[line:], ""])
+        for line, column in lines_of_breaks(source, name)
+    ]
+
+
+def bound(source: str, fn: types.FunctionType, path: Path) -> types.FunctionType:
+    """The text as a function with the globals, defaults and closure of fn."""
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
+    path.write_text(f"def outer({', '.join(cells)}):\n{textwrap.indent(source, '    ')}")
+    code = compile(path.read_text(), str(path), "exec", dont_inherit=True)
+    for name in ("outer", fn.__name__):
+        code = next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
+    closure = tuple(cells.get(name) or types.CellType(fn) for name in code.co_freevars)  # or its own name
+    made = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)
+    made.__kwdefaults__ = fn.__kwdefaults__
+    return made
+
+
+def after_the_call(fn: Any) -> Any:
+    """A function that breaks when fn has returned."""
+
+    def call(*args: Any) -> Any:
+        result = fn(*args)
+        print(end="")
+        return result
+
+    return call
+
+
+def source_of(fn: types.FunctionType) -> str:
+    """The function's own lines, without decorators."""
+    text = textwrap.dedent(inspect.getsource(fn))
+    node = ast.parse(text).body[0]
+    return "\n".join(text.splitlines()[node.lineno - 1 :])
+
+
+def broken(fn: Any, folder: Path) -> list[Callable[[], Any]]:
+    """Makers of fn with a break after each of its statements in turn, and after its call."""
+    sources = [] if fn.__name__ == "<lambda>" else broken_sources(source_of(fn), fn.__name__)
+    paths = [folder / f"{fn.__name__}_{number}.py" for number in range(len(sources))]
+    return [
+        *(functools.partial(bound, source, fn, path) for source, path in zip(sources, paths, strict=True)),
+        functools.partial(after_the_call, fn),
+    ]

@@ -1,0 +1,199 @@
+"""A function is called, one thing that it can reach is changed, and it is called again beside Python; then that is undone, and it is
+called once more.
+
+The module of a function is loaded twice: capture runs in one world, Python in the other. A walk finds the same places in both
+(changing_world.py), and both are changed alike. The functions are those of tests/worlds.py, which read attributes of every kind,
+the programs of tests/programs, the reproducers, and what the generator of state makes.
+"""
+
+import functools
+import importlib.util
+import os
+import random
+import re
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import programs
+import pytest
+import state_generator
+import worlds
+from changing_world import other_at, places
+from test_hidden_state import outcome
+
+import cinductor
+
+HERE = Path(__file__).parent
+MORE = int(os.environ.get("CINDUCTOR_FUZZ", "0"))
+BATCH = 20
+SEEDS = [*range(100), *(int.from_bytes(os.urandom(4), "little") for _ in range(MORE))]
+TIMES = 8  # changes of one compiled function
+SECONDS = 20  # of one call
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+UNFIT = (TypeError, AttributeError, ValueError, LookupError)  # of changes that cannot be made
+
+
+class World:
+    """A module that is loaded anew, a function in it, and what the function is given."""
+
+    def __init__(self, module, fn, given):
+        self.module, self.fn, self.given, self.called = module, fn, [*given], fn
+        if not hasattr(module, "LOG"):
+            module.LOG = []
+
+    def run(self):
+        """All that a call does."""
+        given = [v.copy() if type(v) is np.ndarray else v for v in self.given]
+        with np.errstate(all="ignore"):
+            return ADDRESS.sub("0x", repr(outcome(self.called, self.module, given, SECONDS)))
+
+
+@functools.cache
+def code_of(path):
+    return compile(path.read_text(), str(path), "exec")
+
+
+def load(path):
+    """The module of a file, under the same name each time."""
+    spec = importlib.util.spec_from_file_location(f"world_of_{path.stem}", path)
+    spec.loader.get_code = lambda name: code_of(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # which dataclasses ask for
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
+    return module
+
+
+def of_worlds(name):
+    def made():
+        module = load(HERE / "worlds.py")
+        return World(module, getattr(module, name), (np.arange(1.0, 4.0), *module.ARGUMENTS.get(name, ())))
+
+    return made
+
+
+def of_programs(name):
+    theme, function = name.split(".")
+
+    def made():
+        module = load(HERE / "programs" / f"{theme}.py")
+        row = programs.Program(*next(row for row in module.PROGRAMS if row[0].__name__ == function))
+        return World(module, row.function, row.make(row.sizes[0], np.random.default_rng(0)))
+
+    return made
+
+
+def of_reproducers():
+    """The functions that the reproducers compare with NumPy, with their arguments."""
+    module, found = load(HERE / "test_reproducers.py"), []
+
+    def note(fn, *arguments, **settings):
+        if type(fn) is types.FunctionType and type(settings.get("backend")) in (str, type(None)):
+            found.append(World(module, fn, arguments))
+
+    module.same = module.check = note
+    for name, test in [*vars(module).items()]:
+        if name.startswith("test_") and not hasattr(test, "pytestmark") and not test.__code__.co_argcount:
+            try:
+                test()
+            except Exception:  # of tests that look at more than results
+                continue
+    return found
+
+
+def of_generator(seed, folder):
+    source = state_generator.Generator(seed).source()
+    path = folder / f"program_{seed}.py"
+    path.write_text(source)
+
+    def made():
+        module = load(path)
+        more = module.more() if hasattr(module, "more") else ()
+        return World(module, module.program, (np.random.default_rng(seed).random(4), *more))
+
+    return made
+
+
+def change(both, key, seed):
+    """Changes a place in both worlds alike; how it is undone, or None where that cannot be."""
+    undone = []
+    for found in both:
+        place = found[key]
+        new = other_at(place, random.Random(seed))
+        if new is place.value:
+            return None
+        try:
+            place.put(new)
+        except UNFIT:
+            return None if not undone else pytest.fail(f"{key} can be changed in one world only")
+        undone.append((place.put, place.value))
+    return undone
+
+
+def compare(worlds, what):
+    """A call in each."""
+    want, got = (world.run() for world in reversed(worlds))
+    assert got == want, f"{what}\n{got}\ninstead of\n{want}"
+    return "endless" not in want
+
+
+def explore(made, seed, count, name=""):
+    """A function in two worlds, in which so many things are changed; how many were."""
+    rng, done = random.Random(seed), 0
+    while count > 0:
+        pair = made(), made()
+        compiled, plain = pair
+        compiled.called = cinductor.compile(compiled.fn, backend="interp", options={"recompile_limit": 64, "numerics": "exact"})
+        if not all(compare(pair, f"{name}, call {call}, before any change") for call in range(2)):
+            return done
+        for _ in range(min(count, TIMES)):
+            count -= 1
+            both = [places(world.fn, world.given) for world in pair]
+            key, number = rng.choice([key for key in both[0] if key in both[1]]), rng.random()
+            undone = change(both, key, number)
+            if undone is None:
+                continue
+            done += 1
+            what = f"{name}: {key} changed (seed {seed}, number {number})"
+            is_well = compare(pair, what)
+            for put, value in reversed(undone):
+                put(value)
+            if not (is_well and compare(pair, f"{what} and undone")):
+                return done
+    return done
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::cinductor.CinductorWarning")
+
+
+@pytest.fixture(autouse=True)
+def in_full(pieces_are_compiled):
+    """Pieces are compiled, too; functions in them that reach a limit of specialisations warn."""
+
+
+@pytest.mark.parametrize("name", [fn.__name__ for fn in worlds.PROGRAMS])
+def test_attributes(name):
+    explore(of_worlds(name), 0, 20 + MORE // 100, name)
+
+
+def test_programs():
+    """A sample of them: each call of most is captured anew."""
+    names = [*programs.load()]
+    for seed, name in enumerate(names if MORE else names[::4]):
+        explore(of_programs(name), seed, 2, name)
+
+
+def test_reproducers():
+    of_one, of_other = of_reproducers(), of_reproducers()
+    for seed, pair in enumerate(zip(of_one, of_other, strict=True)):
+        explore(iter(pair).__next__, seed, 1, pair[0].fn.__qualname__)
+
+
+@pytest.mark.parametrize("first", range(0, len(SEEDS), BATCH))
+def test_generated(first, tmp_path):
+    for seed in SEEDS[first : first + BATCH]:
+        explore(of_generator(seed, tmp_path), seed, 4, f"program {seed}")

@@ -1,0 +1,83 @@
+"""What an installed package says of itself, and where it refuses to be built or imported."""
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cinductor
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = re.search(r'CI_VERSION "([^"]+)"', (ROOT / "csrc/base/version.h").read_text())[1]
+# setup.py as pip runs it, with something changed before.
+SETUP = "import sys, runpy; sys.argv = ['setup.py', '-q', 'egg_info', '-e', sys.argv[1]]; {}; runpy.run_path('setup.py', run_name='__main__')"
+needs_setuptools = pytest.mark.skipif(
+    int(importlib.metadata.version("setuptools").split(".")[0]) < 77, reason="pyproject.toml asks for setuptools 77"
+)
+
+
+def run(program, *arguments, **environment):
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_the_version_is_written_once():
+    """It enters cache keys: a release must not take an older one's kernels."""
+    assert cinductor.__version__ == VERSION
+    for name in ("pyproject.toml", "setup.py", "CITATION.cff", "python/cinductor/__init__.py", "conda/recipe/meta.yaml"):
+        assert VERSION not in (ROOT / name).read_text(), name
+
+
+@needs_setuptools
+@pytest.mark.parametrize("url", ["", "https://example.org/cinductor"])
+def test_metadata(tmp_path, url):
+    done = run(SETUP.format("0"), str(tmp_path), CINDUCTOR_PROJECT_URL=url)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "cinductor.egg-info/PKG-INFO").read_text()
+    assert f"\nVersion: {VERSION}\n" in text and "\nLicense-Expression: BSD-3-Clause\n" in text
+    assert ("\nProject-URL: " in text) == bool(url)
+    head, _, page = text.partition("\n\n")
+    assert "# cinductor" in page
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", page))
+    listed = (tmp_path / "cinductor.egg-info/SOURCES.txt").read_text().split("\n")
+    assert {"benchmarks/run.py", "tools/english/lint.py", "csrc/base/version.h"} <= set(listed)
+    assert not [name for name in listed if name.startswith(("docs/_build", "docs/generated", "examples/out", "benchmarks/out"))]
+
+
+@needs_setuptools
+def test_free_threaded_python_is_refused(tmp_path):
+    patch = "import sysconfig as s; old = s.get_config_var; s.get_config_var = lambda n: n == 'Py_GIL_DISABLED' or old(n)"
+    done = run(SETUP.format(patch), str(tmp_path))
+    assert done.returncode != 0 and "cinductor does not support free-threaded Python" in done.stderr
+
+
+def test_subinterpreters_are_refused():
+    program = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+made = interpreters.create()
+code = '''
+try:
+    import cinductor._core
+except ImportError as error:
+    assert "subinterpreter" in str(error), error
+else:
+    raise AssertionError("it was imported")
+'''
+error = interpreters.run_string(made, code)
+assert error is None, error
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_workflows_use_versions_that_exist():
+    """Actions of the packaging authority have no tags of two numbers, or of one."""
+    text = "".join(path.read_text() for path in (ROOT / ".github/workflows").glob("*.yml"))
+    assert re.search(r"pypa/cibuildwheel@v3\.[1-9]\d*\.\d+\n", text)

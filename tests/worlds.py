@@ -1,0 +1,764 @@
+"""Functions that read attributes of every kind, for tests/test_changing_world.py.
+
+Each function of PROGRAMS takes an array, and what ARGUMENTS has for it. The module is loaded more than once, so nothing here keeps
+state outside of the module.
+"""
+
+import abc
+import dataclasses
+import enum
+import functools
+import math
+import operator
+import types
+import typing
+from collections import namedtuple
+
+import numpy as np
+
+PROGRAMS = []
+ARGUMENTS = {}
+
+
+def program(fn):
+    PROGRAMS.append(fn)
+    return fn
+
+
+def given(*arguments):
+    def enter(fn):
+        ARGUMENTS[fn.__name__] = arguments
+        return program(fn)
+
+    return enter
+
+
+class Base:
+    """Base."""
+
+    z = 2.0
+    step = 1.0
+
+    def __init__(self, v=3.0):
+        self.v = v
+
+    def get(self):
+        return self.v * self.z
+
+    @classmethod
+    def made(cls, v=2.0):
+        return cls(v)
+
+    @staticmethod
+    def fixed(k=1.5):
+        return k
+
+    @property
+    def twice(self):
+        return self.v * 2
+
+
+class Left(Base):
+    """Left."""
+
+    step = 2.0
+
+    def get(self):
+        return super().get() + 1.0
+
+
+class Right(Base):
+    def get(self):
+        return super().get() * 3.0
+
+
+class Both(Left, Right):
+    k = 0.5
+
+    def __init__(self, v=3.0, w=1.0):
+        super().__init__(v)
+        self.w = w
+
+    def get(self):
+        return super().get() + self.w
+
+    def above(self):
+        return super(Left, self).get() + super().step + super().z
+
+    @property
+    def twice(self):
+        return super().twice + 1.0
+
+    @classmethod
+    def made(cls, v=4.0):
+        return super().made(v)
+
+
+BASE, LEFT, BOTH = Base(), Left(2.0), Both()
+
+
+@program
+def super_method(x):
+    return x * BOTH.get()
+
+
+@program
+def super_between(x):
+    return x * BOTH.above()
+
+
+@program
+def super_property(x):
+    return x * BOTH.twice
+
+
+@program
+def super_class_method(x):
+    return x * Both.made().v
+
+
+@program
+def super_init(x):
+    return x * Both(x[0]).get()
+
+
+@program
+def super_outside(x):
+    return x + super(Both, BOTH).get() + super(Left, BOTH).z + super(Both, Both).fixed()
+
+
+@given(Both(5.0), Left(1.0))
+def super_argument(x, o, p):
+    return x * o.get() + p.get() * p.step
+
+
+@program
+def class_attributes(x):
+    return x * Both.k + Left.z + Base.step
+
+
+@program
+def object_attributes(x):
+    return x * BASE.v + LEFT.z + BOTH.step + BOTH.k
+
+
+@program
+def static_and_class(x):
+    return x * Base.fixed() + BOTH.fixed() + BOTH.made().v
+
+
+class Cfg:
+    """Documented."""
+
+    __gain__ = 3.0
+    _gain = 2.0
+    __slots__ = ("a", "b")
+
+    def __init__(self):
+        self.a, self.b = 1.0, 2.0
+
+
+CFG = Cfg()
+
+
+@program
+def dunder_of_class(x):
+    return x * Cfg.__gain__
+
+
+@program
+def dunder_of_object(x):
+    return x * CFG.__gain__ + CFG._gain
+
+
+@program
+def slots(x):
+    return x * CFG.a + CFG.b
+
+
+@program
+def doc_of_class(x):
+    return x + len(Cfg.__doc__)
+
+
+@program
+def doc_of_object(x):
+    return x + len(CFG.__doc__)
+
+
+@program
+def name_of_class(x):
+    return x + len(Cfg.__name__) + len(Cfg.__qualname__) + len(Cfg.__module__)
+
+
+@program
+def name_of_objects_class(x):
+    return x + len(type(BOTH).__name__) + len(BOTH.__class__.__name__)
+
+
+@program
+def bases(x):
+    return x + len(Both.__bases__) + len(Both.__mro__)
+
+
+@program
+def dict_of_class(x):
+    return x * Both.__dict__["k"] + vars(Base)["z"]
+
+
+@program
+def dict_of_object(x):
+    return x * BOTH.__dict__["v"] + vars(BASE)["v"]
+
+
+@program
+def class_of_object(x):
+    return x * type(BOTH).k + BOTH.__class__.z
+
+
+def helper(v, k=2.0, *, m=1.0):
+    """Scales."""
+    return v * k + m
+
+
+helper.calls = 3.0
+
+
+@program
+def called(x):
+    return helper(x)
+
+
+@program
+def name_of_function(x):
+    return x + len(helper.__name__) + len(helper.__qualname__)
+
+
+@program
+def doc_of_function(x):
+    return x + len(helper.__doc__)
+
+
+@program
+def defaults_of_function(x):
+    return x * helper.__defaults__[0] + helper.__kwdefaults__["m"]
+
+
+@program
+def attribute_of_function(x):
+    return x * helper.calls + helper.__dict__["calls"]
+
+
+@program
+def code_of_function(x):
+    return x + helper.__code__.co_argcount
+
+
+@program
+def globals_of_function(x):
+    return x * helper.__globals__["GAIN"]
+
+
+GAIN = 2.5
+TABLE = {"a": 1.0, "b": [2.0, 3.0], 3: (4.0, np.float32(5.0))}
+ROWS = [1.0, 2, [3.0, np.arange(2.0)], {"c": 4.0}]
+
+
+@program
+def name_of_global(x):
+    return x * GAIN + TABLE["a"] + ROWS[0]
+
+
+@program
+def nested(x):
+    return x * TABLE["b"][1] + TABLE[3][1] + ROWS[2][0] + ROWS[2][1].sum() + ROWS[3]["c"]
+
+
+@program
+def all_items(x):
+    s = x * 1.0
+    for v in TABLE["b"]:
+        s = s + v
+    for key, value in TABLE.items():
+        if key == "a":
+            s = s * value
+    return s + len(ROWS) + len(TABLE)
+
+
+@program
+def membership(x):
+    return x + (2.0 in TABLE["b"]) + ("a" in TABLE)
+
+
+def around():
+    k, rows = 2.0, [1.0, 2.0]
+
+    def inner(x, d=[1.0]):  # noqa: B006
+        return x * k + rows[1] + d[0]
+
+    return inner
+
+
+INNER = around()
+closure = around()
+closure.__name__ = "closure"
+program(closure)
+
+
+@program
+def closure_of_helper(x):
+    return INNER(x)
+
+
+@program
+def cell_of_function(x):
+    return x * INNER.__closure__[0].cell_contents
+
+
+def default_of_its_own(x, k=2.0, rows=[1.0], *, m=3.0, t=(1.0, 2)):  # noqa: B006
+    return x * k + rows[0] + m + t[1]
+
+
+program(default_of_its_own)
+
+
+@dataclasses.dataclass
+class Point:
+    a: float = 1.0
+    b: float = 2.0
+
+    def norm(self):
+        return self.a + self.b
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    a: float = 1.0
+    b: list = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class After:
+    a: float = 1.0
+    b: dataclasses.InitVar[float] = 4.0
+
+    def __post_init__(self, b):
+        self.c = self.a + b
+
+
+@program
+def dataclass_defaults(x):
+    return x * Point().b + Point(2.0).norm()
+
+
+@program
+def dataclass_frozen(x):
+    return x * Frozen().a + len(Frozen().b)
+
+
+@program
+def dataclass_after(x):
+    return x * After().c
+
+
+@program
+def dataclass_of_class(x):
+    return x * Point.b + len(Point.__match_args__)
+
+
+class Colour(enum.Enum):
+    RED = 2.0
+    BLUE = 3.0
+
+    @property
+    def half(self):
+        return self.value / 2
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+    TWO = 2
+
+
+@program
+def enum_value(x):
+    return x * Colour.RED.value
+
+
+@program
+def enum_inner_value(x):
+    return x * Colour.RED._value_
+
+
+@program
+def enum_name(x):
+    return x + len(Colour.BLUE.name)
+
+
+@program
+def enum_property(x):
+    return x * Colour.BLUE.half
+
+
+@program
+def enum_item(x):
+    return x * Colour["BLUE"].value
+
+
+@program
+def enum_int(x):
+    return x * Number.TWO + Number.ONE.value
+
+
+class Descriptor:
+    def __init__(self, gain):
+        self.gain = gain
+
+    def __get__(self, instance, owner):
+        return self.gain if instance is None else self.gain * instance.v
+
+
+class Meta(type):
+    scale = 2.0
+
+    def scaled(cls, v):
+        return v * cls.scale
+
+
+class Described(metaclass=Meta):
+    d = Descriptor(2.0)
+    own = 1.0
+
+    def __init__(self):
+        self.v = 2.0
+        self.f = abs
+
+    @functools.cached_property
+    def kept(self):
+        return self.v * 3
+
+    def method(self, v, k=1.0):
+        return v * k * self.v
+
+
+class Dynamic:
+    def __init__(self):
+        self.v = 2.0
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return 5.0
+
+
+class Hooked:
+    gain = 2.0
+
+    def __getattribute__(self, name):
+        return object.__getattribute__(self, name)
+
+
+DESCRIBED, DYNAMIC, HOOKED = Described(), Dynamic(), Hooked()
+
+
+@program
+def descriptor(x):
+    return x * DESCRIBED.d + Described.d
+
+
+@program
+def meta(x):
+    return x * Described.scale + Described.scaled(1.0) + Described.own
+
+
+@program
+def cached(x):
+    return x * Described().kept
+
+
+@program
+def shadowed(x):
+    return DESCRIBED.method(x) + Described.method(DESCRIBED, x)
+
+
+@program
+def held_function(x):
+    return DESCRIBED.f(x)
+
+
+@program
+def missing(x):
+    return x * DYNAMIC.v + DYNAMIC.w
+
+
+@program
+def intercepted(x):
+    return x * HOOKED.gain
+
+
+@program
+def asked(x):
+    return x * getattr(BASE, "v") + getattr(BASE, "nothing", 1.0) + hasattr(BASE, "other") + hasattr(Base, "get")  # noqa: B009
+
+
+@program
+def getters(x):
+    return x * operator.attrgetter("v")(BASE) + operator.itemgetter(1)(TABLE["b"]) + operator.methodcaller("get")(BASE)
+
+
+PARTIAL = functools.partial(helper, k=3.0)
+METHOD = BOTH.get
+Pair = namedtuple("Pair", "a b", defaults=(2.0,))
+
+
+class Typed(typing.NamedTuple):
+    a: float
+    b: float = 3.0
+
+
+PAIR = Pair(1.0)
+
+
+@program
+def partial(x):
+    return PARTIAL(x)
+
+
+@program
+def parts_of_partial(x):
+    return x * PARTIAL.keywords["k"] + PARTIAL.func(1.0) + len(PARTIAL.args)
+
+
+@program
+def bound_method(x):
+    return x * METHOD() + METHOD.__self__.v + len(METHOD.__name__) + len(METHOD.__func__.__name__)
+
+
+@program
+def defaults_of_method(x):
+    return x * DESCRIBED.method.__defaults__[0] + Base.fixed.__defaults__[0]
+
+
+@program
+def named_tuples(x):
+    return x * Pair(1.0).b + Typed(1.0).b + PAIR.a + len(Pair._fields) + Pair._field_defaults["b"]
+
+
+K, KEY = 1, 3
+
+
+@program
+def deleted(x):
+    rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    del rows[K]
+    return x * rows[0] + rows[1]
+
+
+@given(1)
+def deleted_parts(x, k):
+    rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    del rows[:k]
+    del rows[slice(0, k)]
+    operator.delitem(rows, k)
+    rows.__delitem__(k)
+    return x * rows[0] + len(rows)
+
+
+@program
+def deleted_key(x):
+    table = {3: 1.0, 4: 2.0, 5: 4.0}
+    del table[KEY]
+    return x * sum(table.values())
+
+
+@given(1, 1, 2.5, 2.5)
+def identity(x, i, j, v, w):
+    return x + (i is j) + 2 * (v is w) + 4 * operator.is_(i, v)
+
+
+SPACE = types.SimpleNamespace(a=1.0, b=types.SimpleNamespace(c=2.0))
+lazy = types.ModuleType("lazy")
+lazy.present = 2.0
+lazy.rate = {"gain": 2.0}
+
+
+def _lazy_getattr(name, rate=lazy.rate):
+    if name == "gain":
+        return rate["gain"]
+    raise AttributeError(name)
+
+
+lazy.__getattr__ = _lazy_getattr
+
+
+@program
+def namespace(x):
+    return x * SPACE.a + SPACE.b.c
+
+
+@program
+def module_attribute(x):
+    return x * lazy.present
+
+
+@program
+def module_getattr(x):
+    return x * lazy.gain
+
+
+@program
+def module_name(x):
+    return x + len(lazy.__name__) + hasattr(lazy, "other")
+
+
+DAYS, FLOAT, RECORD = np.timedelta64(5, "D"), np.float32(2.0), np.array([(1, 2.0)], dtype=[("a", "i8"), ("b", "f8")])[0]
+SCALARS = [np.timedelta64(5, "D"), np.float64(1.5), np.int8(3), np.datetime64(3, "D")]
+DTYPE = np.dtype("f4")
+
+
+@program
+def timedelta(x):
+    return x + 1, DAYS + DAYS
+
+
+@program
+def scalars(x):
+    return x * FLOAT + SCALARS[1], SCALARS[0], SCALARS[3]
+
+
+@program
+def record(x):
+    return x + RECORD["a"]
+
+
+@program
+def dtype(x):
+    return x.astype(DTYPE) * DTYPE.itemsize
+
+
+class Shape(abc.ABC):
+    sides = 3
+
+    @abc.abstractmethod
+    def area(self): ...
+
+
+class Square(Shape):
+    def __init__(self, a=2.0):
+        self.a = a
+
+    def area(self):
+        return self.a * self.a
+
+    def __call__(self, v, k=1.0):
+        return v * self.a * k
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, k):
+        return self.a + k
+
+    def __eq__(self, other):
+        return self.a == other.a
+
+    __hash__ = None
+
+
+SQUARE, OTHER = Square(), Square(3.0)
+
+
+@program
+def abstract(x):
+    return x * SQUARE.area() + SQUARE.sides
+
+
+@program
+def instances(x):
+    return x + isinstance(BOTH, Right) + isinstance(BASE, Left) + issubclass(Both, Right) + (type(BOTH) is Both)
+
+
+@program
+def protocols(x):
+    return SQUARE(x) + len(SQUARE) + SQUARE[1] + (SQUARE == OTHER)
+
+
+@program
+def truth(x):
+    return x if BASE else -x
+
+
+@program
+def modules_names(x):
+    return x * math.tau + math.sqrt(2.0) + np.pi + np.sqrt(x)
+
+
+def decorated(fn):
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return fn(*args, **kwargs) * 2.0
+
+    return wrapper
+
+
+@decorated
+def inside(v, k=2.0):
+    return v * k
+
+
+@program
+def wrapped(x):
+    return inside(x) + inside.__wrapped__(x) + len(inside.__name__)
+
+
+@given([1.0, 2, np.float32(3.0)], {"a": Point(1.0, 2.0)}, helper)
+def arguments(x, rows, table, f):
+    return f(x) + rows[0] + rows[2] + table["a"].norm()
+
+
+@given(BOTH.get, Colour.RED, Base)
+def given_by_name(x, method, colour, cls):
+    return x * method() + colour.value + cls.z + cls().get()
+
+
+class Error(Exception):
+    code = 3.0
+
+
+@program
+def raised(x):
+    try:
+        raise Error(2.0)
+    except Error as error:
+        return x * error.code + error.args[0] + len(Error.__name__)
+
+
+@program
+def subclass_of_int(x):
+    return x * Number.TWO + len(f"{helper.__name__}")
+
+
+@program
+def made_in_the_call(x):
+    class Local(Base):
+        gain = GAIN
+
+        def get(self):
+            return super().get() * self.gain
+
+    return x * Local().get()
+
+
+@program
+def in_a_loop(x):
+    s = 0.0
+    for v in x:
+        s += v * BOTH.get() + super(Both, BOTH).step
+    return s
+
+
+@program
+def in_a_branch(x):
+    if x[0] > 0:
+        return x * Left.z + LEFT.get()
+    return x * BASE.get()
