@@ -41,7 +41,7 @@ typedef struct CxShape {
     const int64_t *layout; /* sizes, then strides in bytes */
     const int *numbers;    /* the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_MOST_OPERANDS = 16 }; /* of a library call */
+enum { CX_MOST_OPERANDS = 256 }; /* of a library call */
 enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
 /* Generators that a run draws from without Python, whose locks it holds. The first that are met
  * have room; Python draws from the others. */

@@ -352,9 +352,8 @@ open_runtime(CxState *state)
     if (state->runtime.allocator != NULL &&
         (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
         return -1;
-    if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
-        state->runtime.cache != NULL && state->runtime.registry != NULL &&
-        state->registered != NULL)
+    if (state->runtime.pool != NULL && state->runtime.allocator != NULL && state->runtime.cache != NULL &&
+        state->runtime.registry != NULL && state->registered != NULL)
         return 0;
     PyErr_NoMemory();
     return -1;
