@@ -161,7 +161,7 @@ class VAE(nn.Module):
     def forward(self, x):
         mean, spread = self.enc(x).chunk(2, -1)
         y = self.dec(mean + torch.randn_like(mean) * torch.exp(0.5 * spread))
-        return F.binary_cross_entropy(y, x.sigmoid(), reduction="sum") - 0.5 * (1 + spread - mean**2 - spread.exp()).sum()
+        return F.binary_cross_entropy(y, x.sigmoid()) - 0.5 * (1 + spread - mean**2 - spread.exp()).mean()
 
 
 class Diffusion(nn.Module):
