@@ -33,7 +33,7 @@ def native_functions() -> dict[str, set[str]]:
 
 
 def faults(known: dict[str, set[str]]) -> list[str]:
-    """What is wrong with rows, one line each."""
+    """Faults of rows, one line each."""
     found = []
     for schema, _, _ in rows.read(rows.text()):
         name = schema.partition("(")[0]

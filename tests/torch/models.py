@@ -111,7 +111,7 @@ class Decoder(nn.Module):
         return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True))
 
     def step(self, tokens, at, keys, values):
-        """One token behind those whose keys and values are in the caches, which are written."""
+        """One token after those whose keys and values are in the caches, which are written."""
         x = self.table(tokens)
         q, k, v = self.heads(x, at)
         keys.index_copy_(2, at, k)

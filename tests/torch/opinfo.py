@@ -68,7 +68,7 @@ def check(op: Any, dtype: torch.dtype, most: int) -> collections.Counter:
         if not tensors:
             continue
 
-        def function(*values: torch.Tensor) -> Any:
+        def function(*values: torch.Tensor, arguments: Any = arguments, sample: Any = sample) -> Any:
             first, args, kwargs = arguments(values)
             made = op(first, *args, **kwargs)
             made = sample.output_process_fn_grad(made)
