@@ -1,8 +1,8 @@
-"""NumPy's warnings for floating-point flags that compiled code has raised.
+"""NumPy's floating-point warnings for flags raised by compiled code.
 
-Where the call can be begun anew NumPy itself answers it, and warns. Behind an effect, and where an
-argument has been written to, that cannot be: then the warning is given for the operation of the
-program that may raise such a flag, the likeliest where several may, at the user's line.
+If the call can be restarted, NumPy runs it and warns. After a side effect or a write to an
+argument it cannot. Then the warning is issued at the user's line for an operation of the program that can
+raise the flag; if several can, for the likeliest.
 """
 
 from __future__ import annotations

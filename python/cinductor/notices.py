@@ -1,10 +1,11 @@
-"""The package's own warnings: of a class of their own, given behind the outermost call.
+"""Warnings issued by cinductor itself, after the outermost compiled call.
 
-A function may count what its own code warns of, or forbid it; what the library has to say is neither.
-So a notice waits until the call that is the outermost of this thread has ended. Where the filters are
-not those with which it began, or turn every warning into an error, the notice is logged instead. So it
-is where warnings are being recorded that were not when the function was compiled: who counts them counts
-those of others.
+User code may count or forbid the warnings of its own code; cinductor's warnings must not take part in that.
+So a warning is queued until the outermost call of the thread ends. It is logged instead of issued
+
+* if the warning filters differ from those at the start of the call,
+* if a filter turns every warning into an error, or
+* if warnings are being recorded now but were not when the function was compiled.
 """
 
 from __future__ import annotations

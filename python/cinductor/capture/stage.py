@@ -1,20 +1,21 @@
-"""The stage of one call: what its parts are, and calls that go on in NumPy.
+"""State of one captured call, and calls that continue in NumPy.
 
-A part takes what it needs of those before it; none knows the stage. Values enter by `boundary` and leave by
-`effects`.
+Components are created in order, each from the ones before it; no component knows the `Stage`. Values
+enter through `boundary` and leave through `effects`.
 
-Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
-saves. What has been compiled until then is kept: values become real, also in the frames of functions
-that are running, and from there on the rewritten code does what the user's own does. When nothing
-worth while has been compiled, the call is begun again in NumPy.
+Fallback
+    If a loop that Python executes breaks in every iteration and does little work, capture costs
+    more than it saves. The work compiled so far is kept: values become real, also in the frames
+    of running functions, and the rewritten code then does what the original does. If nothing worth
+    compiling has run, the call is restarted uncompiled.
 
-So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before
-anything has happened the function itself answers a call that capture fails in. Behind an effect
-nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
-of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
-ours: one warning tells of it, and NumPy goes on with the call from that very step.
+Bail-out (`with_bailout`)
+    An internal error before any side effect restarts the call with the original function. After
+    a side effect the call cannot be restarted. The failing step is then repeated on real values
+    by Python and NumPy. If it raises there too, the exception is the user's. Otherwise it was a
+    bug in cinductor: one warning reports it, and the call continues in NumPy from that step.
 
-Invariant: no step is taken twice. Where something may have happened within it, the exception leaves.
+Invariant: no step runs twice. If part of a step may already have happened, the exception propagates.
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-"""Which memory an array may be, and which object.
+"""Alias analysis: which memory, and which object, an array may be.
 
-Branches and loops hand arrays on by value: in the graph what an `if` merges, or a trip hands to the
-next, is an array of its own; in NumPy it is one of several of before. Nobody can tell as long as
-none of them is written to, nor returned as itself. So for every such array it is known which
-others it may be (`Source`), and whether an other is `alone`: made in the call, and known by no name
-but the one whose value was merged. One that is alone may be written to under the new name, and is
-then noted as overwritten, for the loop whose trips were handed it. The lists are closed: what a value
-may be has in it what those values may be.
+Branches and loops pass arrays by value. In the graph, the result of an `if`, or the value that one
+iteration passes to the next, is a separate array. In NumPy it is one of several existing arrays. The
+difference is visible only if one of them is written to or returned. So each such array has a list of
+the arrays that it may be (`Source`). A source is `alone` if it was made in the call and has no
+name other than the merged one. Such an array may be written to under the new name; it is then marked
+as overwritten, so that an enclosing loop does not use its old value. The lists are transitively closed.
 
-At the head of a trip an array carried by value is what it was at the loop's entry, or what the trip
-before ended with: memory of before the loop, another array carried, or what that trip made. From
-this follow, for all trips (`Flow`), which memory of before each may be, which two may be one array,
-and how many trips there must be for an array to be one that trips have made. A write that another
-name would see is no region.
+At the head of an iteration, a carried array is its value at loop entry or the value that the previous
+iteration ended with. The latter is memory from before the loop, another carried array, or an array made in
+that iteration. From this, `Flow` derives which earlier memory each array may be, and which two arrays may be
+the same, for all iterations. It also derives how many iterations must have run before an array can
+be one made in the loop. A loop with a write that is visible under another name is not captured.
 
-Memory does not say which object an array is: `v = v[...]` leaves the memory that the name stands for
-as it is and binds another one. Two objects of one memory may take each other's place only where nobody
-can tell them apart (`Objects`): not by `is`, nor by what is returned, nor in a container.
+Memory does not determine the object: `v = v[...]` rebinds v to a new object over the same memory. Two
+objects with the same memory may be exchanged only if the program cannot tell them apart (`Objects`): by
+`is`, by a returned value, or in a container.
 """
 
 from __future__ import annotations

@@ -1,28 +1,32 @@
-"""What two values become where they meet, the one join of them: numbers, and arrays whose sizes differ.
+"""Types at joins: what two values become where control flow merges, for numbers and for arrays of varying size.
 
-At a loop's head what its first trip begins with meets what a trip ends with; behind a branch the two
-arms meet; in an expression, two operands. Python's numbers are weak and NumPy's strong, which can be
-seen: nothing is promoted. A weak one that equals a strong one of its class exactly meets it as a
-tagged number, whose bool says which it is; at a loop's head as a strong one, which is right behind a
-trip, so that there has to be one.
+Values are joined at a loop head (entry with the end of an iteration), after a branch (its two arms),
+and in an expression (two operands).
 
-Arrays whose sizes change from trip to trip, or are others in each branch, lie in the first elements
-of a buffer, whose size is the most that the array can have in terms of what there is outside. How
-many they are is a number carried beside the buffer, and inside a symbol. Arrays whose sizes begin and
-end alike share the number, and so the symbol: `z` and `c` behind `z, c = z[stay], c[stay]` fit each
-other in the next trip, too. The buffer has the array's axes, each as long as it becomes; or it is a
-row in which the array lies densely, where one axis may grow as another shrinks and only their product
-has a bound: `(a // 2) * (2 * b) <= a * b`.
+Numbers
+    Python numbers are weakly typed and NumPy numbers strongly typed, which is visible, so nothing is
+    promoted. A weak number joined with an equal strong one of its class becomes a tagged number, with
+    a bool that says which it is. At a loop head it becomes strong; this is right only after an
+    iteration, so the loop must run at least once.
 
-What no trip makes larger has room as it began. A size that is u at the head of a trip and a*u + b at
-its end is a**n*e + b*(a**n - 1)/(a - 1) behind n trips that began with e. So much room their buffers
-get; it is computed before the loop. Every trip checks that it is enough, so a rule that only looks
-like one costs no more than room.
+Arrays of varying size
+    They are stored in the first elements of a buffer, whose size is an upper bound in terms of values
+    outside of the loop or branch. The actual size is a carried number, and a symbol inside. Arrays that
+    begin and end with equal sizes share the symbol: after `z, c = z[stay], c[stay]`, z and c still
+    have equal sizes in the next iteration. The buffer has the array's axes, each with its maximum, or it
+    is flat. A flat buffer holds the array contiguously; use it if one axis grows as another shrinks, and
+    only the product is bounded: `(a // 2) * (2 * b) <= a * b`.
 
-What a loop's trips hand to each other by value has a type for each leaf of a name's value (`Types`):
-that of the value at the head of a trip and at its end, which must be it exactly, or be it once a join
-is made. Where they cannot, a trip is peeled. A type once known only becomes wider, so that learning
-ends.
+Capacity
+    A size that no iteration increases keeps its initial capacity. A size that goes from u to a*u + b
+    in each iteration is a**n*e + b*(a**n - 1)/(a - 1) after n iterations from e, and its buffer gets
+    that capacity, computed before the loop. Every iteration checks the capacity, so a wrongly guessed
+    rule wastes memory but is never unsafe.
+
+Fixed point
+    Each leaf of a carried value has a type (`Types`): that of the value at the head and at the end of an
+    iteration, which must be equal or joinable. If they are not, an iteration is peeled. Known types only
+    become wider, so the analysis terminates.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The state of a captured call: all that a run of a body may change, snapshots of it, and the way back.
+"""State of a captured call: everything that running a loop or branch body can change, with undo.
 
-Bodies of loops and branches are run several times. Whatever changes passes a door: a call, a slot (an
-attribute, an item, a shape), a step of an iterator, an augmented assignment. Each door tells the state
-before the change. It keeps what the object holds, or, where it has no row for the object's class,
-refuses: RegionBreak. An object that was made behind a snapshot needs no row: it dies with the run that
-made it. What is known rather than held is in tables, which are replaced, never changed, and in
-stacks, of which a snapshot has the depth. The graph and its memory have marks of their own
-(pyext/region).
+Bodies of loops and branches run several times, so their changes must be undone. Every change goes
+through a hook that is called before it: calls, slots (an attribute, item or shape), iterator
+steps, augmented assignments. The hook saves the object's contents. If it has no row for the object's
+class, it raises RegionBreak. An object that was created after a snapshot needs no saving: it is
+discarded with the run that created it.
+
+Analysis results are stored in immutable tables (a snapshot keeps a reference) and in stacks (a
+snapshot keeps the depth). The graph and its memory have marks of their own (pyext/region).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Control flow of rewritten code: what Python does, at little cost, and in captured functions regions.
+"""Control flow of rewritten code: Python's behaviour at low cost, and regions during capture.
 
-Every for, while and if of rewritten source is an object that Python iterates, one step a run of a
-body, and that is entered around each such run. On concrete values the steps are Python's own:
-nothing is restored, nothing is merged, and the objects keep no state of the function's frame.
-Whatever has no state at all is one shared object. `docs/architecture.md` has the form of the
-rewritten source.
+Every `for`, `while` and `if` of rewritten source is an object. Python iterates over it, one step per run
+of the body, and enters it as a context manager around each run. On concrete values the steps are
+Python's own: nothing is saved or merged, and the object keeps no frame state. Objects without any
+state are shared. `docs/architecture.md` shows the rewritten source.
 """
 
 from __future__ import annotations
