@@ -477,7 +477,7 @@ class Wide(Generator):
         return [*super().compound(), self.choice, self.choice, self.grow, self.cleanup]
 
     def note(self, depth):
-        """A list that the program has; made anew where nobody made one yet on every path."""
+        """A list that the program has; recomputed where nobody made one yet on every path."""
         self.line(depth, self.fill("out.append({r})", "out.append(({r}, {w}))", "out[-1:] = [{r}]", "c = len(out)", "out.append({v}[{i}])", "out = out[:4]", "d = bool(out)", "out += [{r}, {w}]", depth=1))
 
     def choice(self, depth):

@@ -113,7 +113,7 @@ def nothing_back() -> None:
 
 @bug
 def born_too_early() -> None:
-    """What a run makes counts as made behind every mark."""
+    """What a run makes counts as made after every mark."""
     from cinductor.capture.control.state import State
 
     def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:

@@ -42,7 +42,7 @@ def test_a_compiler_behind_a_wrapper_is_not_stale(tmp_path, how):
 
 
 def test_a_compiler_that_does_not_say_what_it_is(tmp_path):
-    """What it makes is not kept, for nobody could tell when it is another one."""
+    """What it makes is not kept, because nobody could tell when it is another one."""
     compiler = script(tmp_path / "cc", 'case "$*" in *-shared*) exec gcc "$@";; esac\nexit 1\n')
     assert warnings_in(run(tmp_path / "cache", CC=compiler)) == []
     assert not list((tmp_path / "cache").glob("*.so"))
@@ -125,7 +125,8 @@ def test_a_full_cache_folder_does_not_take_the_compiler_away(tmp_path, size, pro
 
 
 def test_the_folder_for_what_is_temporary(tmp_path):
-    """Where others could rename what is in it, nothing is put; nothing stays behind elsewhere either."""
+    """Where others could rename what is in it, nothing is put; nothing is left elsewhere
+    either."""
     for mode in (0o777, 0o1777):
         place = tmp_path / oct(mode)
         place.mkdir()

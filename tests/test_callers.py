@@ -529,7 +529,7 @@ def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
     )
     commands = "p b\nc\n" * 2
     done = subprocess.run([sys.executable, str(program)], input=commands, capture_output=True, text=True)
-    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or behind it
+    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or after it
     assert done.stdout.count(f"program.py({line})f()") == 2, done.stdout + done.stderr
     assert done.stdout.count("array([0., 2., 4.])") == 2 and "6.0 6.0" in done.stdout
 

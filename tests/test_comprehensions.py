@@ -13,7 +13,7 @@ X = np.linspace(0.5, 1.5, 40)
 
 
 def behaviour(fn, *args):
-    """What a call gives or raises, and how its arguments look behind it."""
+    """What a call gives or raises, and how its arguments look after it."""
     args = copy.deepcopy(args)
     try:
         result = fn(*args)

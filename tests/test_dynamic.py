@@ -1,4 +1,4 @@
-"""Symbolic sizes: programs that serve many sizes, the guards in front of them, and when a size becomes a symbol."""
+"""Symbolic sizes: programs that serve many sizes, the guards before them, and when a size becomes a symbol."""
 
 import copy
 import enum
@@ -768,7 +768,7 @@ def test_stats():
 
 def test_stats_count_every_call_once():
     """Those that NumPy answers by a stance, those of functions that are no more, and of code that is set; `reset`
-    begins anew."""
+    restarts."""
     names = ("calls", "captures", "recompiles", "eager")
 
     def counted(before=dict.fromkeys(names, 0)):
@@ -946,7 +946,7 @@ def test_bincount_of_nothing_gives_ints():
 
 
 def test_arrays_that_change_places_in_any_number_of_trips():
-    """Two trips are one of the region's: whether the number is even is guarded."""
+    """Two iterations are one of the region's: whether the number is even is guarded."""
 
     def relax(u, n):
         v = np.empty_like(u)

@@ -193,7 +193,7 @@ def test_what_is_whole(fn):
 
 
 def whole_numbers(x, t):
-    print("", end="")  # no check can fail behind it
+    print("", end="")  # no check can fail after it
     s = x[0]
     return math.trunc(s), math.floor(s), math.ceil(s), round(s), int(s), math.trunc(t), math.floor(t)
 

@@ -141,7 +141,7 @@ def test_slower_ones_take_little_of_the_time(clock):
 def test_classes_of_sizes_have_races_of_their_own(clock):
     said, _ = clock
 
-    def waves(x, y):  # no bits of NumPy's, so that nobody tries whether it is quicker
+    def waves(x, y):  # no bits of NumPy's, so that nobody tries whether it is faster
         return np.maximum(np.sin(x) * y + 1, 0)
 
     compiled = begun(waves, X, Y, dynamic=True)

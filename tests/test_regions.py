@@ -1,4 +1,6 @@
-"""Loops and branches become regions of the graph: right, whole, and as large for many trips as for few."""
+"""Loops and branches become regions of the graph: right, whole, and as large for many iterations as
+for few.
+"""
 
 import copy
 
@@ -355,7 +357,8 @@ def test_explain_says_what_became_of_loops():
 
 
 def test_a_peeled_trip():
-    """The first trip makes floats of ints; the others are one region. Its trips had been unrolled."""
+    """The first iteration makes floats of ints; the others are one region. Its iterations had been
+    unrolled."""
 
     def loop(x, n):
         for _ in range(n):
@@ -420,7 +423,7 @@ def late_and_raising(x, mode):
 
 @pytest.mark.parametrize("mode", ["double", "minus", "none"])
 def test_a_first_test_that_is_known_hides_no_later_one(mode):
-    """A break had been made of every test behind one that was false without asking an array."""
+    """A break had been made of every test after one that was false without asking an array."""
     for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]):
         check(late, np.array(x), mode)
 

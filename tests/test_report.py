@@ -70,7 +70,7 @@ COUNTED = [
     (rows, (X,), 960, 960, 120 + 12 + 120),
     (outer, (V[:7].copy(), V[:5].copy()), 96, 280, 35),
     (lambda x: x.T.copy(), (X,), 960, 960, 0),
-    # The first trip is a kernel of its own, which reads an element and hands on a number.
+    # The first iteration is a kernel of its own, which reads an element and hands on a number.
     (triangle, (V[:20].copy(),), 8 + 8 + 19 * 8, 8 + 8, 1 + 189),
 ]
 
@@ -412,7 +412,7 @@ def words_of(node):
 
 
 def reasons_in_sources():
-    """What is given to those who break, run trip by trip or leave a call to NumPy."""
+    """What is given to those who break, run iteration by iteration or leave a call to NumPy."""
     names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):

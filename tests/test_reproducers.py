@@ -189,7 +189,7 @@ def test_a_scalar_that_outlives_a_break():
 
 
 def test_an_int_that_might_be_a_numpy_float():
-    """Behind a break it had become a float."""
+    """After a break it had become a float."""
 
     def branch(x):
         best = 0
@@ -319,7 +319,7 @@ def test_loops_that_unroll_into_thousands_of_operations():
                 c[i][j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
         return np.array(c)
 
-    def nest(a):  # eight loops of two trips, which were unrolled one by one
+    def nest(a):  # eight loops of two iterations, which were unrolled one by one
         out = np.zeros(2)
         for i in range(2):
             for j in range(2):
@@ -852,7 +852,7 @@ def test_order_of_an_empty_array(shape, dynamic):
 @pytest.mark.parametrize("length", [1, 3, 20])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
-    """It entered the call behind the loop's mark, and was returned as if a trip had made it."""
+    """It entered the call after the loop's mark, and was returned as if an iteration had made it."""
 
     def last(rows, pair):
         for row in rows:

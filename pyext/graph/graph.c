@@ -201,7 +201,7 @@ cx_tracer_end(CxTracer *t)
     PyDict_Clear(t->by_id);
 }
 
-/* Whether Python numbers alone are concerned, or nothing is computed. */
+/* True if Python numbers alone are concerned, or nothing is computed. */
 bool
 cx_node_is_quiet(const CiNode *node)
 {

@@ -13,7 +13,7 @@ typedef struct Indirect {
     int naxes, axes[CI_MAX_INDICES];
     CiOp combine;
     bool is_distinct, is_inside; /* inside: the indices are known to be in range */
-    bool is_plain;               /* the result lies in C order */
+    bool is_plain;               /* the result is in C order */
 } Indirect;
 
 /* ---- what all share ---- */

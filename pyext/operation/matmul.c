@@ -1,5 +1,5 @@
-/* Products of matrices, with NumPy's shapes: library calls of the graph, or, where numerics allows an
- * order of our own and that is quicker, nodes that become kernels. */
+/* Products of matrices, with NumPy's shapes: library calls of the graph, or, where numerics
+ * allows an order of our own and that is faster, nodes that become kernels. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
@@ -27,7 +27,7 @@ matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
     return true;
 }
 
-/* Whether the product can be stored as it is: NumPy neither casts nor broadcasts it. */
+/* True if the product can be stored as it is: NumPy neither casts nor broadcasts it. */
 bool
 cx_matmul_fits(const CxTraced *product, const CxTraced *out)
 {
@@ -62,7 +62,7 @@ lies_across(CxTraced *x)
     return strides[rank - 1] != 1 && strides[rank - 2] == 1;
 }
 
-/* Whether such products are quicker than the library's; -1 with an exception. */
+/* True if such products are faster than the library's; -1 with an exception. */
 static int
 are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
 {

@@ -102,7 +102,7 @@ GETTER(is_fresh)
     SELF(t);
     return PyBool_FromLong(t->storage->value == NULL && t->view == NULL);
 }
-/* Whether it is an int that is an expression of sizes and loop variables. */
+/* True if it is an int that is an expression of sizes and loop variables. */
 GETTER(is_expression)
 {
     SELF(t);
@@ -134,7 +134,7 @@ GETTER(offset)
     SELF(t);
     return t->view ? cx_size_object(t->tracer, t->view->offset) : PyLong_FromLong(0);
 }
-/* Whether it is an int that is the same all through the call. */
+/* True if it is an int that is the same all through the call. */
 GETTER(is_fixed)
 {
     SELF(t);
@@ -145,7 +145,7 @@ GETTER(is_fixed)
                  e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
     return PyBool_FromLong(result);
 }
-/* Whether the last axis is the innermost, as far as that makes a difference. */
+/* True if the last axis is the innermost, as far as that makes a difference. */
 GETTER(is_c_order)
 {
     SELF(t);
@@ -290,7 +290,7 @@ guard_flags(CxTraced *x, int flags, int asked)
     return status < 0 ? -1 : 0;
 }
 
-/* Whether NumPy hands it on as it is where it makes others lie in order. */
+/* True if NumPy hands it on as it is where it makes others contiguous. */
 GETTER(is_in_order)
 {
     CxTraced *t = (CxTraced *)self;
@@ -316,7 +316,7 @@ GETTER(is_view_of_part)
     return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
-/* Whether its elements lie side by side and forwards, in some order of its axes. */
+/* True if its elements lie side by side and forwards, in some order of its axes. */
 GETTER(is_dense)
 {
     SELF(t);

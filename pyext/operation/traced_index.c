@@ -298,7 +298,7 @@ cx_subscript(PyObject *self, PyObject *key)
     return index.is_scalar ? scalar_of(view) : view;
 }
 
-/* Whether NumPy takes an array as one element: some versions do where it has one, others do not. */
+/* True if NumPy takes an array as one element: some versions do where it has one, others do not. */
 static bool
 is_element(CxTraced *view, PyObject *value)
 {

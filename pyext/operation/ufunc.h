@@ -67,9 +67,9 @@ CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands)
 
 /* ufunc_loops.c */
 int cx_ufunc_loops_init(CxState *state);
-/* Whether NumPy computes by other instructions for how an operand, or out, lies in memory:
- * backwards somewhere, float16 with paddings, complex numbers of one operand into paddings. 1, 0 or -1;
- * guarded where strides are symbols. */
+/* True if NumPy computes by other instructions for how an operand, or out, is in memory:
+ * backwards somewhere, float16 with paddings, complex numbers of one operand into paddings. 1, 0
+ * or -1; guarded where strides are symbols. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
 /* [(name, characters of dtypes)] of functions that are our own by default. */
 PyObject *cx_own_functions(const CxState *state);

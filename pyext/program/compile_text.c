@@ -43,7 +43,7 @@ value_of_symbol(void *arg, const CiExpr *symbol)
     ci_fail(g->ctx, CI_ERR_VALUE, "no input shows the value of %s", symbol->name);
 }
 
-/* Whether the arrays have the sizes and strides that the graph's inputs say. */
+/* True if the arrays have the sizes and strides that the graph's inputs say. */
 static void
 body_check(CiContext *ctx, void *arg)
 {

@@ -21,8 +21,9 @@ typedef struct CxDirect {
 /* What can be called of the function of that name; run is NULL where it has no such part. */
 void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
 
-/* legacy_draw.c: the second of two normal numbers, which waits in the generator behind np.random's
- * functions; NULL where it cannot be reached. Whoever draws holds the lock of the bits. */
+/* legacy_draw.c: the second of two normal numbers, which waits in the generator behind
+ * np.random's functions; NULL where it cannot be reached. Whoever draws holds the lock of the
+ * bits. */
 typedef struct CxSpare CxSpare;
 struct bitgen;
 CxSpare *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);

@@ -216,7 +216,7 @@ numpy_flags(unsigned flags)
            (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
-/* Room for the values of the program's symbols in this run, which ends with them filled. */
+/* Space for the values of the program's symbols in this run, which ends with them filled. */
 static int
 make_symbols(CxRun *run)
 {
@@ -276,7 +276,7 @@ run_released(CxRun *run, CiCall *call)
     return status;
 }
 
-/* The streams that this call's work goes to, behind what others do with its arguments. */
+/* The streams that this call's work goes to, after what others do with its arguments. */
 static int
 enter_devices(CxRun *run, void **streams)
 {

@@ -57,7 +57,7 @@ cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
     return status < 0 ? NULL : PyLong_FromLong(token);
 }
 
-/* Whether sizes, and nothing else, decide what it is. */
+/* True if sizes, and nothing else, decide what it is. */
 static bool
 is_of_sizes(const CxStorage *s, int depth)
 {

@@ -201,7 +201,7 @@ block_value(PyObject *self, PyObject *number)
     return node ? cx_traced_from_node(b->tracer, node, node->kind) : NULL;
 }
 
-/* Whether a symbol has a value only inside. */
+/* True if a symbol has a value only inside. */
 static bool
 is_of_block(const CxBlock *b, const CiExpr *symbol)
 {

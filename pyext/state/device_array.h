@@ -30,7 +30,7 @@ extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
 /* The owner of an array's memory when that is a device's, borrowed, or NULL. */
 CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
-/* What the queue's stream is given from now on comes behind what others still do with the memory.
+/* What the queue's stream is given from now on comes after what others still do with the memory.
  * stream: the object of the queue's stream, or NULL. */
 int cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,
                          PyObject *stream);

@@ -69,8 +69,8 @@ typedef struct Given {
     int64_t numbers[2 * CI_MAX_RANK];
 } Given;
 
-/* A consumer may be done with it when Python has ended: then the memory stays with the process, for
- * there is no lock to take any more. */
+/* A consumer may be done with it when Python has ended: then the memory stays with the process,
+ * because there is no lock to take any more. */
 static void
 delete_given(Given *given)
 {

@@ -48,7 +48,7 @@ new_host_block(CxState *state, const CxDeviceMemory *memory, size_t size, PyObje
     return capsule;
 }
 
-/* Gives the copy, and the event behind it, to the stream that has used the memory last. */
+/* Gives the copy, and the event after it, to the stream that has used the memory last. */
 static int
 start_copy(CxState *state, CxDeviceMemory *memory, const HostBlock *host, const void *from)
 {

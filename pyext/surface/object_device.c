@@ -1,6 +1,6 @@
-/* A device that is an object of Python: its functions are methods, each called with the interpreter's
- * lock. What they raise is kept for who asks what went wrong. Where the object records, launches
- * are kept here, and a replay does them behind the object's. */
+/* A device that is an object of Python: its functions are methods, each called with the
+ * interpreter's lock. What they raise is kept for who asks what went wrong. Where the object
+ * records, launches are kept here, and a replay does them after the object's. */
 #include "surface/object_device.h"
 
 #include "device/device.h"
@@ -437,7 +437,7 @@ object_record_close(const CiQueue *queue, void *what)
     free_recording(recording);
 }
 
-/* The kernel runs here, behind a method that may count, log or wait. */
+/* The kernel runs here, after a method that may count, log or wait. */
 static int32_t
 object_launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,
               CiFault *fault)

@@ -1,6 +1,7 @@
-/* Python's numbers as data of the graph, with Python's meaning: ints have no bound (python_int.c),
- * division by zero raises, a power may be complex. Where the graph's arithmetic means something
- * else a check stands before it: when in doubt it fails, and Python's own number answers. */
+/* Python's numbers as data of the graph, with Python's meaning: ints have no bound
+ * (python_int.c), division by zero raises, a power may be complex. Where the graph's arithmetic
+ * means something else a check is before it: when in doubt it fails, and Python's own number
+ * answers. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"

@@ -1,4 +1,5 @@
-/* Python's ints in the graph: i64, or u64 for what lies in [0, 2**64), as masks of 64 bits make it.
+/* Python's ints in the graph: i64, or u64 for what is in [0, 2**64), as masks of 64 bits make
+ * it.
  *
  * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
  * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs

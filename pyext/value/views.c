@@ -245,7 +245,7 @@ fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
     return fitted;
 }
 
-/* With axes of one element that are seen to be such: where they lie in memory does not matter. */
+/* With axes of one element that are seen to be such: where they are in memory does not matter. */
 static CxTraced *
 with_known_ones(CxTraced *x)
 {

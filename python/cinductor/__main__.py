@@ -85,7 +85,7 @@ def show(given: argparse.Namespace) -> None:
 
 
 def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
-    """Median of one call, its arguments made anew for each."""
+    """Median of one call, its arguments recomputed for each."""
     times: list[float] = []
     until = time.perf_counter() + budget
     while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):

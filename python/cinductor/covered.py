@@ -134,7 +134,7 @@ def of_row(row: Any) -> tuple[How, str]:
 
 
 def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
-    """Whether a handler, or what it calls of its package, makes a library call of the program."""
+    """True if a handler, or what it calls of its package, makes a library call of the program."""
     code, space = getattr(f, "__code__", None), getattr(f, "__globals__", {})
     if code is None or code in seen:
         return False
@@ -150,7 +150,7 @@ def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
 
 
 def is_product(f: Any) -> bool:
-    """Whether it is a ufunc over whole axes: those are library calls."""
+    """True if it is a ufunc over whole axes: those are library calls."""
     return isinstance(f, np.ufunc) and f.signature is not None
 
 

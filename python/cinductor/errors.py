@@ -179,7 +179,7 @@ def fold(error: BaseException) -> None:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether an exception is one that the package uses within itself."""
+    """True if an exception is one that the package uses within itself."""
     module = type(error).__module__
     return module.startswith("cinductor.") and not is_a(error, Error)
 

@@ -66,9 +66,8 @@ def heard(flags: int) -> int:
 
 
 def are_all_given() -> bool:
-    """Whether a filter, or errstate, has each warning given or raised; by default each line gives one.
-    pyext/state/error.c asks the same.
-    """
+    """True if a filter, or errstate, has each warning given or raised; by default each line gives
+    one. pyext/state/error.c asks the same."""
     if not {"warn", "ignore"}.issuperset(np.geterr().values()):
         return True
     for action, message, category, module, _ in filters():

@@ -129,7 +129,8 @@ typedef unsigned long long uint64_t;
 
 
 class KernelCall:
-    """What a library call of a kernel does: some of the arrays that it writes, one behind the other."""
+    """What a library call of a kernel does: some of the arrays that it writes, one after the other.
+    """
 
     def __init__(self, kernel: UserKernel, given: list[bool], wanted: list[int], is_flat: bool) -> None:
         self.kernel, self.given, self.wanted, self.is_flat = kernel, given, wanted, is_flat
@@ -162,9 +163,8 @@ class KernelCall:
 
 
 class DeviceKernelCall(KernelCall):
-    """The same with memory of a device, where all that the kernel writes is given and everything lies in C order.
-    What is not in the result is written to memory that nobody reads.
-    """
+    """The same with memory of a device, where all that the kernel writes is given and everything is
+    in C order. What is not in the result is written to memory that nobody reads."""
 
     def __init__(self, kernel: UserKernel, wanted: list[int], is_flat: bool, device: str) -> None:
         super().__init__(kernel, [True] * len(kernel.writes), wanted, is_flat)
@@ -210,7 +210,7 @@ class UserKernel:
         return f"<kernel {self.__name__}>"
 
     def grid_of(self, text: str) -> list[tuple[str, ast.expr]]:
-        """Indices with how far they go, the last one quickest."""
+        """Indices with how far they go, the last one fastest."""
         found: list[tuple[str, ast.expr]] = []
         for part in re.split(r",\s*(?=[A-Za-z_]\w*\s*:)", text):
             name, colon, extent = part.partition(":")
@@ -376,7 +376,7 @@ def declared(operand: Declared) -> str:
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """Whether a kernel may have its memory as it is."""
+    """True if a kernel may have its memory as it is."""
     return bool(array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative)
 
 

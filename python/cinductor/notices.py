@@ -87,7 +87,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """It has ended: behind the outermost one the notices are given."""
+    """It has ended: after the outermost one the notices are given."""
     _waiting.depth -= 1
     if _waiting.depth or not _waiting.notices:
         return
@@ -128,7 +128,7 @@ def give(notice: Notice) -> None:
 
 
 def is_recorded() -> bool:
-    """Whether warnings are collected, as by catch_warnings(record=True), instead of shown."""
+    """True if warnings are collected, as by catch_warnings(record=True), instead of shown."""
     context = getattr(warnings, "_get_context", None)  # since 3.14
     if context is not None and getattr(context(), "log", None) is not None:
         return True
@@ -136,7 +136,7 @@ def is_recorded() -> bool:
 
 
 def is_forbidden(notice: Notice) -> bool:
-    """Whether it would be raised by a filter that means warnings of others, too."""
+    """True if it would be raised by a filter that means warnings of others, too."""
     module = notice.where.get("__name__") or notice.file
     for action, message, category, within, line in filters():
         is_meant = message is None or matches(message, notice.text)
@@ -148,7 +148,7 @@ def is_forbidden(notice: Notice) -> bool:
 
 
 def matches(pattern: Any, text: str) -> bool:
-    """Whether a filter's pattern, compiled or a text, is the beginning of a text."""
+    """True if a filter's pattern, compiled or a text, is the beginning of a text."""
     if isinstance(pattern, str):
         return text.lower().startswith(pattern.lower())
     return pattern.match(text) is not None

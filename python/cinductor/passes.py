@@ -37,7 +37,7 @@ class PassEvent(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """Whether it did anything."""
+        """True if it did anything."""
         return self.before != self.after
 
 
@@ -137,7 +137,7 @@ def defined(graph: Graph) -> None:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of an input that lies in memory as it does."""
+    """A copy of an input that is in memory as it does."""
     if not isinstance(value, np.ndarray) or value.size == 0:
         return value
     steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]

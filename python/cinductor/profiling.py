@@ -75,7 +75,7 @@ class KernelProfile(events.Listener):
             self.watch_function(piece)
 
     def watch(self, name: str, program: Any) -> None:
-        number = id(program)  # alive as long as it stands in programs
+        number = id(program)  # alive as long as it is in programs
         if program is None or number in self.programs:
             return
 

@@ -175,7 +175,7 @@ def built(
 ) -> list[Any]:
     """Name, program and None, or None and why, of each alternative that is another plan."""
     last, seen = time.monotonic() + MOST_SECONDS, {digest}
-    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot begin anew
+    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot restart
     found: list[tuple[str, Any, str | None]] = []
     for name, value in wanted[:MOST_PLANNED]:
         if sum(row[2] is None for row in found) == MOST or time.monotonic() > last or beside.is_ending:

@@ -39,7 +39,8 @@ class Registration:
         self.remove()
 
     def remove(self) -> None:
-        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs behind it."""
+        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs
+        after it."""
         if TABLE.get(self.name) is not self:
             return
         behind = [other.name for other in TABLE.values() if other.after == self.name]

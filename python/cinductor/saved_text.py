@@ -101,7 +101,7 @@ def namespace(name: Any) -> dict[str, Any] | None:
 
 
 def find(module: Any, name: Any) -> Any:
-    """What stands in a module, None where nothing does."""
+    """What is in a module, None where nothing does."""
     found: Any = module_at(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -131,9 +131,8 @@ def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
 
 
 def where_it_is_inside(value: Any) -> str | None:
-    """Module and name of a function of NumPy's that stands behind the one of that name, which asks for
-    `__array_function__` first.
-    """
+    """Module and name of a function of NumPy's that stands after the one of that name, which asks
+    for `__array_function__` first."""
     if type(value) is not types.FunctionType or type(value.__module__) is not str:
         return None
     outer = find(value.__module__, value.__qualname__)
@@ -150,7 +149,7 @@ def place_of_closure(value: Any) -> str | None:
 
 
 def code_at(place: str) -> types.CodeType | None:
-    """The code of a function that stands in others of a module of ours."""
+    """The code of a function that is in others of a module of ours."""
     module, path, line = place.split()
     if not module.startswith(CLOSURES):
         return None
@@ -168,9 +167,8 @@ def code_at(place: str) -> types.CodeType | None:
 
 
 def is_original(module: str, value: Any) -> bool:
-    """Whether it is what Python, NumPy or this package have made: no other object has its class, its
-    names and its file.
-    """
+    """True if it is what Python, NumPy or this package have made: no other object has its class,
+    its names and its file."""
     package = module.partition(".")[0]
     value = getattr(value, "_implementation", value) if package == "numpy" else value
     cls = type(value)
@@ -183,7 +181,7 @@ def is_original(module: str, value: Any) -> bool:
 
 
 def is_users(module: str, value: Any) -> bool:
-    """Whether it is a function, of which a check compares the code."""
+    """True if it is a function, of which a check compares the code."""
     return type(value) is types.FunctionType
 
 
@@ -429,7 +427,8 @@ def own_items(space: dict[str, Any], pairs: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """Whether two objects are one, or numbers or texts of one class and value, alone or in tuples."""
+    """True if two objects are one, or numbers or texts of one class and value, alone or in tuples.
+    """
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) is tuple:

@@ -60,9 +60,8 @@ MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syn
 
 
 def comes_from_within(error: BaseException) -> bool:
-    """Whether code has raised it that does nothing in the user's stead: most likely a mistake of ours,
-    which no handler of the user's waits for.
-    """
+    """True if code has raised it that does nothing in the user's stead: most likely a mistake of
+    ours, which no handler of the user's waits for."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -70,7 +69,7 @@ def comes_from_within(error: BaseException) -> bool:
 
 
 def names_traced(error: BaseException | None) -> bool:
-    """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
+    """True if a message names what is the library's own, which Python and NumPy name otherwise."""
     if type(error) not in (TypeError, AttributeError):
         return False
     return OURS.search(str(error)) is not None

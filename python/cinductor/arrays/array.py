@@ -87,9 +87,9 @@ class Array(_core.DeviceArray):
         return _core.device_numpy(self._handle)
 
     def start_copy(self) -> HostCopy:
-        """Begins a copy to host memory without waiting for it, behind what computes the array; its `numpy()`
-        waits. Raises MemoryError where there is no host memory that the device reaches by itself.
-        """
+        """Begins a copy to host memory without waiting for it, after what computes the array; its
+        `numpy()` waits. Raises MemoryError where there is no host memory that the device reaches
+        by itself."""
         return HostCopy(self)
 
     def ipc_handle(self) -> bytes:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def is_made_anew(fn: types.FunctionType) -> bool:
-    """Whether a function is a lambda or one inside of another: each run of its line makes one."""
+    """True if a function is a lambda or one inside of another: each run of its line makes one."""
     return "<" in fn.__qualname__ and not fn.__dict__
 
 
@@ -365,9 +365,8 @@ def hook_of(stage: Stage, value: Any) -> type | None:
 
 
 def has_unguarded(stage: Stage, value: Any) -> bool:
-    """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
-    hold, which may be set.
-    """
+    """True if Python reads something of it that nothing guards; of the caller's exceptions what
+    they hold, which may be set."""
     is_set = is_a(value, BaseException) and stage.sources.source_of(value) is not None
     return is_set or is_unguarded(type(value))
 

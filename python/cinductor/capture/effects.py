@@ -1,23 +1,24 @@
-"""What the caller could see of a captured call, and cannot be taken back; and values that leave for those who
-see it.
+"""What the caller could see of a captured call, and cannot be taken back; and values that leave for
+those who see it.
 
-An effect is noted before it happens. While there is none, and no graph has run, the function itself can
-answer the call: so a check may fail (`Tracer.may_check`), and a capture may begin again. What random
-generators have drawn is put back then, and floating-point flags that were raised are NumPy's to warn
-of.
+An effect is noted before it happens. While there is none, and no graph has run, the function
+itself can answer the call: so a check may fail (`Tracer.may_check`), and a capture may begin
+again. What random generators have drawn is put back then, and floating-point flags that were
+raised are NumPy's to warn of.
 
-Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from
-the first write on: while none of them overlap, a traced write is seen by all that it concerns; later
-calls are guarded to be so too.
+Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at
+from the first write on: while none of them overlap, a traced write is seen by all that it
+concerns; later calls are guarded to be so too.
 
-An attribute of an object that outlives the call, or what is in a list or under a key of a dict, is set
-there only when the call returns, and when a later call does that replays it; until then captured code
-reads what is to be stored (`Stores`). Whatever is not captured may look at the object: before it runs
-all is set. Invariant: an object has the attributes and a container the places that it had before.
+An attribute of an object that outlives the call, or what is in a list or under a key of a dict,
+is set there only when the call returns, and when a later call does that replays it; until then
+captured code reads what is to be stored (`Stores`). Whatever is not captured may look at the
+object: before it runs all is set. Invariant: an object has the attributes and a container the
+places that it had before.
 
-What was made in the call (containers, objects, functions) stays the object it is behind an effect, with
-real things in it; what cannot be changed (a tuple, a partial) is made again where something in it was
-traced. What outlives the call holds nothing traced and is left alone.
+What was made in the call (containers, objects, functions) stays the object it is after an
+effect, with real things in it; what cannot be changed (a tuple, a partial) is made again where
+something in it was traced. What outlives the call holds nothing traced and is left alone.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Arrays:
         return real
 
     def is_callers(self, traced: Any) -> bool:
-        """Whether a traced array stands for an object that code outside of the call may hold."""
+        """True if a traced array stands for an object that code outside of the call may hold."""
         return any(t is traced for _, _, t in self.known.values())
 
     def note_distinct(self, a: Any, b: Any) -> None:
@@ -116,7 +117,7 @@ class Arrays:
                 self.add_bounds(array)
 
     def writes_outside(self) -> bool:
-        """Whether an array that outlives the call was written to."""
+        """True if an array that outlives the call was written to."""
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
@@ -148,9 +149,8 @@ class Stores:
         self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
 
     def may_wait(self, value: Any, name: str) -> bool:
-        """Whether an attribute of an object that outlives the call can wait for the end of it: only
-        captured code could see the difference, and that is told.
-        """
+        """True if an attribute of an object that outlives the call can wait for the end of it: only
+        captured code could see the difference, and that is told."""
         cls, source = type(value), self.sources.source_of(value)
         if source is None or source < 0 or not self.tracer.may_check():
             return False
@@ -231,9 +231,8 @@ class Effects:
         self.happens(self.tracer.note_break, reason)
 
     def happens(self, note: Callable[[str], None], reason: str) -> None:
-        """Lists that are as long as a loop had trips get their items, for the call cannot begin again
-        behind it; what waits for the end of the call is set.
-        """
+        """Lists that are as long as a loop had iterations get their items, because the call cannot
+        begin again after it; what waits for the end of the call is set."""
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)
@@ -284,7 +283,7 @@ class Effects:
         return new
 
     def can_run_again(self) -> bool:
-        """Whether the function may run once more: nothing outside of the call has been written."""
+        """True if the function may run once more: nothing outside of the call has been written."""
         is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
         return not is_late and not self.stores.has_given and self.tracer.effects == 0
 
@@ -297,9 +296,8 @@ class Effects:
         self.stop(reason)
 
     def undo_call(self) -> bool:
-        """Whether the function itself can run the call from its beginning: everything is as it was
-        before it then.
-        """
+        """True if the function itself can run the call from its beginning: everything is as it was
+        before it then."""
         return self.tracer.effects == 0 and self.undo()
 
     def undo(self) -> bool:
@@ -349,7 +347,7 @@ OPENED = (types.FunctionType, slice)  # among what an operator may be given unse
 
 
 class Materialiser:
-    """Makes values real; those that hold one object hold one object behind it."""
+    """Makes values real; those that hold one object hold one object after it."""
 
     def __init__(self, effects: Effects) -> None:
         self.effects = effects

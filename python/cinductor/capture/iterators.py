@@ -38,10 +38,10 @@ ENDLESS = 1 << 62  # items of what never ends
 
 class Items:
     """A number of items, each found by its index. An iterator, too: its position says how many are
-    gone. One that is made of others moves them along. size: how many there are, or what says that, for
-    a list may change; ends: where the others are at the end of this one; reads: whether an item is read
-    from an array, by a node of its own; calls: whether a function is called for an item.
-    """
+    gone. One that is made of others moves them along. size: how many there are, or what says
+    that, because a list may change; ends: where the others are at the end of this one; reads:
+    whether an item is read from an array, by a node of its own; calls: whether a function is
+    called for an item."""
 
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
@@ -69,12 +69,13 @@ class Items:
 
     @property
     def is_long(self) -> bool:
-        """Whether Python would read many elements of arrays one by one; guarded where a size decides it."""
+        """True if Python would read many elements of arrays one by one; guarded where a size
+        decides it."""
         return self.reads and not self.is_endless and bool(self.length > MOST_READ)
 
     @property
     def is_endless(self) -> bool:
-        """Whether there is always another item."""
+        """True if there is always another item."""
         return type(self.size) is int and self.size == ENDLESS
 
     def move(self, position: Any) -> None:
@@ -93,14 +94,13 @@ class Items:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no item is gone."""
+        """True if no item is gone."""
         return type(self.position) is int and self.position == 0 and self.is_in_step
 
     @property
     def is_in_step(self) -> bool:
-        """Whether those that it is made of stand where it does; nobody asks them behind its end, nor
-        those that the user has not.
-        """
+        """True if those that it is made of stand where it does; nobody asks them after its end, nor
+        those that the user has not."""
         return self.position is END or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
@@ -407,7 +407,7 @@ class Walk:
 
     def __next__(self) -> Any:
         if self.position >= len(self.value):  # as Python iterates a list that grows
-            self.value = ()  # and one that grows behind its end
+            self.value = ()  # and one that grows after its end
             raise StopIteration
         self.position += 1
         return self.item(self.position - 1)
@@ -517,9 +517,8 @@ class Escapes:
         return (item for item in made)
 
     def end(self) -> None:
-        """What iterators have still to give is made: whoever has one may go on with it behind the
-        call.
-        """
+        """What iterators have still to give is made: whoever has one may go on with it after the
+        call."""
         for iterator in [*self.left]:
             if (found := iterator()) is not None:
                 found.end()

@@ -76,9 +76,8 @@ class Sources:
         return found
 
     def is_given(self, source: int) -> bool:
-        """Whether the source is an argument, or part of one that is made again as easily: what is
-        there in the next call may be another object that is the same to the program.
-        """
+        """True if the source is an argument, or part of one that is made again as easily: what is
+        there in the next call may be another object that is the same to the program."""
         kind, *parts = self.rows[source] if source >= 0 else ("const",)
         if kind in ("item", "closure") or (kind == "attr" and parts[1] in PARTS):
             return self.is_given(parts[0])
@@ -125,14 +124,14 @@ class Sources:
         return found
 
     def has_hooks(self, cls: type) -> bool:
-        """Whether such an object has methods of its own for Python's protocols, guarded."""
+        """True if such an object has methods of its own for Python's protocols, guarded."""
         found = has_hooks(cls)
         if not found and is_users(cls):
             self.note_name(cls, None, has_hooks)
         return found
 
     def tells_class(self, value: Any) -> bool:
-        """Whether no code of the user's says of which class such an object is, guarded."""
+        """True if no code of the user's says of which class such an object is, guarded."""
         cls = type(value)
         if cls in FREE_TYPES or cls in IDENTITY_TYPES or (is_a(value, type) and is_standard(cls)):
             return True

@@ -92,7 +92,7 @@ class Stage:
         self.why_over = ""  # a limit has been reached
         self.runs = False  # the function's own code
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.break_budget: int | None = None  # as many runs were worth while in a call like this one
+        self.break_budget: int | None = None  # as many runs were worth it in a call like this one
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.lowering: set[int] = set()  # functions that others are called for just now
@@ -163,7 +163,7 @@ PATIENCE = 20  # times capture_limit, where the user asks for one graph
 
 
 def check_budget(stage: Stage) -> None:
-    """Before a trip of a loop that Python runs: whether it is captured, too."""
+    """Before an iteration of a loop that Python runs: whether it is captured, too."""
     limit(stage)
     tracer = stage.tracer
     if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
@@ -180,10 +180,10 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call, a trip, or an item that a builtin asks for: after the limit of our own work NumPy
-    goes on with the call. So it does where an effect has happened and the graph is half full: once it is
-    full nothing could begin again. With fullgraph NumPy may not, and a capture may take longer.
-    """
+    """Before a call, an iteration, or an item that a builtin asks for: after the limit of our own
+    work NumPy goes on with the call. So it does where an effect has happened and the graph is
+    half full: once it is full nothing could begin again. With fullgraph NumPy may not, and a
+    capture may take longer."""
     tracer = stage.tracer
     if tracer.has_fallen_back:
         return None
@@ -218,7 +218,8 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
                 try:
                     real = concrete.of(value)
                 except (_core.InternalError, _core.RegionBreak):
-                    # Of a block that is closed, and there maybe of its trip: nobody reads that name.
+                    # Of a block that is closed, and there maybe of its iteration: nobody reads that
+                    # name.
                     continue
                 if real is not value:
                     changed[name] = real
@@ -249,7 +250,7 @@ def frames_of(stage: Stage) -> list[FrameType]:
     return found
 
 
-# --- behind a mistake of ours ---
+# --- after a mistake of ours ---
 
 
 LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
@@ -265,9 +266,8 @@ def in_users_stead(cls: type) -> type:
 
 
 def is_of_ours(error: BaseException) -> bool:
-    """Whether an exception may be a mistake: those that say what capture cannot do are none, nor is
-    what a signal's handler raises.
-    """
+    """True if an exception may be a mistake: those that say what capture cannot do are none, nor is
+    what a signal's handler raises."""
     if is_interrupt(error):
         return False
     if is_a(error, _core.CinductorError):
@@ -276,7 +276,7 @@ def is_of_ours(error: BaseException) -> bool:
 
 
 def is_asked_by_users() -> bool:
-    """Whether the code that asked the stage is rewritten code, not another step of ours."""
+    """True if the code that asked the stage is rewritten code, not another step of ours."""
     frame = sys._getframe(2)
     while id(frame.f_code) in STEADS and frame.f_back is not None:
         frame = frame.f_back
@@ -284,9 +284,8 @@ def is_asked_by_users() -> bool:
 
 
 def with_bailout(method: Callable[..., Any]) -> Any:
-    """The method of a scope, with NumPy's answer where it fails behind an effect; until there is one, C
-    calls it as it is.
-    """
+    """The method of a scope, with NumPy's answer where it fails after an effect; until there is
+    one, C calls it as it is."""
     name = method.__name__
 
     def late(self: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -283,12 +283,12 @@ def array(
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether NumPy takes it apart."""
+    """True if NumPy takes it apart."""
     return is_a(x, list | tuple | range)
 
 
 def any_traced(x: Any) -> bool:
-    """Whether a nested sequence has traced values in it."""
+    """True if a nested sequence has traced values in it."""
     return any(any_traced(v) if is_sequence(v) else type(v) is Traced for v in x)
 
 

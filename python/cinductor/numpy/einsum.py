@@ -63,8 +63,8 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
 
 
 def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
-    """The result's axes from the outermost in memory, by NumPy's own answer for small operands
-    that lie in memory as these do."""
+    """The result's axes from the outermost in memory, by NumPy's own answer for small operands that
+    are in memory as these do."""
     path: Any = False
     if optimize:
         like = [np.broadcast_to(np.empty((), x.dtype), [int(n) for n in x.shape]) for x in xs]

@@ -125,7 +125,7 @@ def symbol(t: Any, value: Any) -> Any:
 
 
 def is_int(value: Any) -> bool:
-    """Whether a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
+    """True if a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
     if type(value) is Traced:
         is_pythons = value.kind == "python" and value.dtype.kind == "i"
         return is_pythons or (value.kind == "scalar" and value.dtype == INT64)

@@ -65,7 +65,7 @@ def concatenate(
 
 
 def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
-    """The arrays one behind the other, as NumPy lays the result out."""
+    """The arrays one after the other, as NumPy lays the result out."""
     return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
 
 

@@ -167,9 +167,8 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 
 def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """ufunc.reduce, accumulate or reduceat. Its order hangs on how the operand lies in memory, and parts of
-    complex numbers lie otherwise once they are an operand of a library call.
-    """
+    """ufunc.reduce, accumulate or reduceat. Its order hangs on how the operand is in memory, and
+    parts of complex numbers lie otherwise once they are an operand of a library call."""
     names = ["array", "indices"] if method == "reduceat" else ["array"]
     given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
@@ -249,7 +248,7 @@ def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
 
 
 def overrides(cls: type) -> bool:
-    """Whether ufuncs are left to a class: a subclass of ndarray, or one like it."""
+    """True if ufuncs are left to a class: a subclass of ndarray, or one like it."""
     if cls is Traced or cls is np.ndarray or issubclass(cls, np.generic):
         return False
     return hasattr(cls, "__array_ufunc__")

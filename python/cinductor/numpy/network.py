@@ -17,7 +17,7 @@ import numpy as np
 
 from .surface import normal_axes
 
-MOST = 32  # elements: behind that a selection in linear time is better
+MOST = 32  # elements: after that a selection in linear time is better
 FLOAT16, FLOAT32, FLOAT64 = (np.dtype(c) for c in "efd")
 
 

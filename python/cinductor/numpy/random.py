@@ -1,8 +1,8 @@
 """Draws from a Generator: library calls in program order.
 
-The generator is not part of the program: each call finds its own by its address, which the program
-gets as a number. When a check fails, generators go back to where they were before the call, for then
-the function itself draws.
+The generator is not part of the program: each call finds its own by its address, which the
+program gets as a number. When a check fails, generators go back to where they were before the
+call, because then the function itself draws.
 """
 
 from __future__ import annotations
@@ -90,9 +90,8 @@ def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable
 
 
 def may_be_refused(method: str, given: Sequence[Any], fixed: dict[str, Any]) -> bool:
-    """Whether NumPy may refuse a draw's parameters when the program runs: those of data it may, and numbers
-    are asked for now, of a generator of no one's. NotCaptured where it refuses them.
-    """
+    """True if NumPy may refuse a draw's parameters when the program runs: those of data it may, and
+    numbers are asked for now, of a generator of no one's. NotCaptured where it refuses them."""
     if any(type(v) is Traced or not is_a(v, int | float | np.number) for v in given):
         return True
     is_old = method.startswith(OLD)
@@ -267,7 +266,7 @@ def integers(
         return made
     if not all(type(b) is int for b in bounds):
         return made
-    # What is drawn lies between the bounds: said once more, for whoever indexes with it.
+    # What is drawn is between the bounds: said once more, for whoever indexes with it.
     inside = t.apply("minimum", t.apply("maximum", made, low), high - 1)
     return inside if size is not None else t.as_scalar(inside)
 
@@ -418,7 +417,7 @@ def methods_that_draw(cls: type) -> Iterable[str]:
 
 
 def is_global_state(value: Any) -> bool:
-    """Whether it is the generator behind np.random's functions."""
+    """True if it is the generator behind np.random's functions."""
     module: Any = sys.modules.get("numpy.random")
     return module is not None and value is module.mtrand._rand
 

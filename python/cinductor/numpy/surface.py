@@ -170,7 +170,8 @@ def dummy(value: Any) -> Any:
 
 
 def may_be_named(value: Any) -> bool:
-    """Whether NumPy's complaint may hang on what a value holds: on numbers that count, point or choose."""
+    """True if NumPy's complaint may hang on what a value holds: on numbers that count, point or
+    choose."""
     if type(value) is Traced:
         return value.dtype.kind in "biu"
     if is_a(value, dict):
@@ -335,7 +336,7 @@ def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
 
 
 def are_axes(axis: Any) -> bool:
-    """Whether NumPy's functions in C take it for axes, lists of which are refused."""
+    """True if NumPy's functions in C take it for axes, lists of which are refused."""
     if type(axis) is Traced:
         return axis.ndim == 0
     return axis is None or is_a(axis, int | np.integer | tuple)

@@ -153,7 +153,7 @@ class Explanation:
 
     @property
     def kernels(self) -> str:
-        """Which nests run together, and how; behind them why others do not."""
+        """Which nests run together, and how; after them why others do not."""
         return self.text("kernels")
 
     @property
@@ -189,7 +189,7 @@ class Explanation:
 
     @property
     def apart(self) -> list[str]:
-        """Why loops were not fused, and trips not made side by side."""
+        """Why loops were not fused, and iterations not made side by side."""
         return [why for part in self.parts for why in part.counted[1]]
 
     @property
@@ -299,7 +299,7 @@ class Explanation:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Whether a result is made of arrays, numbers and texts alone, and not nested for ever."""
+    """True if a result is made of arrays, numbers and texts alone, and not nested for ever."""
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
         return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and behind a line
+MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",

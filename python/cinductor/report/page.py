@@ -232,7 +232,7 @@ def with_source(report: Explanation, text: str) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """As many lines as a page has room for."""
+    """As many lines as a page has space for."""
     if len(lines) <= MOST_LINES:
         return lines
     return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]

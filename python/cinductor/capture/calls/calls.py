@@ -332,7 +332,7 @@ def call_new_container(
 
 
 def is_looked_at(name: str, number: int) -> bool:
-    """Whether a container looks into that argument of a method, and does not only store it."""
+    """True if a container looks into that argument of a method, and does not only store it."""
     if name in ("append", "appendleft", "extend", "extendleft"):
         return False
     return not (name in ("insert", "setdefault") and number == 1)
@@ -411,9 +411,8 @@ FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
 
 
 def only_fills(cls: type, init: types.FunctionType) -> bool:
-    """Whether an __init__ is a dataclass's own and sets attributes without code of the user's: no
-    factory, no __setattr__ and no descriptor of theirs is in it.
-    """
+    """True if an __init__ is a dataclass's own and sets attributes without code of the user's: no
+    factory, no __setattr__ and no descriptor of theirs is in it."""
     fields = cls.__dict__.get("__dataclass_fields__")
     if fields is None or not SET_BY_DATACLASS.union(fields).issuperset(init.__code__.co_names):
         return False

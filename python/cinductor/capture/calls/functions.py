@@ -92,7 +92,7 @@ def call_unknown(
 
 
 def sees_deaths(f: Any, module: Any) -> bool:
-    """Whether it matters when an object dies: what is captured may hold it for longer."""
+    """True if it matters when an object dies: what is captured may hold it for longer."""
     if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
         return True
     return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
@@ -230,7 +230,7 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
 
 
 def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
-    """Of an array that has several, one behind the other from some place on, each."""
+    """Of an array that has several, one after the other from some place on, each."""
     for count in counts:
         yield whole[at : at + count]
         at = at + count
@@ -513,9 +513,8 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
 
 
 def runs_on_device(stage: Any, f: UserKernel) -> bool:
-    """Whether the function's device runs it with its own memory, which takes CUDA C++ and no complex arrays. It is
-    built for whoever runs it, so that errors show now.
-    """
+    """True if the function's device runs it with its own memory, which takes CUDA C++ and no
+    complex arrays. It is built for whoever runs it, so that errors show now."""
     is_card = stage.runs_on.partition(":")[0] == "cuda"
     is_on_device = is_card and not any(o.dtype[0] == "c" for o in (*f.reads, *f.writes))
     f.build(stage.runs_on if is_on_device else "cpu")
@@ -526,7 +525,7 @@ def runs_on_device(stage: Any, f: UserKernel) -> bool:
 
 
 class OperationCall(Operands):
-    """What a library call of an operation does: its results, one behind the other."""
+    """What a library call of an operation does: its results, one after the other."""
 
     def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         super().__init__(args, kwargs)

@@ -35,7 +35,7 @@ ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 
 
 
 def is_traced(*values: Any) -> bool:
-    """Whether one of the values is traced."""
+    """True if one of the values is traced."""
     return any(type(v) is Traced for v in values)
 
 
@@ -348,7 +348,7 @@ def is_data(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A number of the program's; that of sizes, too."""
+    """A compile-time constant's; that of sizes, too."""
     return type(value) is Traced and value.kind != "array"
 
 

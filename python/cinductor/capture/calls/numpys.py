@@ -142,7 +142,7 @@ def line_of(scope: Hooks, flat: Flat) -> Any:
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:
-    """Whether something among the arguments may run code of the user's."""
+    """True if something among the arguments may run code of the user's."""
     return any(callable(a) or type(a) not in FREE_TYPES for a in args)
 
 

@@ -54,7 +54,7 @@ class Source(NamedTuple):
         return self.array.storage
 
     def excludes(self, other: Source) -> bool:
-        """Whether no run of the program goes both ways."""
+        """True if no run of the program goes both ways."""
         ways = dict(self.path)
         return any(ways.get(test, way) != way for test, way in other.path)
 
@@ -97,9 +97,8 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """Whether memory made in this call has the value with padding or backwards, where one handed on by
-    value has it densely. What Python's caller has is a source anyway.
-    """
+    """True if memory made in this call has the value with padding or backwards, where one handed on
+    by value has it densely. What Python's caller has is a source anyway."""
     if any(source.loose for source in sources_in(records, value)):
         return True
     return value.whole.is_fresh and not value.is_dense
@@ -163,8 +162,7 @@ class Aliases:
 
     def note_distinct(self, a: Any, b: Any) -> None:
         """Somebody asked whether two values are one object, and they are not: nor is anything that
-        they may be, now and in each trip of the loops at work.
-        """
+        they may be, now and in each iteration of the loops at work."""
         for source in self.sources(a):
             for other in self.sources(b):
                 is_itself = source.array is a and other.array is b
@@ -196,7 +194,7 @@ class Aliases:
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
-        """Whether nobody could tell the value from an array that it may be."""
+        """True if nobody could tell the value from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
         return is_fresh and self.tracer.varying(value, source.array) == []
 
@@ -221,22 +219,22 @@ class Aliases:
         tracer.check(differs, "a trip makes another array")
 
 
-# --- what a loop's trips hand to each other ---
+# --- what a loop's iterations hand to each other ---
 
 
 class Peel(Exception):
-    """The trip at a loop's entry is not like those behind it."""
+    """The iteration at a loop's entry is not like those after it."""
 
 
 class CarriedArray:
-    """One array carried by value; ends: what it may be at the end of a trip."""
+    """One array carried by value; ends: what it may be at the end of an iteration."""
 
     __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "is_loose")
 
     def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
         self.phi, self.ends = phi, ends
         self.older: list[Any] = []  # of these, memory of before the loop,
-        self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
+        self.passed: list[int] = []  # and arrays carried, by number; the rest an iteration makes
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
         self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
@@ -255,7 +253,7 @@ class CarriedArray:
 
 
 class Flow:
-    """The arrays that a loop carries by value; names: what names are at the end of a trip."""
+    """The arrays that a loop carries by value; names: what names are at the end of an iteration."""
 
     def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
         self.carried, self.loop = carried, carried.loop
@@ -267,24 +265,24 @@ class Flow:
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
                 self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
-        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of a trip
+        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of an iteration
         if self.arrays:
             self.find_memory()
             self.pairs = self.find_pairs()
 
     def number_of(self, source: Source) -> int | None:
-        """Which of the arrays carried has that memory at the head of a trip."""
+        """Which of the arrays carried has that memory at the head of an iteration."""
         for number, array in enumerate(self.arrays):
             if array.phi.value.storage == source.storage:
                 return number
         return None
 
     def is_before(self, source: Source) -> bool:
-        """Whether it is memory of before the loop."""
+        """True if it is memory of before the loop."""
         return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
-        """What each may be of before, after any number of trips."""
+        """What each may be of before, after any number of iterations."""
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
@@ -304,7 +302,7 @@ class Flow:
                     grows |= array.learn(self.arrays[number])
 
     def find_pairs(self) -> set[tuple[int, int]]:
-        """Which two may be one array at the head of a trip."""
+        """Which two may be one array at the head of an iteration."""
         numbers = range(len(self.arrays))
         entries = [self.aliases.sources(array.phi.entry) for array in self.arrays]
         pairs = {(j, k) for j in numbers for k in numbers if j == k}
@@ -316,7 +314,7 @@ class Flow:
             pairs |= more
 
     def may_end_as_one(self, j: int, k: int, pairs: set[tuple[int, int]]) -> bool:
-        """Whether a trip may end with one array in two places."""
+        """True if an iteration may end with one array in two places."""
         for a in self.arrays[j].ends:
             for b in self.arrays[k].ends:
                 if a.excludes(b):
@@ -336,7 +334,7 @@ class Flow:
     # --- writes ---
 
     def check(self) -> None:
-        """Raises where a trip writes to memory that another name has, too."""
+        """Raises where an iteration writes to memory that another name has, too."""
         bound = self.carried.bound
         written = {s for s, h in self.carried.written.items() if h.version != bound[s]}
         for number, array in enumerate(self.arrays):
@@ -350,7 +348,7 @@ class Flow:
             self.check_distinct(a, b)
 
     def check_distinct(self, a: Any, b: Any) -> None:
-        """Two objects of one trip, of which one is carried, are two in every trip."""
+        """Two objects of one iteration, of which one is carried, are two in every iteration."""
         j, k = self.number_of(Source(a)), self.number_of(Source(b))
         firsts = [a] if j is None else list(self.arrays[j].before.values())
         seconds = [b] if k is None else list(self.arrays[k].before.values())
@@ -365,12 +363,12 @@ class Flow:
                 self.aliases.note_distinct(first, second)
 
     def is_written(self, array: CarriedArray) -> bool:
-        """Whether a trip writes to it."""
+        """True if an iteration writes to it."""
         is_overwritten = array.phi.value.storage in self.aliases.overwritten
         return array.phi.value.version != array.phi.version or is_overwritten
 
     def check_written(self, number: int, array: CarriedArray) -> None:
-        """It was made in the call, and has one name, at the entry and behind every trip."""
+        """It was made in the call, and has one name, at the entry and after every iteration."""
         if array.is_loose:
             self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
@@ -385,10 +383,10 @@ class Flow:
         """Memory of the call's own that one name has."""
         return self.loop.is_alone(value, self.roots)
 
-    # --- behind the loop ---
+    # --- after the loop ---
 
     def sources(self, number: int) -> list[Source]:
-        """What one may be behind the loop, of what there was before it."""
+        """What one may be after the loop, of what there was before it."""
         array = self.arrays[number]
         return [
             self.of_before(value)._replace(looped=array.is_made and storage not in array.vague)
@@ -399,9 +397,8 @@ class Flow:
         return Source(value, self.is_alone(value), True)
 
     def trips_needed(self) -> list[int | None]:
-        """For each array, how many trips rule out that it is one of before which others know; 0:
-        nobody would see it, None: any number of trips may leave it so.
-        """
+        """For each array, how many iterations rule out that it is one of before which others know;
+        0: nobody would see it, None: any number of iterations may leave it so."""
         count = len(self.arrays)
         known = [
             not all(self.is_alone(source.array) for source in self.aliases.sources(array.phi.entry))
@@ -420,7 +417,8 @@ class Flow:
         return needed
 
     def note(self, made: dict[int, Any]) -> int:
-        """Notes what the values behind the loop, by number, may be; how many trips there must be."""
+        """Notes what the values after the loop, by number, may be; how many iterations there must
+        be."""
         most = 0
         trips_needed = self.trips_needed() if made else []
         for number, value in made.items():
@@ -438,7 +436,7 @@ class Flow:
 
 
 def meet(a: list[Source], b: list[Source]) -> bool:
-    """Whether two values may be one array."""
+    """True if two values may be one array."""
     return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)
 
 
@@ -470,7 +468,8 @@ class Objects:
     def distinguishable_in(
         self, region: Region, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
     ) -> str | None:
-        """A name carried that somebody could tell apart at the head of a trip and at its end."""
+        """A name carried that somebody could tell apart at the head of an iteration and at its end.
+        """
         for name in (*carried, *self.containers):
             self.add(name, head[name], end.get(name))
         self.others += [end.get(n) for n in region.site.live_out if n not in carried]

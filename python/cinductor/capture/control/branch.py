@@ -1,13 +1,13 @@
 """Branches being captured: every arm runs on the state before the branch, and what they end with is
 merged (`merge`).
 
-An `if` with elif is a branch whose else-arm is the rest. An arm that raises is a check that it is
-not taken; the other arm then runs in the open, as code around the branch does: nothing goes back
-behind it, for it may have effects. A test in the rest begins another branch.
+An `if` with elif is a branch whose else-arm is the rest. An arm that raises is a check that it
+is not taken; the other arm then runs in the open, as code around the branch does: nothing goes
+back after it, because it may have effects. A test in the rest begins another branch.
 
-So are lazy operands: `and`, `or`, conditional expressions, min and max of numbers. An operand that
-Python evaluates only sometimes is run in a block of its own. When it only computes numbers it is
-computed always, and the value is selected; otherwise it becomes an arm of an `if`.
+So are lazy operands: `and`, `or`, conditional expressions, min and max of numbers. An operand
+that Python evaluates only sometimes is run in a block of its own. When it only computes numbers
+it is computed always, and the value is selected; otherwise it becomes an arm of an `if`.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Branch(Region):
                 self.begin(names)
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of names behind the branch."""
+        """The values of names after the branch."""
         return self.values(names if self.heads is None else self.heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
@@ -206,7 +206,7 @@ class Branch(Region):
     # --- ends ---
 
     def live(self, names: dict[str, Any]) -> dict[str, Any]:
-        """Values of the names that are live behind the branch."""
+        """Values of the names that are live after the branch."""
         return {name: names.get(name, UNBOUND) for name in self.wanted}
 
     def finish(self, names: dict[str, Any]) -> None:
@@ -291,7 +291,7 @@ class Branch(Region):
 
 
 class LateBranch(Branch):
-    """An if whose first test is false, with tests behind it: Python's own until one is traced."""
+    """An if whose first test is false, with tests after it: Python's own until one is traced."""
 
     def __init__(self, scope: Any, site: Any) -> None:
         super().__init__(scope, site, False)

@@ -71,9 +71,8 @@ class Joined(NamedTuple):
 
 
 def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined | str:
-    """That type, or why there is none. at_head: a is what a loop's first trip begins with, b what a
-    trip ends with. may_check: whether the program may find out what is not known.
-    """
+    """That type, or why there is none. at_head: a is what a loop's first iteration begins with, b
+    what an iteration ends with. may_check: whether the program may find out what is not known."""
     kinds = kind_of(a), kind_of(b)
     if kinds[0] is None or kinds[1] is None:
         return OTHER
@@ -96,7 +95,7 @@ def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined 
 
 
 def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool) -> Joined | str:
-    """A number that is strong behind a trip, or may be."""
+    """A number that is strong after an iteration, or may be."""
     if kind_of(end)[0] != "scalar":  # type: ignore[index]
         return OTHER
     if is_tagged:
@@ -107,7 +106,7 @@ def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool)
 
 
 def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
-    """Whether a number is NumPy's of that dtype, or exactly as much and of its class."""
+    """True if a number is NumPy's of that dtype, or exactly as much and of its class."""
     if not is_of_class(kind_of(value), dtype):
         return False
     if type(value) is Traced:
@@ -116,7 +115,7 @@ def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
 
 
 def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
-    """Whether Python's ints can be those of [0, 2**64), which the program checks."""
+    """True if Python's ints can be those of [0, 2**64), which the program checks."""
     return all(may_check if type(v) is Traced else v >= 0 for v in values)
 
 
@@ -124,9 +123,8 @@ def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
 
 
 class Length:
-    """A size that varies: at the entry and at the end of a trip (or at the ends of two arms); its
-    capacity is None where only that of a product is known.
-    """
+    """A size that varies: at the entry and at the end of an iteration (or at the ends of two arms);
+    its capacity is None where only that of a product is known."""
 
     __slots__ = ("entry", "end", "capacity", "old", "param", "now")
 
@@ -150,7 +148,7 @@ def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
 
 
 def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
-    """Whether a size is known not to be larger than another."""
+    """True if a size is known not to be larger than another."""
     return is_same(tracer.size_max(size, other), other)
 
 
@@ -242,7 +240,7 @@ MOST_BITS = 62
 
 
 class Rule(NamedTuple):
-    """How a size grows: factor * size + more in each trip."""
+    """How a size grows: factor * size + more in each iteration."""
 
     place: Place
     factor: int
@@ -250,10 +248,9 @@ class Rule(NamedTuple):
 
 
 def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
-    """The most that a size, given at the loop's entry and at the two ends of a trip, can be: that
-    at the entry where no trip makes it larger, what is known of it, or by its rule; None where there
-    is no such number.
-    """
+    """The most that a size, given at the loop's entry and at the two ends of an iteration, can be:
+    that at the entry where no iteration makes it larger, what is known of it, or by its rule;
+    None where there is no such number."""
     loop, tracer = types.loop, types.tracer
     entry, before, end = sizes
     mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
@@ -278,10 +275,9 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
 
 
 def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
-    """The number of elements of a row that has room for an array in every trip, where no trip makes
-    more of them than there were; None where there is no such number, or no need of a row: arrays
-    that vary along their first axis lie densely as it is.
-    """
+    """The number of elements of a row that has space for an array in every iteration, where no
+    iteration makes more of them than there were; None where there is no such number, or no need
+    of a row: arrays that vary along their first axis lie densely as it is."""
     tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
     if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
         return None
@@ -309,9 +305,8 @@ def resolve(loop: Loop) -> None:
 
 
 def grown(loop: Loop, rule: Rule) -> Any:
-    """The size behind all trips, or at their entry where that is more. The entry is the loop's, also
-    where the rule was found behind trips that were peeled off.
-    """
+    """The size after all iterations, or at their entry where that is more. The entry is the loop's,
+    also where the rule was found after iterations that were peeled off."""
     tracer, trips = loop.tracer, loop.items.length
     name, number, axis = rule.place
     entry = leaves(loop.entry[name])[number].shape[axis]
@@ -324,14 +319,13 @@ def grown(loop: Loop, rule: Rule) -> Any:
     return tracer.size_max(size, entry)
 
 
-# --- what a loop's trips hand to each other, leaf by leaf ---
+# --- what a loop's iterations hand to each other, leaf by leaf ---
 
 
 class Type:
     """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
-    sizes that change, by axis; ends: with what, and what is enough for all trips; room: where it
-    lies in a row, for how many elements.
-    """
+    sizes that change, by axis; ends: with what, and what is enough for all iterations; room:
+    where it is in a row, for how many elements."""
 
     __slots__ = ("kind", "dtype", "like", "tagged", "lengths", "ends", "room")
 
@@ -350,7 +344,8 @@ def type_of(value: Any) -> Type:
 
 
 def at_entry(leaf: Any, kind: Type | None) -> Type | None:
-    """A leaf's type where the loop's first trip begins, though the others begin with NumPy's."""
+    """A leaf's type where the loop's first iteration begins, though the others begin with NumPy's.
+    """
     if kind is None or kind.kind != "scalar" or kind.tagged:
         return kind
     return Type(*kind_of(leaf))  # type: ignore[misc]
@@ -388,7 +383,7 @@ class Types:
         return rebuilt(value, iter(items))
 
     def join(self, name: str, before: Any, after: Any) -> Type:
-        """The type of a leaf that was one thing at the entry and is another behind a trip."""
+        """The type of a leaf that was one thing at the entry and is another after an iteration."""
         joined = join(self.tracer, before, after, True, self.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
@@ -406,7 +401,7 @@ class Types:
     # --- names that are known ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
-        """Whether leaves that did not change so far, do; of a name that did not, either."""
+        """True if leaves that did not change so far, do; of a name that did not, either."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         is_wider = False
@@ -447,7 +442,7 @@ class Types:
         return None
 
     def is_exact(self, kind: Type, value: Any) -> bool:
-        """Whether a number is one of 64 bits."""
+        """True if a number is one of 64 bits."""
         if type(value) is Traced or not is_number(value):
             return True
         return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
@@ -455,18 +450,18 @@ class Types:
     # --- sizes of arrays ---
 
     def fits(self, after: Any, before: Any) -> bool:
-        """Whether an array can be handed on in the place of another."""
+        """True if an array can be handed on in the place of another."""
         fitted = after.fitted(before)
         return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """Whether an array is of the type, or of one with sizes that vary."""
+        """True if an array is of the type, or of one with sizes that vary."""
         if not kind.lengths and self.fits(after, before):
             return True
         return self.vary(kind, entry, before, after)
 
     def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
+        """True if an array may be as large as it is at the end of an iteration; notes its sizes."""
         axes = axes_that_vary(self.tracer, before, after)
         if axes is None:
             return False
@@ -488,9 +483,9 @@ class Types:
         return True
 
     def is_once(self, kind: Type, before: Any, after: Any, axes: list[int]) -> bool:
-        """Whether the first trip alone seems to change the sizes, for they end as something that
-        is known before the loop. Those of an array that becomes smaller are tried as ones that vary.
-        """
+        """True if the first iteration alone seems to change the sizes, because they end as
+        something that is known before the loop. Those of an array that becomes smaller are tried
+        as ones that vary."""
         loop, tracer = self.loop, self.tracer
         if not loop.may_peel or self.carried.flag:
             return False

@@ -1,14 +1,13 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its
-block. Of two ends what is the same stays; what differs is a pair of which the branch chooses one
-(`Pair`), with a side for each arm: a leaf of its end, or what the arm makes of one for the other's
-sake. Arrays of two shapes lie in buffers that have room for both. A name that one arm does not bind
-is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its block. Of two
+ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`), with a side for each
+arm: a leaf of its end, or what the arm makes of one for the other's sake. Arrays of two shapes are in buffers that
+have space for both. A name that one arm does not bind is checked.
 
-Where both arms only compute numbers their blocks become part of the block around, and each pair is a
-`where`; otherwise the blocks become the arms of a region, whose results are those of the pairs in
-order and then versions of memory.
+Where both arms only compute numbers their blocks become part of the block around, and each pair is a `where`;
+otherwise the blocks become the arms of a region, whose results are those of the pairs in order and then versions
+of memory.
 """
 
 from __future__ import annotations
@@ -140,7 +139,7 @@ class End:
     """What an arm ends with: values of names, and memory written to."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # what trips append to a list, and items
+        self.appended: list[tuple[Any, list[Any]]] = []  # what iterations append to a list, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
         self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
@@ -165,9 +164,8 @@ class End:
 
 
 def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
-    """The value with its traced leaves live out of the block. known: numbers that are already; one that several
-    names have is one behind the branch, too.
-    """
+    """The value with its traced leaves live out of the block. known: numbers that are already; one that several names
+    have is one after the branch, too."""
     if value is UNBOUND:
         return value
     parts = leaves(value)
@@ -233,7 +231,7 @@ class Merge:
         self.listed: set[int] = set()  # results that a list has, whoever has them besides
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
-        """The values of names behind the branch, and the memory's versions."""
+        """The values of names after the branch, and the memory's versions."""
         snapshot = self.level.snapshot
         for end, block in zip(self.ends, self.blocks, strict=True):
             kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
@@ -297,7 +295,7 @@ class Merge:
         return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
-        """A leaf behind the branch."""
+        """A leaf after the branch."""
         if type(part) is not Result:
             return part
         value = made[part.number]
@@ -332,12 +330,12 @@ class Merge:
         return self.plan_either_way(name, a, b)
 
     def is_dead(self, name: str) -> bool:
-        """Whether one arm returns, and nobody reads the name then."""
+        """True if one arm returns, and nobody reads the name then."""
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
     def is_one_value(self, a: Any, b: Any) -> bool:
-        """Whether two results can be one value; so they must be where a caller goes on with it."""
+        """True if two results can be one value; so they must be where a caller goes on with it."""
         if self.region.scope.stage.depth > 0:
             return True
         pairs = list(zip(leaves(a), leaves(b), strict=False))
@@ -346,7 +344,7 @@ class Merge:
         )
 
     def is_one_of_before(self, a: Any, b: Any) -> bool:
-        """Whether an arm gives back an array of before the branch, and the other another one."""
+        """True if an arm gives back an array of before the branch, and the other another one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(plain_value(a), plain_value(b))
 
@@ -405,7 +403,7 @@ class Merge:
         return self.plan_dead(name, a, b)
 
     def plan_dead(self, name: str, a: Any, b: Any) -> Any:
-        """One arm's value; behind the other, which has none, nobody looks."""
+        """One arm's value; after the other, which has none, nobody looks."""
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
@@ -419,7 +417,7 @@ class Merge:
         return rebuilt(bound, iter(parts))
 
     def is_written(self, part: ArmValue) -> bool:
-        """Whether it is an array of before the branch to which an arm writes."""
+        """True if it is an array of before the branch to which an arm writes."""
         if part.kind != "array" or not part.value.is_whole:
             return False
         written = [handle for end in self.ends for handle, _ in end.written]
@@ -464,7 +462,7 @@ class Merge:
         return self.want(a, b)
 
     def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
-        """Arrays of two shapes lie in buffers that are large enough for both."""
+        """Arrays of two shapes are in buffers that are large enough for both."""
         axes = self.tracer.varying(a.node, b.node)
         if axes is None:
             self.region.fail(f"{name} is of another type in each branch")
@@ -514,7 +512,7 @@ class Merge:
                 aliases.link(other, values[0])
 
     def is_loose(self, part: Any, end: End) -> bool:
-        """Whether an array lies otherwise in memory where the arm ends."""
+        """True if an array lies otherwise in memory where the arm ends."""
         array = part.array
         return array is not None and is_loose(end.records, array.value)
 
@@ -552,7 +550,7 @@ class Merge:
         return [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
 
     def read(self, value: Any, pair: Pair) -> Any:
-        """A result; an array of its own where the region's has room for more."""
+        """A result; an array of its own where the region's has space for more."""
         lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
         return value if lengths is None else lattice.read(self.tracer, value, lengths)
 

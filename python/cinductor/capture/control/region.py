@@ -67,16 +67,17 @@ class Regions:
         return self.tests
 
     def is_carried_by_value(self, value: Any) -> bool:
-        """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
+        """True if a loop hands on the array, or a branch, which may lie otherwise in NumPy's
+        memory."""
         if value.kind != "array" or value.storage in self.state.records:
             return value.kind == "array"
         loops = (region.carried for region in self.state.active if region.carried is not None)
         return any(value.storage == p.value.storage for carried in loops for p in carried.values)
 
     def step(self, scope: Hooks, items: Items) -> Any:
-        """The next item of an iterator of which a trip may say how far it is. Only for the function
-        whose construct is being captured: what Python runs might ask until there is none.
-        """
+        """The next item of an iterator of which an iteration may say how far it is. Only for the
+        function whose construct is being captured: what Python runs might ask until there is
+        none."""
         self.state.before_change(items)
         position = items.position
         if type(position) is str:
@@ -128,9 +129,8 @@ def let_go(values: Iterable[Any]) -> None:
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
-    the construct is captured in no such way.
-    """
+    """A step of a construct's own, before or after a run of the user's code: whatever fails there,
+    the construct is captured in no such way."""
 
     @functools.wraps(step)
     def guarded(self: Region, *args: Any) -> Any:
@@ -167,9 +167,9 @@ class Region:
 
     restores = True
     is_loop = False
-    carried: Any = None  # by a loop, from trip to trip
+    carried: Any = None  # by a loop, from iteration to iteration
     levels: Any = ()  # of a branch: tests whose rest is being run
-    offset = 0  # trips of a loop that are peeled off
+    offset = 0  # iterations of a loop that are peeled off
     operands: tuple[Any, ...] = ()  # values without a name: what a loop iterates over
 
     @property
@@ -261,7 +261,8 @@ class Region:
         return [*self.others.values(), *self.callers()]
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
-        """Whether at most one of the values, with what callers see, may be of that memory, made here."""
+        """True if at most one of the values, with what callers see, may be of that memory, made
+        here."""
         if not array.is_fresh:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
@@ -291,9 +292,8 @@ class Region:
 
 
 def is_condition(value: Any) -> bool:
-    """A traced value that has one truth, which only the running program knows: an int of Python's is
-    known where sizes say it, and behind a break.
-    """
+    """A traced value that has one truth, which only the running program knows: an int of Python's
+    is known where sizes say it, and after a break."""
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"

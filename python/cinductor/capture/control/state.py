@@ -190,7 +190,7 @@ class State:
             self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
 
     def is_shared(self, storage: int) -> bool:
-        """Whether it may be an array that another name has."""
+        """True if it may be an array that another name has."""
         return not all(source.alone for source in self.records[storage][1])
 
     def grow(self, grown: Any) -> None:
@@ -237,10 +237,9 @@ class State:
 
 class Snapshot:
     """A place to go back to: what can be undone is everything since it was made. is_kept: what ran
-    since then stays unless it can be undone as a whole, so a change that nobody can undo is allowed.
-    What the runs behind it change in containers is carried from trip to trip and merged like the
-    values of names, by names that none of the user's can be (`containers`).
-    """
+    since then stays unless it can be undone as a whole, so a change that nobody can undo is
+    allowed. What the runs after it change in containers is carried from iteration to iteration
+    and merged like the values of names, by names that none of the user's can be (`containers`)."""
 
     def __init__(self, state: State, is_kept: bool = False) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
@@ -257,7 +256,7 @@ class Snapshot:
 
     @property
     def can_undo(self) -> bool:
-        """Whether nothing has happened since that stays."""
+        """True if nothing has happened since that stays."""
         is_kept = self.can_put_back and self.graph.is_valid
         return is_kept and self.state.tracer.effects == self.effects
 
@@ -357,7 +356,7 @@ class Snapshot:
         return name
 
     def has(self, container: Any) -> bool:
-        """Whether it has a name."""
+        """True if it has a name."""
         return any(known is container for known in self.containers.values())
 
     def names(self) -> dict[str, Any]:
@@ -384,9 +383,8 @@ class Change(NamedTuple):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether it still has the same keys, or as many items. A set may have grown its table though it
-        holds what it held, and the order of its items with it.
-        """
+        """True if it still has the same keys, or as many items. A set may have grown its table
+        though it holds what it held, and the order of its items with it."""
         now, before = self.container, self.before
         if is_a(now, dict):
             return list(before) == list(now)
@@ -394,13 +392,13 @@ class Change(NamedTuple):
 
     @property
     def fills(self) -> bool:
-        """Whether it has grown, and will not once it is full."""
+        """True if it has grown, and will not once it is full."""
         now = self.container
         return type(now) is collections.deque and now.maxlen is not None and len(now) > len(self.before)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it holds what it held."""
+        """True if it holds what it held."""
         pairs = map(is_one, items_in(self.before), items_in(self.container))
         return self.keeps_places and all(pairs)
 

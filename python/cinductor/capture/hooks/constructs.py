@@ -78,7 +78,7 @@ class While(Construct):
             yield
 
     def test(self, value: Any) -> bool:
-        """The test of this trip."""
+        """The test of this iteration."""
         if type(value) not in FREE_TYPES:
             value = self.scope.test(value)
         self.goes_on = True if value else False
@@ -248,14 +248,14 @@ def count_frames(frame: FrameType) -> int:
 
 
 def is_complex(value: Any) -> bool:
-    """Whether it is a complex number of Python's."""
+    """True if it is a complex number of Python's."""
     if type(value) is not Traced:
         return type(value) is complex
     return value.kind == "python" and value.dtype == np.complex128
 
 
 def is_double(stage: Any, value: Any) -> bool:
-    """Whether it is an np.float64, which is a float to Python's numbers."""
+    """True if it is an np.float64, which is a float to Python's numbers."""
     if type(value) is not Traced or value.dtype != np.float64:
         return type(value) is np.float64
     stage.regions.note_class((value,))
@@ -345,9 +345,8 @@ class TracedControl(PlainControl):
             self.stage.tracer.on_break = functools.partial(Replan, "leaves_open")
 
     def may_leave_open(self) -> bool:
-        """Whether the program may find out what sizes say: another way could still be taken. In
-        NumPy's own source sizes say what there is to do, or what is wrong.
-        """
+        """True if the program may find out what sizes say: another way could still be taken. In
+        NumPy's own source sizes say what there is to do, or what is wrong."""
         stage = self.stage
         return stage.captures and stage.leaves_open and stage.tracer.may_check() and not self.is_library
 
@@ -361,7 +360,7 @@ class TracedControl(PlainControl):
         return PlainControl.bound(value, name)
 
     def specialised(self, value: Any) -> Any:
-        """A condition; what sizes say is guarded, for else there is an exception."""
+        """A condition; what sizes say is guarded, because else there is an exception."""
         sample = self.stage.tracer.sample_truth(value)
         return value if sample is None else bool(value)
 
@@ -412,7 +411,7 @@ class TracedControl(PlainControl):
         return made
 
     def recurses(self, line: int) -> bool:
-        """Whether data end a recursion through a condition on this line: Python decides it then."""
+        """True if data end a recursion through a condition on this line: Python decides it then."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
             if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
@@ -424,9 +423,8 @@ class TracedControl(PlainControl):
         return True
 
     def is_open(self, line: int) -> bool:
-        """Whether an expression on the line that cannot be captured can be left for another way: by a
-        construct around it, or by capturing the call again.
-        """
+        """True if an expression on the line that cannot be captured can be left for another way: by
+        a construct around it, or by capturing the call again."""
         stage = self.stage
         is_refused = (self.file, line) in stage.regions.decided
         is_undoable = stage.tracer.may_check() or stage.tracer.in_region

@@ -68,7 +68,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage.scopes.append(self)
 
     def check_budget(self) -> None:
-        """Before a trip that Python runs: it may be one too many."""
+        """Before an iteration that Python runs: it may be one too many."""
         check_budget(self.stage)
 
     def fall_back(self, why: str) -> None:
@@ -76,7 +76,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         fall_back(self.stage, why)
 
     def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
-        """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
+        """A call after which only NumPy does what is asked for: the rest of the call is its own."""
         stage = self.stage
         stage.effects.abandon(reason)
         fall_back(stage, reason)
@@ -100,7 +100,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self._global(self.fn_globals, self.cache, name, value)
 
     def is_builtin(self, name: str) -> bool:
-        """Whether the name is what Python means by it."""
+        """True if the name is what Python means by it."""
         return self.name(name) is getattr(builtins, name)
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:

@@ -73,7 +73,7 @@ PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python says itself of what no in
 
 
 def may_count(key: Any) -> bool:
-    """Whether Python takes a traced value as an index of a sequence, or NumPy says why not."""
+    """True if Python takes a traced value as an index of a sequence, or NumPy says why not."""
     return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
 
 
@@ -284,7 +284,7 @@ MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
 
 
 def is_place(scope: Scope, key: Any) -> bool:
-    """Whether a number is known to the running program only."""
+    """True if a number is known to the running program only."""
     if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
         return False
     return not key.is_expression or scope.stage.tracer.in_region
@@ -354,7 +354,7 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
 
 
 def has_shape(value: Any, place: Any) -> bool:
-    """Whether a value has as many elements as a place takes; NumPy repeats what is too short."""
+    """True if a value has as many elements as a place takes; NumPy repeats what is too short."""
     return type(value) is Traced and value.shape == place.shape and type(value.size) is int
 
 

@@ -1,10 +1,10 @@
-"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes
-`t = x.sum(); print(t)`.
+"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes `t = x.sum();
+print(t)`.
 
-Parts move only to where they are evaluated in the same order: what stands before a part that is
-moved is moved too, but constants and plain local names, which nothing can change in between. Two
-freedoms are taken: the module's own function that is called (`print`, `np.save`) is looked up after
-its arguments, and values are formatted behind the last that is computed for the same text.
+Parts move only to where they are evaluated in the same order: what is before a part that is moved is moved too,
+but constants and plain local names, which nothing can change in between. Two freedoms are taken: the module's own
+function that is called (`print`, `np.save`) is looked up after its arguments, and values are formatted after the
+last that is computed for the same text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield |
 
 
 def works(node: ast.AST) -> bool:
-    """Whether there is anything to compute in it."""
+    """True if there is anything to compute in it."""
     return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
 
 
@@ -35,14 +35,12 @@ def is_number(node: ast.AST) -> bool:
 
 
 def is_fixed(node: ast.AST, locals_: Names) -> bool:
-    """Whether a part is the same whenever it is evaluated."""
+    """True if a part is the same whenever it is evaluated."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in locals_)
 
 
 def is_pythons(node: ast.AST) -> bool:
-    """Whether Python is certain to run an expression: it makes a text of values, or calls what has
-    broken inside.
-    """
+    """True if Python is certain to run an expression: it makes a text of values, or calls what has broken inside."""
     if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -77,9 +75,8 @@ class Hoist:
         return [n if k > last else self.part(n, depth, k == last) for k, n in enumerate(nodes)]
 
     def part(self, node: ast.expr, depth: int, is_last: bool = True) -> ast.expr:
-        """A part that is moved, or opened when its own is to stay with Python: it keeps its place
-        if nothing is moved behind it.
-        """
+        """A part that is moved, or opened when its own is to stay with Python: it keeps its place if nothing is moved
+        after it."""
         if is_fixed(node, self.locals):
             return node
         if depth <= 0 and not is_pythons(node):
@@ -150,7 +147,7 @@ class Hoist:
 def hoist(
     node: ast.stmt, locals_: Names, lists: Names, name: Callable[[], str], depth: int
 ) -> list[ast.stmt]:
-    """The statement, which is changed, behind the assignments that its parts have become."""
+    """The statement, which is changed, after the assignments that its parts have become."""
     made = Hoist(locals_, lists, name)
     node.ci_glue = True  # type: ignore[attr-defined]
     if any(isinstance(n, OPAQUE) for n in ast.walk(node)):

@@ -71,7 +71,7 @@ class Reader:
         self.code = code
         self.line = code.co_firstlineno
         self.blocks: dict[int, Block] = {}
-        self.lines: dict[int, int] = {}  # of what is only a line, in front of a loop
+        self.lines: dict[int, int] = {}  # of what is only a line, before a loop
         self.slices: dict[tuple[int, ...], Any] = {}  # by their parts, which are read once
         self.block = Block(0)
         self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}  # names that are not the function's
@@ -466,7 +466,7 @@ def modules_in(code: types.CodeType) -> list[str]:
 
 
 def has_text(code: types.CodeType) -> bool:
-    """Whether a first constant that is a text is the function's own."""
+    """True if a first constant that is a text is the function's own."""
     return sys.version_info < (3, 14) or bool(code.co_flags & 0x4000000)
 
 
@@ -550,7 +550,7 @@ class Imported:
         self.whole = self
 
     def part(self, name: str) -> Imported:
-        """What stands in it under a name."""
+        """What is in it under a name."""
         part = Imported(self.module, self.level, self.wanted)
         part.whole, part.name = self, name
         return part

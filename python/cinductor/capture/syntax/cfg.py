@@ -1,13 +1,13 @@
-"""The control flow of a function, and what it does with names: which are bound where, which are live,
-which surely have a value.
+"""The control flow of a function, and what it does with names: which are bound where, which are
+live, which surely have a value.
 
-One graph of points, made of the syntax once, from its end to its beginning. A point does something
-with names (`Effect`) and knows what may come next, and where its exceptions go: to handlers, to a
-`finally`, which is there twice (behind what ends, and behind all else), behind a `with`, whose manager
-may swallow them. Live names flow back along both, sure ones on. Jumps may be as they are written, or
-flags (`jumps`): a loop's own flags are False at its head, so they are never live there. What functions
-inside load is live everywhere. Too many names may be called live, and too few sure of a value, never
-the other way round.
+One graph of points, made of the syntax once, from its end to its beginning. A point does
+something with names (`Effect`) and knows what may come next, and where its exceptions go: to
+handlers, to a `finally`, which is there twice (after what ends, and after all else), after a
+`with`, whose manager may swallow them. Live names flow back along both, sure ones on. Jumps may
+be as they are written, or flags (`jumps`): a loop's own flags are False at its head, so they are
+never live there. What functions inside load is live everywhere. Too many names may be called
+live, and too few sure of a value, never the other way round.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class ConstructFlow:
 
     binds: Set
     head: Set  # live at its head
-    behind: Set  # live behind it
-    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them again
+    behind: Set  # live after it
+    renewed: Set = EMPTY  # live at a loop's head only for what is after it: iterations bind them again
 
 
 class Effect:
@@ -50,7 +50,7 @@ class Effect:
         self.kills: set[str] = set()  # bound whatever happens
         self.binds: set[str] = set()
         self.captured: set[str] = set()  # read by what may run later
-        self.drops: set[str] = set()  # have no value behind it
+        self.drops: set[str] = set()  # have no value after it
         for node in nodes:
             if node is not None:
                 self.add(node, True)
@@ -211,7 +211,7 @@ class ConstructPoints(NamedTuple):
 
     binds: set[str]
     heads: list[Point]
-    body: Point | None = None  # of a loop, with the step before each trip
+    body: Point | None = None  # of a loop, with the step before each iteration
     step: Effect = NOTHING
 
 
@@ -249,7 +249,7 @@ class Cfg:
         return self.captured.union(*live)
 
     def after(self, node: ast.stmt) -> Set:
-        """Those live behind it."""
+        """Those live after it."""
         return self._after(node) | self.captured
 
     def _after(self, node: ast.stmt) -> Set:
@@ -265,7 +265,7 @@ class Cfg:
         return common([place.entry.sure for place in self.places[id(node)]])
 
     def sure_after(self, node: ast.stmt) -> Bound:
-        """The same behind it."""
+        """The same after it."""
         return common([place.end.sure for place in self.places[id(node)]])
 
     # --- the graph, from the end to the beginning ---
@@ -318,7 +318,7 @@ class Cfg:
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
         head = Point(self.points, NOTHING, [], errors)
-        head.stops = resets | {VALUE} if has_flags else EMPTY  # no trip begins behind a return
+        head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration begins after a return
         first_inside = len(self.points)
         read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
         tail = Point(self.points, read, [head, end] if flag else [head])
@@ -330,7 +330,7 @@ class Cfg:
             (head if is_for else step).ahead.append(ended)
         self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
         first = head
-        if resets:  # they are what they are where no trip runs
+        if resets:  # they are what they are where no iteration runs
             skip = Point(self.points, NOTHING, [end])
             skip.only = resets
             first = Point(self.points, NOTHING, [head, skip])

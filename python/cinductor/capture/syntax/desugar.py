@@ -1,11 +1,12 @@
 """What is said in simpler syntax before all else: `match` statements and comprehensions.
 
 A `match` becomes the `if` that asks the same questions, and is captured as one. The subject is a
-name, or is given one; of a tuple that is written out each item is, where all cases ask for as many.
-What a pattern asks of a sequence, a mapping or a class is one question (`Parts`): None, or a tuple of
-the parts that its own patterns look at, which gets a name too. So an item is a name or a part of one,
-and may be read again. A name that a pattern binds is assigned where its case begins, and in the guard
-stands for the item; Python binds it before the guard, so where others look at it it is bound there.
+name, or is given one; of a tuple that is written out each item is, where all cases ask for as
+many. What a pattern asks of a sequence, a mapping or a class is one question (`Parts`): None, or
+a tuple of the parts that its own patterns look at, which gets a name too. So an item is a name
+or a part of one, and may be read again. A name that a pattern binds is assigned where its case
+begins, and in the guard stands for the item; Python binds it before the guard, so where others
+look at it it is bound there.
 
     [f(x, a) for x in items if c(x)]
 
@@ -20,10 +21,10 @@ becomes a call of a function that stands at the top of the one rewritten,
 
 so that what captures loops and branches captures it. What it reads of the functions around is
 handed to it: a comprehension binds no names there, and nothing else runs while it does. `sum`,
-`any` and `all` of a comprehension are loops that add up, or that end where the answer is known; where
-it leaves something out, so are `max` and `min`, and a sum begins with the first item, for of none the
-result is of another type. Which node has such a function is in its `ci_loop`; the comprehension stays
-in the tree, for where that cannot be used.
+`any` and `all` of a comprehension are loops that add up, or that end where the answer is known;
+where it leaves something out, so are `max` and `min`, and a sum begins with the first item,
+because the result of none has another type. Which node has such a function is in its
+`ci_loop`; the comprehension stays in the tree, for where that cannot be used.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class Matches(Transformer):
             self.add_parts(case, pattern, item, "instance", asked, inner)
 
     def add_sequence(self, case: Case, pattern: ast.MatchSequence, item: ast.expr) -> None:
-        """Items before a star, what it stands for where that is bound, and those behind it."""
+        """Items before a star, what it stands for where that is bound, and those after it."""
         inner = pattern.patterns
         star = next((k for k, p in enumerate(inner) if is_rest(p)), None)
         if star is None:
@@ -261,14 +262,14 @@ class Matches(Transformer):
 
 
 def all_of(tests: list[ast.expr], place: ast.AST) -> ast.expr:
-    """Whether all hold."""
+    """True if all hold."""
     if not tests:
         return constant(place, True)
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(ast.And(), tests), place)
 
 
 def are_rows(subject: ast.Tuple, patterns: list[ast.pattern]) -> bool:
-    """Whether each pattern asks for the items of a tuple that is written out, one by one."""
+    """True if each pattern asks for the items of a tuple that is written out, one by one."""
     if any(isinstance(v, ast.Starred) for v in subject.elts):
         return False
     return all(is_wildcard(p) or is_row(p, len(subject.elts)) for p in patterns)
@@ -457,7 +458,7 @@ class Comprehensions(Visitor):
         builtin: str | None = None,
         after: Iterable[ast.stmt] = (),
     ) -> None:
-        """Makes the function whose trips do that step; none where it would not be the same."""
+        """Makes the function whose iterations do that step; none where it would not be the same."""
         first, *others = inner.generators
         tests = [t for g in inner.generators for t in g.ifs]
         parts = [inner.elt, *tests, *(g.iter for g in others)]
@@ -487,13 +488,13 @@ class Comprehensions(Visitor):
 
 
 def with_loops(node: ast.FunctionDef) -> None:
-    """Puts the functions of its comprehensions into a function, behind its docstring."""
+    """Puts the functions of its comprehensions into a function, after its docstring."""
     functions = Comprehensions(node).functions
     start = int(ast.get_docstring(node, clean=False) is not None)
     node.body[start:start] = functions
 
 
-# --- what one trip does ---
+# --- what one iteration does ---
 
 
 def in_list(elt: ast.expr) -> list[ast.stmt]:
@@ -527,7 +528,7 @@ def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
 
 
 def is_filtered(node: Any) -> bool:
-    """Whether a comprehension leaves something out."""
+    """True if a comprehension leaves something out."""
     return any(generator.ifs for generator in node.generators)
 
 
@@ -548,7 +549,7 @@ def is_constant(node: ast.expr) -> bool:
 
 
 def is_int(elt: ast.expr) -> bool:
-    """Whether it is an int, a bool, or one of NumPy's numbers."""
+    """True if it is an int, a bool, or one of NumPy's numbers."""
     if isinstance(elt, ast.Constant):
         return isinstance(elt.value, int)
     return isinstance(elt, ast.Compare)

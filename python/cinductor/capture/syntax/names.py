@@ -98,7 +98,7 @@ def type_parameters(node: Any) -> Names | None:
 
 
 def is_closed(node: FunctionNode) -> bool:
-    """Whether it is a function of ours, which reads no names of those around."""
+    """True if it is a function of ours, which reads no names of those around."""
     return getattr(node, "ci_is_closed", False)
 
 
@@ -212,8 +212,8 @@ BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
 # --- what names stand for ---
 
 
-# What a name is where it stands: bound to `[]`; in front of `.append(...)`; the only argument of a
-# call; the first one of `len` or `enumerate`; what a loop runs over; in front of an index; in what the
+# What a name is where it stands: bound to `[]`; before `.append(...)`; the only argument of a call;
+# the first one of `len` or `enumerate`; what a loop runs over; before an index; in what the
 # function returns at its end, where it returns nothing before.
 EMPTY, APPENDED, GIVEN, MEASURED, ITERATED, INDEXED, RETURNED = range(7)
 MEASURES = frozenset({"len", "enumerate"})
@@ -256,10 +256,9 @@ class Uses(Visitor):
             self.visit(node)
 
     def gathered(self, *others: int) -> frozenset[str]:
-        """Lists that are made empty, filled by `append` and behind the last only handed to calls,
-        which the stage sees: how such a list holds its items is nobody's business. others: what they
-        may be besides.
-        """
+        """Lists that are made empty, filled by `append` and after the last only handed to calls,
+        which the stage sees: how such a list holds its items is nobody's business. others: what
+        they may be besides."""
         found, names = set(), self.names
         allowed = frozenset((EMPTY, APPENDED, GIVEN, *others)).intersection
         for name in self.made_empty & names.bound - names.arguments - names.loads:
@@ -328,7 +327,7 @@ class Uses(Visitor):
         self.note(node)
 
     def visit_Lambda(self, node: FunctionNode) -> None:
-        """Whatever stands in a function inside is something else."""
+        """Whatever is in a function inside is something else."""
         self.nested += 1
         for child in walk(node):
             if isinstance(child, ast.Name) and not is_closed(node):

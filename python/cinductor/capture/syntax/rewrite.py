@@ -95,9 +95,8 @@ def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def is_source_of(
     node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]
 ) -> bool:
-    """Whether the node compiles to `code`; mangles the node's private names. A notebook compiles the
-    statements of a cell one by one, so that its imports change nothing.
-    """
+    """True if the node compiles to `code`; mangles the node's private names. A notebook compiles the statements of a
+    cell one by one, so that its imports change nothing."""
     if owner:
         Mangler(owner).visit(node)
     for names in (imports, ()) if imports else ((),):
@@ -267,7 +266,7 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
 
 
 def is_same(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two code objects do the same; lines and qualified names are not looked at."""
+    """True if two code objects do the same; lines and qualified names are not looked at."""
     return (
         a.co_code == b.co_code
         and a.co_names == b.co_names
@@ -419,10 +418,9 @@ class NotRewritable(Exception):
 
 
 class Rewritten:
-    """A code object's rewriting: `code` takes the original's place, with one more cell for the
-    stage; `sites` are its constructs and those of functions inside, by number; `inside`: the codes of
-    these functions, by id, for codes of other functions may be equal.
-    """
+    """A code object's rewriting: `code` takes the original's place, with one more cell for the stage; `sites` are its
+    constructs and those of functions inside, by number; `inside`: the codes of these functions, by id, because
+    codes of other functions may be equal."""
 
     __slots__ = ("code", "original", "tree", "sites", "inside")
 
@@ -462,7 +460,7 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 _memo: dict[tuple[types.CodeType, str], Rewritten | str] = {}
-GIVEN = "__cinductor_source__"  # the node of a function that stands in no file
+GIVEN = "__cinductor_source__"  # the node of a function that is in no file
 NOT_FOUND = "its source is not found"
 
 
@@ -555,7 +553,7 @@ DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
 
 
 def is_resized(func: ast.expr, code: types.CodeType) -> bool:
-    """Whether a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
+    """True if a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
     if not isinstance(func, ast.Attribute) or func.attr != "resize":
         return False
     own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
