@@ -41,7 +41,7 @@ class Site:
     depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
-    returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
+    returned: frozenset[str] = frozenset()  # names that no code reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
     maybe_unbound: frozenset[str] = frozenset()  # names that are asked for where they may have no value
@@ -52,7 +52,7 @@ LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 
 class Asking(Transformer):
-    """What every part of the rewriter uses: `__ci__.method(...)`, names, the functions around."""
+    """Common base of the rewriter's parts: builds `__ci__.method(...)` calls and tracks names and scopes."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Asking(Transformer):
         return ast.Call(method_of, list(args), more.get("keywords", []), **at)
 
     def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
-        """`__ci__.name`, or of another name of ours, at node's place."""
+        """`__ci__.name`, or an attribute of another hidden name, at the position of `node`."""
         at = place_of(node)
         return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
 
@@ -109,7 +109,7 @@ class Asking(Transformer):
         return ast.Constant(value, **place_of(node))
 
     def temporary(self, kind: str) -> str:
-        """A new local name of ours."""
+        """A new hidden local name."""
         self.temporaries += 1
         return f"__ci_{kind}{self.temporaries}"
 
@@ -135,7 +135,7 @@ class Asking(Transformer):
         return any(name in targets for targets in self.hidden)
 
     def _may_be_unbound(self, name: str) -> bool:
-        """True if constructs may leave a name without a value on some paths, for whoever reads it asks."""
+        """True if a construct may leave the name without a value on some path, so that a read must check for it."""
         if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
         names = self.scopes[-1]
@@ -321,7 +321,7 @@ class Expressions(Asking):
         return node
 
     def _key_of(self, node: ast.expr) -> ast.expr:
-        """What is hashed."""
+        """The key expression of a dict display or set item, which is hashed."""
         return self._use(node, "key")
 
     def _super(self, node: ast.Call) -> ast.expr:

@@ -227,7 +227,7 @@ def depth_of(node: ast.AST) -> int:
 
 
 def raised(node: ast.stmt) -> str:
-    """What a statement raises whatever happens, in a word; "" for one that is no raise."""
+    """The name of the exception that a `raise` statement raises; "" for any other statement."""
     if not isinstance(node, ast.Raise):
         return ""
     error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc

@@ -139,7 +139,7 @@ class Lowering:
 
     def __init__(self, first_loop: int) -> None:
         self.loops = first_loop
-        self.flags: set[str] = set()  # all names of ours
+        self.flags: set[str] = set()  # all flag names that this pass created
         self.used: set[str] = set()  # those that something reads
         self.dropped: list[ast.stmt] = []
 
@@ -327,8 +327,8 @@ class Lowering:
     def _ends_inside(
         self, node: ast.While, place: Place
     ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
-        """A while whose test binds names: after the loop they are what the last test made of them,
-        so that the test becomes part of an iteration that may end there."""
+        """Lower a while whose test binds names. After the loop they have the values of the last
+        test, so the test becomes part of an iteration that may end there."""
         ended, orelse = f"__ci_ended{self.loops}", node.orelse
         stop: list[ast.stmt] = [placed(ast.Break(), node)]
         if orelse:
@@ -389,7 +389,7 @@ class PrintSinker(Transformer):
         self.count = 0
 
     def name(self) -> str:
-        """A name that nobody else binds."""
+        """A new name that is not used elsewhere in the function."""
         while f"{PREFIX}_{self.count}" in self.taken:
             self.count += 1
         self.taken.add(f"{PREFIX}_{self.count}")
@@ -435,7 +435,8 @@ class PrintSinker(Transformer):
 
 
 def is_quiet(items: ast.expr) -> bool:
-    """True if nobody sees when a loop lets go of what it runs over: a generator has a `finally`."""
+    """True if releasing the loop's iterator has no visible effect (a generator could run a
+    `finally`)."""
     for node in walk(items):
         func = node.func if isinstance(node, ast.Call) else None
         if isinstance(func, ast.Attribute):

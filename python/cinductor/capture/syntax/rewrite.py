@@ -1,18 +1,18 @@
-"""Where a function's source is, and the function that asks the stage about every step, which it becomes.
+"""Finds a function's source and rewrites it so that every step goes through the stage.
 
-Source is trusted only if compiling it as it is gives the function's own bytecode: an edited file,
-the other of two lambdas on a line, or a decorator that replaced the code all fail this test.
+Source is trusted only if compiling it gives the function's own bytecode: an edited file, the
+other of two lambdas on a line, or a decorator that replaced the code all fail this test.
 
 Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
-become calls of `__ci__`, a closure cell that holds the stage, and so does what decides: conditions
-(`asking`), loops and branches (`control`). Jumps become flags first (`jumps`), and `cfg` tells which
-names a loop carries. Everything else stays as written, in the user's own frame, with the user's line
-numbers and file. It is done once per code object. What cannot be rewritten has a reason
-(`NotRewritable`). Every class of Python's syntax has a row that says what becomes of it.
+become calls of `__ci__`, a closure cell that holds the stage. So do conditions (`asking`), loops
+and branches (`control`). Jumps become flags first (`jumps`), and `cfg` computes which names a
+loop carries. Everything else stays as written, in the user's own frame, with the user's line
+numbers and file. The rewriting is done once per code object. Code that cannot be rewritten has a
+reason (`NotRewritable`). Every class of Python's syntax has a row with its treatment:
 
-captured: becomes a call of the stage, which sees the value or the effect.
-kept: stays as written; its parts are captured where they are.
-break: a function that contains it runs in NumPy whole, for the reason given.
+captured: becomes a call of the stage, which sees the value or the effect. kept: stays as
+written; its parts are captured where they are. break: a function that contains it runs in NumPy
+whole, for the reason given.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
 
 
 def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What ast.parse or compile makes, None when they cannot; without the warnings about source,
-    which Python gave when it compiled the file.
-    """
+    """The result of ast.parse or compile, or None if it fails. Warnings about the source are
+    suppressed, because Python issued them when it compiled the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -418,9 +417,9 @@ class NotRewritable(Exception):
 
 
 class Rewritten:
-    """A code object's rewriting: `code` takes the original's place, with one more cell for the stage; `sites` are its
-    constructs and those of functions inside, by number; `inside`: the codes of these functions, by id, because
-    codes of other functions may be equal."""
+    """The rewriting of a code object. `code` replaces the original and has one more cell, for the
+    stage. `sites` are its constructs and those of inner functions, by number. `inside` has the
+    codes of the inner functions, by id, because codes of different functions may be equal."""
 
     __slots__ = ("code", "original", "tree", "sites", "inside")
 

@@ -79,7 +79,7 @@ class Filling(Transformer):
         return ast.copy_location(ast.Name(f"{SLOT}{depth - len(self.stack)}", ast.Load()), node)
 
     def each(self, values: list[Any]) -> list[Any]:
-        """The same in each of several."""
+        """The visited copies of several values."""
         return [self.visit(v) if isinstance(v, ast.AST) else v for v in values]
 
 
@@ -115,7 +115,7 @@ class Structure:
     # --- blocks that belong together ---
 
     def all(self) -> list[Block]:
-        """Those that can be reached, in their order."""
+        """All reachable blocks, by number."""
         return sorted(reached_from(self.first, ()), key=lambda b: b.number)
 
     def joins(self) -> bool:
@@ -140,7 +140,7 @@ class Structure:
         return False
 
     def append(self, a: Block, b: Any) -> None:
-        """What b does after a."""
+        """Append the effect of block b to block a."""
         fill = Filling(a.stack)
         a.body += fill.each(b.body)
         test = None if b.test is None else fill.visit(b.test)
@@ -273,7 +273,7 @@ class Structure:
             if block.turns:
                 test, then, other = negated(test), other, then
             if other is not None and ways is not None and end is ways.head and is_jump(other, end):
-                other = end  # the end of an iteration, which nobody has written
+                other = end  # the end of an iteration, which the source does not show
             arms = [self.sequence(b, end, [*stack]) for b in (then, other)]
             out.append(self.choice(test, *arms))
             if meet is None:
@@ -325,7 +325,7 @@ class Structure:
             else:
                 start, end = (first, second) if first in inside else (second, first)
                 test = head.test if first in inside else negated(head.test)
-        for block in outs:  # what stands after the loop may stand where it is left, too
+        for block in outs:  # code after the loop may also be the target of a jump out of it
             if block is not end is not None and block.ends and block.pops and (tail := tail_of(end, block)):
                 block.body, block.ends, block.ahead = [], False, tail
         jumps = [b.ahead for b in outs if b is not end and is_jump(b, b.ahead, True)]
