@@ -69,9 +69,8 @@ class Lifting:
         self.state, self.effects = state, effects
 
     def lift_guarded(self, value: Any, source: int) -> Any:
-        """What the user's frame gets for a value read from a source; guards what replay relies
-        on. In a call that goes on in NumPy, the value itself.
-        """
+        """The value that the user's frame gets for a value read from a source; guards what replay
+        relies on. If the call continues in NumPy, this is the value itself."""
         if self.tracer.has_fallen_back:
             return value
         found = self.sources.entered.get(source)
@@ -163,7 +162,7 @@ class Lifting:
         return value
 
     def lift(self, value: Any) -> Any:
-        """What the user's frame gets for a value of unknown origin."""
+        """The value that the user's frame gets for a value of unknown origin."""
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)
@@ -289,7 +288,7 @@ class Lifting:
 
 
 def use(stage: Stage, value: Any) -> Any:
-    """What Python is going to look into by itself."""
+    """The value for code in which Python looks into it by itself."""
     if type(value) is np.ndarray:
         return stage.lifting.array(value, OPAQUE)
     hooked = hook_of(stage, value)
@@ -310,7 +309,7 @@ def operand(stage: Stage, value: Any) -> Any:
 
 
 def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
-    """What a comparison in which code of the user's takes part gives; NotImplemented where none does."""
+    """The result of a comparison that runs user code; NotImplemented if it runs none."""
     hooks = [hook_of(stage, v) for v in values if type(v) not in FREE_TYPES]
     hooked = next((cls for cls in hooks if cls is not None), None)
     if hooked is None:

@@ -47,7 +47,7 @@ def is_array(value: Any) -> bool:
 
 
 def identity(array: Any) -> int:
-    """What tells an array from every other object; a whole one may be held by several Traced."""
+    """An identifier of the array's memory. Several Traced may hold the same whole array."""
     return array.storage if array.is_whole else id(array)
 
 
@@ -160,7 +160,7 @@ def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
 __all__ = ["UNBOUND"]
 
 
-# --- what may be asked of the function whose code is running ---
+# --- methods of the function whose code is running ---
 
 
 class Hooks(Protocol):
@@ -181,7 +181,7 @@ class Hooks(Protocol):
         """value[key]"""
 
     def iter(self, value: Any) -> Any:
-        """What a loop, a star or a comprehension runs over."""
+        """The iterable of a loop, a star or a comprehension."""
 
     def step(self, value: Any) -> Any:
         """next(value)"""
@@ -199,7 +199,7 @@ class Hooks(Protocol):
         """A value for an operation of Python's own: what the user's methods would see is real."""
 
     def key(self, value: Any) -> Any:
-        """What a dict or set hashes."""
+        """The key of a dict or element of a set, which Python hashes."""
 
     def born(self, value: Any) -> Any:
         """An object that has just been made."""

@@ -1,7 +1,7 @@
-"""What a Python object is to capture: a constant, something guarded by identity, a container, an
+"""Classification of Python objects for capture: constant, guarded by identity, container, or
 unknown.
 
-Nothing here runs code of the user's: classes are looked into, never asked.
+This module runs no user code: it inspects classes without calling their methods.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ PURE_TYPES = frozenset(
         *VIEWS_OF_DICTS,
     }
 )
-# What an operator, a test or a format may be given without being looked at.
+# Types that an operator, a test or a format may receive without a check.
 FREE_TYPES = frozenset(
     {
         Traced,
@@ -161,8 +161,8 @@ READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
 
 
 def is_native(cls: type, *hooks: str) -> bool:
-    """True if these hooks of a container's class are Python's own, or there are none: what a
-    subclass does in them nobody knows."""
+    """True if these hooks of a container's class are Python's own or missing. A subclass may do
+    anything in its hooks."""
     if cls in HOLDERS:
         return True
     known = [base.__dict__ for base in (*HOLDERS, object)]
@@ -204,7 +204,7 @@ def is_slot_of(cls: type, found: Any) -> bool:
 
 
 def in_slots(value: Any) -> list[Any]:
-    """What an object holds in its slots, UNBOUND where nothing."""
+    """The values of an object's slots; UNBOUND for an empty slot."""
     cls, found = type(value), []
     for slot in slots_of(cls):
         try:
@@ -273,8 +273,8 @@ OF_PYTHON = frozenset({"collections", "enum"})  # whose methods of named tuples 
 
 
 def has_hooks(cls: type) -> bool:
-    """True if the protocols of such an object, other than its attributes, may run code that nobody
-    has looked at: comparing, hashing, its truth, its length, its items, what a conversion gives."""
+    """True if a protocol of such an object, other than attribute access, may run unknown code:
+    comparison, hashing, truth, length, items or conversion."""
     return any(
         is_hook(name, found)
         for base in cls.__mro__
@@ -366,7 +366,7 @@ def has_length(cls: type) -> bool:
 
 def asks_length(value: Any) -> bool:
     """True if Python asks code of the user's how long an iterable is, before it makes a list."""
-    if type(value) in (SEQUENCE_ITERATOR, reversed):  # they ask what they go over
+    if type(value) in (SEQUENCE_ITERATOR, reversed):  # these call methods of the sequence that they iterate over
         return any(has_length(type(part)) for part in gc.get_referents(value))
     return type(value) is not Traced and has_length(type(value))
 
@@ -376,8 +376,8 @@ def is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "cinductor"
 
 
-# What NumPy reads as it is: values that are guarded by what they are, what it only calls, and its own
-# objects that it indexes.
+# Types that NumPy reads as they are: values that are guarded by value, callables, and NumPy's index
+# objects.
 _READABLE = (type, enum.Enum, np.generic, np.dtype, BaseException)
 _CALLED = frozenset({types.MethodType, functools.partial, np.vectorize, type(np._NoValue)})
 _INDEXED = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid, np.s_)))
@@ -399,7 +399,7 @@ def is_foreign(cls: type) -> bool:
 
 
 def foreign_in(values: Iterable[Any]) -> str | None:
-    """What the first object is in nested tuples, lists and dicts that is_foreign, or None."""
+    """The first object for which is_foreign holds in nested tuples, lists and dicts, or None."""
     for value in values:
         cls = type(value)
         if cls in FREE_TYPES:

@@ -173,12 +173,13 @@ class Sources:
         return made
 
     def value_of(self, source: int) -> Any:
-        """What an int's source gave in this call."""
+        """The value that an int's source had in this call."""
         kind, first = self.rows[source][:2]
         return first if kind == "const" else self.entered[source][0]
 
     def entered_by(self, *key: Any) -> tuple[Any, Any] | None:
-        """What a source of that key, if there is one, gave: as it was and as the frame has it."""
+        """The value of the source with this key, if there is one: the original and the frame's
+        version."""
         return self.entered.get(self.source_ids.get(key, OPAQUE))
 
     def place(self, source: int) -> str:
@@ -200,7 +201,7 @@ class Sources:
         return self.source("const", cls) if source is None or source == OPAQUE else source
 
     def note_opaque(self, value: Any) -> None:
-        """An object that nobody knows how to reach."""
+        """Record an object that no source reaches."""
         if id(value) not in self.known and id(value) not in self.hidden:
             self.known[id(value)] = (value, OPAQUE)
 

@@ -86,7 +86,7 @@ class Stage:
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
-        self.limit = math.inf  # seconds of our own work
+        self.limit = math.inf  # seconds of capture work
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
         self.why_over = ""  # a limit has been reached
@@ -139,7 +139,7 @@ class Stage:
         return self.tracer.copy(traced, "K")
 
     def numbered(self, value: Any) -> Items | None:
-        """What is iterated, by number; None where Python has to iterate it."""
+        """The items by number; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
@@ -180,10 +180,10 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call, an iteration, or an item that a builtin asks for: after the limit of our own
-    work NumPy goes on with the call. So it does where an effect has happened and the graph is
-    half full: once it is full nothing could begin again. With fullgraph NumPy may not, and a
-    capture may take longer."""
+    """Check the limits before a call, an iteration, or an item that a builtin takes. After the time
+    limit NumPy continues the call. This also happens if an effect has happened and the graph is
+    half full, because a full graph can no longer restart. With fullgraph NumPy may not continue,
+    and a capture may take longer."""
     tracer = stage.tracer
     if tracer.has_fallen_back:
         return None
@@ -218,8 +218,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
                 try:
                     real = concrete.of(value)
                 except (_core.InternalError, _core.RegionBreak):
-                    # Of a block that is closed, and there maybe of its iteration: nobody reads that
-                    # name.
+                    # The block is closed, so no code reads that name any more.
                     continue
                 if real is not value:
                     changed[name] = real
@@ -250,10 +249,10 @@ def frames_of(stage: Stage) -> list[FrameType]:
     return found
 
 
-# --- after a mistake of ours ---
+# --- after an internal error ---
 
 
-LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
+LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates later
 STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
 
 
@@ -276,7 +275,7 @@ def is_of_ours(error: BaseException) -> bool:
 
 
 def is_asked_by_users() -> bool:
-    """True if the code that asked the stage is rewritten code, not another step of ours."""
+    """True if the caller of the stage is rewritten code, not another part of cinductor."""
     frame = sys._getframe(2)
     while id(frame.f_code) in STEADS and frame.f_back is not None:
         frame = frame.f_back
@@ -310,7 +309,7 @@ def with_bailout(method: Callable[..., Any]) -> Any:
 
 
 def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What Python and NumPy do for rewritten code that asks for that."""
+    """Run an operation of rewritten code in Python and NumPy."""
     real = scope.stage.materialise(args)
     named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
     return getattr(scope.stage.plain_hooks.like(scope), name)(*real, **named)
@@ -319,7 +318,7 @@ def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
 def ask_python(
     scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Any:
-    """What Python and NumPy say to a step that has failed."""
+    """The result of Python and NumPy for a step that has failed."""
     if name in LAZY:
         kind = type(scope.stage.materialise(args[0]))
         if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
@@ -341,7 +340,7 @@ def lifted_once(stage: Stage, value: Any) -> Any:
 
 
 def go_on(stage: Stage, error: Exception) -> None:
-    """The rest of the call is NumPy's, for a mistake of ours."""
+    """Let NumPy run the rest of the call after an internal error."""
     stage.tell(error)
     if not stage.tracer.has_fallen_back:
         fall_back(stage, "a mistake of cinductor's")

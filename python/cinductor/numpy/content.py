@@ -1,4 +1,4 @@
-"""What arrays hold: copies, casts, numbers of Python's; views of the same elements."""
+"""Contents of arrays: copies, casts, Python numbers; views of the same elements."""
 
 from __future__ import annotations
 

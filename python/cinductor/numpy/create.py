@@ -318,7 +318,7 @@ def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
 
 
 def element(t: Any, value: Any, dtype: np.dtype) -> Any:
-    """What a list holds as an element of its array: numbers must fit, arrays are cast."""
+    """A list item as an element of its array: numbers must fit, arrays are cast."""
     if type(value) is Traced and value.kind != "array":
         refuse(not t.fits(value, dtype), "numbers that may not fit")
     elif is_a(value, np.generic) and dtype.kind in "iu":

@@ -133,7 +133,7 @@ def is_int(value: Any) -> bool:
 
 
 def as_int(t: Any, value: Any) -> Any:
-    """The same, as Python's."""
+    """The value as a Python int."""
     if type(value) is Traced:
         return t.as_python(value) if value.kind == "scalar" else value
     return int(value)

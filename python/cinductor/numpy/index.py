@@ -334,7 +334,7 @@ def take(
 
 
 def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]:
-    """What take_along_axis indexes: an index for each axis."""
+    """The index of take_along_axis for each axis."""
     index = array(t, indices)
     if axis is None:
         if index.ndim != 1:

@@ -30,7 +30,7 @@ from .surface import (
 
 
 def parts_of(t: Any, arrays: Any) -> list[Any]:
-    """What is joined: the items of a sequence, or the rows of an array."""
+    """The arrays to join: the items of a sequence, or the rows of an array."""
     if type(arrays) is Traced:
         arrays = [arrays[i] for i in range(len(arrays))]
     return [array(t, x) for x in arrays]

@@ -164,7 +164,7 @@ class Band:
                 self.fill(start, index.size, np.take(inner, index, self.axis))
 
     def source(self, mode: str, odd: bool, is_before: bool) -> Any:
-        """What the elements in front, or behind, are."""
+        """The elements of the padding before or after."""
         size = self.before if is_before else self.after
         turn = (*(slice(None),) * self.axis, slice(None, None, -1))
         skip = 1 if mode == "reflect" else 0

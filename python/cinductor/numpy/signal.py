@@ -258,7 +258,7 @@ function(np.isin)(isin)
 
 
 def isin_flat(t: Any, ar1: Any, ar2: Any, *args: Any, **kwargs: Any) -> Any:
-    """What np.isin and the functions of sets are made of: of all elements."""
+    """isin on all elements, the base of np.isin and the set functions."""
     return isin(t, flat(t, array(t, ar1)), ar2, *args, **kwargs)
 
 

@@ -126,9 +126,8 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
-    """What the key says of many items: an array made by a captured loop, or a list where that cannot be; None
-    where the items are few.
-    """
+    """The key function's results for many items: an array made by a captured loop, or else a list;
+    None for few items."""
     if not scope.stage.captures or not is_many(value):
         return None
     return dispatch(scope, written.mapped, (key, value), {})

@@ -28,9 +28,8 @@ from ..stage import check_budget
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
-    """What a generator expression that runs as a loop comes to: a StopIteration that its code lets
-    through is no end of it (PEP 479).
-    """
+    """The result of a generator expression that runs as a loop. A StopIteration from its code does
+    not end it but becomes a RuntimeError, as in Python (PEP 479)."""
     try:
         return trips(*args)
     except StopIteration as error:
@@ -38,7 +37,7 @@ def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
 
 
 class Construct:
-    """What the plain constructs share."""
+    """Common base of the plain constructs."""
 
     __slots__ = ()
     restores = False  # whether the frame's names are looked at and set
@@ -279,7 +278,7 @@ class Watched(For):
 
 
 class WatchedWhile(While):
-    """The same of a while loop."""
+    """Like the watched `for`, for a `while` loop."""
 
     __slots__ = ()
 

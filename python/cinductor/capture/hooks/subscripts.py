@@ -86,7 +86,7 @@ class Subscripts:
     call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
-        """start:stop:step; whoever reads it asks its bounds for their ints."""
+        """start:stop:step. The code that uses the slice converts its bounds to ints."""
         return slice(*bounds)
 
     def _index(self, key: Any) -> Any:
@@ -104,7 +104,7 @@ class Subscripts:
         if is_a(key, int):
             if self.stage.sources.source_of(key) is not None:
                 self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard has its value
-            return int.__index__(key)  # of a subclass: what its own method says nobody asks
+            return int.__index__(key)  # a subclass may not override __index__ here
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call(method, key)
@@ -382,7 +382,7 @@ class Iteration:
         return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
     def iter(self, value: Any) -> Any:
-        """What a loop, a star or a comprehension runs over."""
+        """The iterable of a loop, a star or a comprehension."""
         cls = type(value)
         stage = self.stage
         if cls is np.ndarray:
@@ -423,7 +423,7 @@ class Iteration:
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
-        """What a star unpacks: Python itself asks an object of the user's how long it is."""
+        """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
         is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
@@ -481,7 +481,7 @@ class Iteration:
         return Asked(self.stage.lifting, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        """What a loop runs over when its target unpacks each item."""
+        """The items of a loop whose target unpacks each of them."""
         return (self.unpack(item, shape) for item in self.iter(value))
 
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:

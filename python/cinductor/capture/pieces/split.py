@@ -85,7 +85,7 @@ class Hoist:
         return opened if is_last else self.move(opened, True)
 
     def open(self, node: ast.expr, depth: int) -> ast.expr:
-        """The same expression of parts that have been moved out of it."""
+        """The same expression, with the moved parts replaced."""
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.JoinedStr):
@@ -131,7 +131,7 @@ class Hoist:
         return node
 
     def function(self, node: ast.expr, depth: int, has_parts: bool) -> ast.expr:
-        """What is called. A method is looked up before its arguments are computed."""
+        """The callee. A method is looked up before its arguments are computed."""
         if isinstance(node, ast.Name) or not isinstance(node, ast.Attribute):
             return node
         base = node
@@ -175,9 +175,8 @@ OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 
 class Marks:
-    """What is known of a function's lines: how often a statement there broke, and whether it did so
-    in a function that it calls.
-    """
+    """What is known about a function's lines: how often each statement broke, and whether it did so in a called
+    function."""
 
     def __init__(self) -> None:
         self.levels: dict[int, int] = {}
@@ -397,7 +396,7 @@ class Split:
         return node
 
     def outlined(self, run: list[ast.stmt], ends_function: bool) -> list[ast.stmt]:
-        """What stands for a run of statements in the driver."""
+        """The replacement of a run of statements in the driver."""
         while run and is_trivial(run[-1]):
             tail = run[-1]
             return [*self.outlined(run[:-1], False), tail]
@@ -426,7 +425,7 @@ class Split:
         if sure is None:
             return 0
         bound = frozenset().union(*map(binds, run))
-        # What surely has no value yet is a name of the piece alone, if it is one there.
+        # A name that surely has no value yet is local to the piece if the piece binds it.
         unbound = (given & bound) - self.maybe[id(run[0])]
         for name in given - sure - unbound:
             return next(k for k, used in enumerate(names) if name in used)
