@@ -456,8 +456,8 @@ def test_rows_of_reasons_and_pages_are_the_same():
         ("calls numpy.trim_zeros: it is not captured", "library-calls"),
         ("calls pandas.DataFrame, which is not captured", "unknown-calls"),
         ("an argument is an array of dtype object", "arguments"),
-        ("runs trip by trip: calls print", "loops"),
-        ("NumPy is quicker for all between steps that need Python", "budget"),
+        ("runs in Python, one iteration at a time: calls print", "loops"),
+        ("NumPy is faster for all the work between the lines that need Python", "budget"),
         ("it raised ValueError", "errors"),
         ("its source is not found", "source"),
     ],
@@ -495,11 +495,11 @@ def test_kernels_are_read_from_their_text():
       }  @a.py:3
     }
   }
-  # k0 and k1 stay apart: a reason
+  # k0 and k1 are not fused: a reason
 }
 """
     (kernel,), apart = kernels.read(text)
-    assert kernel.places == [("a.py", 3), ("b c.py", 4)] and apart == ["k0 and k1 stay apart: a reason"]
+    assert kernel.places == [("a.py", 3), ("b c.py", 4)] and apart == ["k0 and k1 are not fused: a reason"]
     assert [a.buffer for a in kernel.nests[0].accesses] == ["buf0", "in0"]
     assert kernel.text.startswith("k0: for") and kernel.text.endswith("\n}")
     assert costs.itemsize("c128") == 16 and costs.itemsize("bool") == 1 and costs.itemsize("i32") == 4

@@ -165,7 +165,7 @@ class Graph:
         for block in blocks_of(self.body):
             if node in block.nodes:
                 return block
-        raise ValueError(f"{node!r} stands in no block of this graph")
+        raise ValueError(f"{node!r} is not in any block of this graph")
 
     def text(self) -> str:
         """As the compiler reads it."""

@@ -291,7 +291,7 @@ class Job:
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
-            self.budget.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+            self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
         elif plan.is_tried:
             race = self.budget.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)

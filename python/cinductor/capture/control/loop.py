@@ -42,7 +42,7 @@ class Ended(Signal):
 
 
 class Learnt:
-    """What was learnt of a loop at one place of one call path."""
+    """Facts recorded about a loop at one place of one call path."""
 
     def __init__(self) -> None:
         self.names: list[str] = []  # carried from iteration to iteration; a set's order is another in each process
@@ -180,7 +180,7 @@ class Loop(Region):
 
     @property
     def item(self) -> Any:
-        """What the target of a for gets."""
+        """The item for the target of a `for`."""
         index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
@@ -366,7 +366,7 @@ class Loop(Region):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.memory.plain = reason
-        self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
+        self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0
         self.move(self.offset)
@@ -440,7 +440,7 @@ class Left(Loop):
 
 
 class LeftWhile(Left):
-    """The same of a while loop."""
+    """Like the class above, for a `while` loop."""
 
     def __next__(self) -> None:
         if not self.goes_on:

@@ -104,7 +104,7 @@ class Subscripts:
         if is_a(key, int):
             if self.stage.sources.source_of(key) is not None:
                 self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard has its value
-            return int.__index__(key)  # a subclass may not override __index__ here
+            return int.__index__(key)  # a __index__ of a subclass is not called
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call(method, key)
