@@ -337,7 +337,7 @@ class Effects:
         return hollow
 
     def real_flags(self, value: Any) -> Any:
-        """The real flags object of an array without contents."""
+        """The flags of the real array if `value` is a stand-in for them, otherwise `value`."""
         found = self.hollow.get(id(value))
         return value if found is None else self.materialise(found[1]).flags
 

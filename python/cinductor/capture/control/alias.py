@@ -39,9 +39,8 @@ MOST_PATHS = 8  # to one array that are distinguished
 
 
 class Source(NamedTuple):
-    """An array that a value may be; looped: how often a loop runs decides whether it is; loose: it
-    is the value itself, and lies otherwise in NumPy's memory.
-    """
+    """An array that a value may be. looped: the number of iterations of a loop decides it; loose:
+    the value is the array itself, but in NumPy it has another memory layout."""
 
     array: Any
     alone: bool = False
@@ -114,7 +113,7 @@ def count_in(records: Records, roots: list[Any], storage: int) -> int:
 
 
 class Aliases:
-    """What is known of the values of one call."""
+    """The aliases of the values of one call."""
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
@@ -139,11 +138,11 @@ class Aliases:
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
 
     def loosen(self, value: Any) -> None:
-        """The value lies otherwise in NumPy's memory."""
+        """Record that the value has another memory layout in NumPy."""
         self.add(value, [Source(value, loose=True)])
 
     def forget(self, values: list[Any]) -> None:
-        """Values that nobody can reach any more."""
+        """Forget values that can no longer be reached."""
         gone = {v.storage for v in values if type(v) is Traced and v.kind == "array"}
         if gone & self.state.records.keys():
             self.state.put(records={k: v for k, v in self.state.records.items() if k not in gone})
@@ -175,10 +174,9 @@ class Aliases:
                         loop.carried.note_distinct(source.array, other.array)
 
     def before_return(self, results: list[Any]) -> None:
-        """An array that may be one of several is returned by value, where nobody can tell: it was
-        made in this call, and is returned, if at all, as this one. Where a loop that runs decides, it
-        is another if it has other items; the program checks that.
-        """
+        """Return an array that may be one of several by value if this is not visible: the array was
+        made in this call and is returned only in this place. If the number of iterations
+        decides, different items show which array it is, and the program checks that."""
         taken: dict[int, list[Source]] = {}  # by storage
         shared: list[tuple[Any, Source]] = []
         for value in {result.storage: result for result in results}.values():
@@ -194,7 +192,7 @@ class Aliases:
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
-        """True if nobody could tell the value from an array that it may be."""
+        """True if the value cannot be distinguished from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
         return is_fresh and self.tracer.varying(value, source.array) == []
 
@@ -238,10 +236,10 @@ class CarriedArray:
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
         self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
-        self.is_loose = is_loose  # whether it lies otherwise in NumPy's memory
+        self.is_loose = is_loose  # True if NumPy gives it another memory layout
 
     def learn(self, other: CarriedArray) -> bool:
-        """It may be what another was; whether that is news."""
+        """Add what another one may be. Returns True if that is new."""
         count = len(self.before), len(self.vague), self.is_made, self.is_loose
         for storage, value in other.before.items():
             if not is_same(self.before.setdefault(storage, value), value):
@@ -282,7 +280,7 @@ class Flow:
         return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
-        """What each may be of before, after any number of iterations."""
+        """Find which earlier memory each array may use, after any number of iterations."""
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
@@ -368,7 +366,8 @@ class Flow:
         return array.phi.value.version != array.phi.version or is_overwritten
 
     def check_written(self, number: int, array: CarriedArray) -> None:
-        """It was made in the call, and has one name, at the entry and after every iteration."""
+        """Require that the array was made in the call and has one name, at the entry and after
+        every iteration."""
         if array.is_loose:
             self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
@@ -386,7 +385,7 @@ class Flow:
     # --- after the loop ---
 
     def sources(self, number: int) -> list[Source]:
-        """What one may be after the loop, of what there was before it."""
+        """The arrays from before the loop that one may be after it."""
         array = self.arrays[number]
         return [
             self.of_before(value)._replace(looped=array.is_made and storage not in array.vague)
@@ -397,8 +396,8 @@ class Flow:
         return Source(value, self.is_alone(value), True)
 
     def trips_needed(self) -> list[int | None]:
-        """For each array, how many iterations rule out that it is one of before which others know;
-        0: nobody would see it, None: any number of iterations may leave it so."""
+        """For each array, the number of iterations after which it cannot be an earlier array that
+        is visible elsewhere. 0: it is not visible; None: no number of iterations rules it out."""
         count = len(self.arrays)
         known = [
             not all(self.is_alone(source.array) for source in self.aliases.sources(array.phi.entry))
@@ -446,7 +445,7 @@ Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on th
 
 
 class Objects:
-    """What all places have, on two ways; others: what both have, or one alone."""
+    """The objects of all places on two paths; others: the objects of either path."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []

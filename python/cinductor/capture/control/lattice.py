@@ -275,9 +275,9 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
 
 
 def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
-    """The number of elements of a row that has space for an array in every iteration, where no
-    iteration makes more of them than there were; None where there is no such number, or no need
-    of a row: arrays that vary along their first axis lie densely as it is."""
+    """The number of elements of a flat buffer that holds the array in every iteration, if no
+    iteration increases it. None if there is no such number, or if no flat buffer is needed
+    because an array that varies along its first axis is contiguous anyway."""
     tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
     if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
         return None
@@ -323,9 +323,9 @@ def grown(loop: Loop, rule: Rule) -> Any:
 
 
 class Type:
-    """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
-    sizes that change, by axis; ends: with what, and what is enough for all iterations; room:
-    where it is in a row, for how many elements."""
+    """The type of a leaf carried by value. like: a Traced array of this type; lengths: its varying
+    sizes, by axis; ends: their values at the end and the bounds for all iterations; room: the
+    capacity of a flat buffer."""
 
     __slots__ = ("kind", "dtype", "like", "tagged", "lengths", "ends", "room")
 
@@ -371,9 +371,8 @@ class Types:
             self.of[name] = [type_of(v) for v in parts]
 
     def add_undefined(self, name: str, value: Any) -> Any:
-        """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
-        is no number.
-        """
+        """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
+        a number."""
         kinds = [kind_of(leaf) for leaf in leaves(value)]
         if any(kind is None or kind[0] == "array" for kind in kinds):
             return UNBOUND

@@ -44,10 +44,9 @@ OURS = "__ci_"
 
 
 class Side:
-    """What an arm gives for one side of a pair. here: makes it in a block; kind: of what the branch gives
-    then, None where the other side says it; sample: what it is in this call, where sizes choose; is_small: a
-    `where` may choose it; array, lengths: where it is an array; node: where its block has it.
-    """
+    """An arm's value for one side of a pair. here: makes it in a block; kind: the kind of the branch's result, None
+    if the other side decides; sample: its value in this call, if sizes choose; is_small: a `where` may select it;
+    array, lengths: set for an array; node: its node in the arm's block."""
 
     __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
 
@@ -59,7 +58,7 @@ class Side:
         self.array, self.lengths, self.node = array, lengths, node
 
     def put(self, region: Region, block: Any, like: Any) -> None:
-        """It is a result of the arm, whose block is open."""
+        """Make it a result of the arm, whose block is open."""
         if self.node is None:
             block.result(self.here(region))
         else:
@@ -91,7 +90,7 @@ def constant(value: Any) -> Side:
 
 
 def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
-    """Stands for a value that nobody looks at."""
+    """A placeholder for a value that is never read."""
     if like.kind == "array":
         return Side(lambda region: region.tracer.undefined(like.node, shape), None)
     block, number = like.node
@@ -136,7 +135,7 @@ def flag(value: Any) -> Side:
 
 
 class End:
-    """What an arm ends with: values of names, and memory written to."""
+    """The end state of an arm: values of names, and written memory."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
         self.appended: list[tuple[Any, list[Any]]] = []  # what iterations append to a list, and items
@@ -146,7 +145,7 @@ class End:
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, grown: Any, items: list[Any]) -> None:
-        """What the arm appended to a list."""
+        """Record the items that the arm appended to a list."""
         live_out = []
         for item in items:
             if type(item) is not Maybe:
@@ -228,7 +227,7 @@ class Merge:
         self.pairs: list[Pair] = []
         self.lengths: list[tuple[lattice.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
-        self.listed: set[int] = set()  # results that a list has, whoever has them besides
+        self.listed: set[int] = set()  # results that a list contains, whatever else refers to them
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
         """The values of names after the branch, and the memory's versions."""
@@ -278,7 +277,7 @@ class Merge:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
-        """What the arms appended to lists, with a Result where the graph decides."""
+        """The items that the arms appended to lists, with a Result where the graph decides."""
         plan = []
         for which, end in enumerate(self.ends):
             for grown, items in end.appended:
@@ -302,7 +301,7 @@ class Merge:
         return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
 
     def note_known(self, made: list[Any]) -> None:
-        """Where sizes choose, whoever forces a number gets this call's, with a guard."""
+        """If sizes choose, a number that is concretized has the value of this call, with a guard."""
         sample = self.tracer.sample_truth(self.level.condition)
         if sample is None:
             return
@@ -330,7 +329,7 @@ class Merge:
         return self.plan_either_way(name, a, b)
 
     def is_dead(self, name: str) -> bool:
-        """True if one arm returns, and nobody reads the name then."""
+        """True if one arm returns and the name is not read after that."""
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
@@ -344,7 +343,7 @@ class Merge:
         )
 
     def is_one_of_before(self, a: Any, b: Any) -> bool:
-        """True if an arm gives back an array of before the branch, and the other another one."""
+        """True if an arm returns an array from before the branch and the other arm a different one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(plain_value(a), plain_value(b))
 
@@ -353,11 +352,11 @@ class Merge:
         return is_same(*values) or type(self.meet(*values)) is Joined
 
     def meet(self, a: Any, b: Any) -> Joined | str:
-        """What two leaves become."""
+        """The join of two leaves."""
         return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
-        """One of two results, which are made again by whoever returns it."""
+        """One of two results. The code that returns it makes it again."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is ArmValue else not is_plain:
@@ -403,7 +402,7 @@ class Merge:
         return self.plan_dead(name, a, b)
 
     def plan_dead(self, name: str, a: Any, b: Any) -> Any:
-        """One arm's value; after the other, which has none, nobody looks."""
+        """The value of one arm; it is never read after the other arm."""
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
@@ -424,7 +423,7 @@ class Merge:
         return any(handle.storage == part.value.storage for handle in written)
 
     def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
-        """The value in one arm; in the other, the first or the second, nobody looks at it."""
+        """The value of one arm; in the other one (the first or the second) it is never read."""
         lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
@@ -512,7 +511,7 @@ class Merge:
                 aliases.link(other, values[0])
 
     def is_loose(self, part: Any, end: End) -> bool:
-        """True if an array lies otherwise in memory where the arm ends."""
+        """True if the array's memory layout differs at the end of the arm."""
         array = part.array
         return array is not None and is_loose(end.records, array.value)
 

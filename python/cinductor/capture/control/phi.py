@@ -55,7 +55,7 @@ class Phi:
     __slots__ = ("made",)
 
     def operands(self, tracer: Any) -> list[Any]:
-        """What a loop's first iteration begins with."""
+        """The operands of a loop's first iteration."""
         raise NotImplementedError
 
     def kinds(self, operands: list[Any]) -> list[str]:
@@ -63,8 +63,8 @@ class Phi:
         return [operand.kind for operand in operands]
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
-        """What an iteration ends with, as results of its body; parameters that nobody looks at at
-        its head are made here, in the first block."""
+        """Append the values at the end of an iteration to the results of the body. Parameters that
+        are not read at the loop head are created here, in the first block."""
         raise NotImplementedError
 
 
@@ -86,8 +86,7 @@ def make_region(
 
 
 class Number(Phi):
-    """A number of our own: the counter of iterations, the flag that ends a loop, a size that
-    changes."""
+    """An internal number: the iteration counter, the flag that ends a loop, or a varying size."""
 
     __slots__ = ("head", "begin", "end")
 
@@ -175,7 +174,7 @@ class Value(Phi):
         return buffer
 
     def end(self, tracer: Any, leaf: Any) -> None:
-        """What the leaf is at the end of an iteration."""
+        """Set the leaf's value at the end of an iteration."""
         kind = self.type
         if kind.kind == "array":
             self.ends = [self.put_away(tracer, leaf) if kind.lengths else leaf]
@@ -206,9 +205,9 @@ class Value(Phi):
 
 
 class LastValue(Value):
-    """A value that nobody reads at the head of an iteration: what the last one makes of a name.
-    entry: the name's value before the loop, where that can be its value after it; sources: what
-    it may be of before the loop."""
+    """A value that is not read at the head of an iteration: the live-out value of a name. entry:
+    the name's value before the loop, if that can be its value after it; sources: the earlier
+    arrays that it may be."""
 
     __slots__ = ("sources", "is_loose", "node", "sizes")
 
@@ -275,7 +274,7 @@ NOWHERE = object()
 
 
 class Last:
-    """Those names of one loop being captured."""
+    """The live-out names of one loop being captured."""
 
     def __init__(self, carried: Carried) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
@@ -288,8 +287,9 @@ class Last:
         return self.loop.snapshot.graph  # type: ignore[union-attr]
 
     def needs_trip(self) -> bool:
-        """True if a name has its value from an iteration. Nobody reads ours that no iteration has
-        set. Asked outside of the region, because the values before it may need nodes."""
+        """True if a name gets its value from an iteration. An internal name is not read if no
+        iteration has set it. Computed outside of the region, because the values before it may
+        need nodes."""
         for last in self.live_out:
             last.entry = self.value_before(last)
         for name, value in self.values.items():
@@ -353,7 +353,7 @@ class Last:
         return self.carried.body.last_value(leaf) is not None
 
     def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
-        """What it may be of before the loop; None where a copy will not do."""
+        """The earlier arrays that the name may be; None if a copy is not enough."""
         flow = self.carried.flow
         found: list[Source] = []
         for source in flow.aliases.sources(leaf):
@@ -452,8 +452,8 @@ class Last:
 
 
 class Trips:
-    """What the runs of one loop's body asked: by loop inside, its numbers of iterations, None for
-    one that is not known before the region."""
+    """The iteration counts that the runs of a loop's body required, by inner loop; None for a count
+    that is not known before the region."""
 
     def __init__(self) -> None:
         self.before: dict[Any, list[Any]] = {}
@@ -475,7 +475,7 @@ class Trips:
         self.now.setdefault(key, []).append(extent)
 
     def dropped(self) -> list[tuple[Any, Any]]:
-        """What the last run did not ask any more."""
+        """The requirements that the last run dropped."""
         return [
             (key, extent)
             for key, extents in self.before.items()
