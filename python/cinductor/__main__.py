@@ -26,7 +26,7 @@ Without --make FUNC takes none."""
 
 
 class Wrong(Exception):
-    """What is asked for cannot be had; the text says why."""
+    """A request that cannot be fulfilled, with the reason."""
 
 
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:

@@ -43,7 +43,7 @@ def is_padding(place: Place) -> bool:
 
 
 class Mark:
-    """What was declared of one axis: kind is "dynamic", "static" or "unbacked"."""
+    """A declaration about one axis: kind is "dynamic", "static" or "unbacked"."""
 
     __slots__ = ("kind", "low", "high")
 
@@ -215,7 +215,7 @@ class Profile:
     # --- the disk ---
 
     def load(self, path: str | None) -> None:
-        """What an earlier process has learnt. Anything unreadable is as if it were not there."""
+        """Load what an earlier process has recorded. An unreadable file is treated as missing."""
         self.is_loaded = True
         if path is None:
             return
@@ -425,7 +425,7 @@ class Symbols:
         return symbol
 
     def denied(self, error: UnbackedForced) -> Exception:
-        """What the user is told of a demand."""
+        """The exception for the user if an unbacked size is needed as a number."""
         name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
         from .errors import ConstraintViolation

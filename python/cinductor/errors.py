@@ -30,7 +30,7 @@ class ConstraintViolation(Error, ValueError):
 
 
 class BackendCompilerFailed(Error):
-    """What `register_wrapper_backend` was given has raised: `backend` is its name, `inner` the exception."""
+    """Raised if a wrapper backend raised: `backend` is its name, `inner` the exception."""
 
     __module__ = "cinductor"
 
@@ -124,7 +124,7 @@ WHOLE = {
 
 
 def advice_of(error: Error, text: str) -> str:
-    """What can be done about an exception of the package."""
+    """Advice for an exception of the package."""
     row = ERRORS.get(type(error).__name__)
     return next((advice for why, advice in WHOLE.items() if why in text), row.advice if row else "")
 

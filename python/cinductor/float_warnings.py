@@ -51,7 +51,7 @@ def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def quietened(quiet: int, asked: dict[str, Any]) -> int:
-    """The flags that nobody wants to hear of within an errstate of those keywords; quiet: around it."""
+    """The flags that an errstate with those keywords ignores; quiet: those ignored around it."""
     for bit, (kind, _) in TEXTS.items():
         how = asked.get(kind) or asked.get("all")
         if how is not None:
@@ -60,7 +60,7 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
 
 
 def heard(flags: int) -> int:
-    """Those of the flags that NumPy would do anything about."""
+    """The flags for which NumPy would do anything."""
     asked: dict[str, Any] = {**np.geterr()}
     return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")
 

@@ -47,7 +47,7 @@ class Node:
 
     @property
     def reference(self) -> str:
-        """What its text calls it."""
+        """The node's name in the text form."""
         return self.name if self.op == "input" else f"%{self.id}"
 
     @property
@@ -59,7 +59,8 @@ class Node:
 
 @dataclass(eq=False)
 class NodeBlock:
-    """What a region does: the body of a loop, an arm. params: what it is given; results: what it hands on."""
+    """A block of a region: the body of a loop, or an arm. params: its parameters; results: its
+    results."""
 
     params: list[Node] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -217,7 +218,7 @@ def broadcast(args: tuple[Node, ...]) -> list[int | str]:
 
 
 def definition(node: Node) -> str:
-    """What is before a node's `=`."""
+    """The text before a node's `=`."""
     return f"{node.reference}: {node.type}"
 
 
@@ -227,7 +228,7 @@ def place_of(node: Node, gap: str) -> str:
 
 
 def call_of(node: Node) -> str:
-    """What stands after the `=`, for all but regions."""
+    """The text after the `=`, for all nodes except regions."""
     if node.op == "const":
         return f"const {node.attributes['value']}"
     words = [arg.reference for arg in node.args]

@@ -49,7 +49,7 @@ def handlers() -> set[types.CodeType]:
 
 
 def code_of(handler: Any) -> types.CodeType | None:
-    """What a callable of Python's runs, or None."""
+    """The code that a Python callable runs, or None."""
     while isinstance(handler, functools.partial):
         handler = handler.func
     plain = handler if isinstance(handler, types.FunctionType) else None

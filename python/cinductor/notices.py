@@ -21,9 +21,8 @@ from .user import frame
 
 
 class CinductorWarning(RuntimeWarning):
-    """What cinductor itself warns of: that a function, or a part of it, runs in another way than was
-    asked for. A filter for this class concerns nothing else.
-    """
+    """Warning of cinductor itself: a function, or a part of it, runs in another way than was
+    requested. A filter for this class affects nothing else."""
 
     __module__ = "cinductor"
 
@@ -75,7 +74,7 @@ def warn(
 
 
 def warn_of_cache(message: str) -> None:
-    """The same, of the disk cache."""
+    """Issue a warning about the disk cache."""
     warn(message, category=CacheWarning)
 
 
@@ -87,7 +86,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """It has ended: after the outermost one the notices are given."""
+    """End a call. After the outermost one the queued warnings are issued."""
     _waiting.depth -= 1
     if _waiting.depth or not _waiting.notices:
         return
@@ -101,13 +100,13 @@ def end() -> None:
 
 
 def state() -> Any:
-    """What becomes of a warning: the filters, and who is shown it."""
+    """The state that decides about a warning: the filters, and the function that shows it."""
     now = filters()
     return (id(now), list(now), warnings.showwarning)
 
 
 def filters() -> list[Any]:
-    """Those in force: since 3.14 they may be a context's."""
+    """The active filters: since 3.14 they may be a context's."""
     own = getattr(warnings, "_get_filters", None)
     return warnings.filters if own is None else own()  # type: ignore[return-value]
 
@@ -155,7 +154,7 @@ def matches(pattern: Any, text: str) -> bool:
 
 
 def log(notice: Notice) -> None:
-    """Told to the log `cinductor`, and to nobody's warnings."""
+    """Write to the log `cinductor` instead of issuing a warning."""
     logging = sys.modules.get("logging")  # who has not imported it reads no log
     if logging is not None and logging.getLogger("cinductor").hasHandlers():
         logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)

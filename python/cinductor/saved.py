@@ -45,7 +45,8 @@ _stamp: list[str] = []
 
 
 def stamp() -> str:
-    """What a capture depends on beside the function: this package, NumPy, Python, the processor."""
+    """Everything besides the function that a capture depends on: this package, NumPy, Python, the
+    CPU."""
     if not _stamp:
         numpys: Any = importlib.import_module("numpy._core._multiarray_umath")
 

@@ -43,7 +43,7 @@ NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 CLOSURES = "cinductor.numpy."  # modules whose functions are known again with what they were made with
 LOCALS = "<locals>."
-# What reading a line that says nothing raises.
+# Exceptions raised when a malformed line is read.
 UNREADABLE = (StopIteration, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
@@ -101,7 +101,7 @@ def namespace(name: Any) -> dict[str, Any] | None:
 
 
 def find(module: Any, name: Any) -> Any:
-    """What is in a module, None where nothing does."""
+    """The object with this name in the module, or None."""
     found: Any = module_at(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -125,7 +125,7 @@ def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str 
 
 
 def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
-    """What stands there, if it still is what goes by that name; else None."""
+    """The object at this place if it still has that name; else None."""
     found = find(*place.split())
     return found if where_it_stands(found, is_it) == place else None
 
@@ -149,7 +149,7 @@ def place_of_closure(value: Any) -> str | None:
 
 
 def code_at(place: str) -> types.CodeType | None:
-    """The code of a function that is in others of a module of ours."""
+    """The code of a function nested in other functions of a cinductor module."""
     module, path, line = place.split()
     if not module.startswith(CLOSURES):
         return None
@@ -245,7 +245,7 @@ class LineWriter:
                 lines.append(self.name_of(value))
 
     def name_of(self, value: Any) -> str:
-        """What an object is called."""
+        """The name of an object in the text."""
         cls = type(value)
         if is_a(value, np.dtype) and value.isbuiltin == 1:
             return f"D{value.str}"
@@ -441,8 +441,9 @@ def are_same(a: Any, b: Any) -> bool:
 
 
 def calls_as_text(calls: list[Any]) -> str:
-    """What library calls call, as `Program.library_calls` has it; "" where one of them has no name."""
-    writer = LineWriter(make_known)  # whose names are nobody else's
+    """The callees of library calls, as in `Program.library_calls`; "" if one of them has no name.
+    """
+    writer = LineWriter(make_known)  # its names are used nowhere else
     try:
         writer.put(calls)
     except NotSaved:

@@ -85,7 +85,7 @@ def high_end(text: str, start: int) -> tuple[str, str]:
 
 
 class Sizes:
-    """What the symbols of a program come to in the call that is reported."""
+    """The values of a program's symbols in the reported call."""
 
     def __init__(self, graph: str, text: str) -> None:
         self.values = {name: int(value) for name, value in HINT.findall(graph)}
@@ -158,7 +158,7 @@ def extents(axes: list[tuple[str, str]], names: dict[str, int]) -> list[tuple[st
 
 
 def pattern_of(access: Access, axes: list[tuple[str, int]], names: dict[str, int]) -> Pattern | None:
-    """None where the index has a name that nobody knows."""
+    """The access pattern; None if the index has an unknown name."""
     every = math.prod(extent for _, extent in axes)
     if access.is_indirect:
         return Pattern(None, 0, every)

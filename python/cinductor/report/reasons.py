@@ -166,5 +166,5 @@ def reason_of(text: str) -> Reason:
 
 
 def hint_for(text: str) -> str:
-    """What can be done about it, or ""."""
+    """Advice for a reason, or ""."""
     return reason_of(text).hint
