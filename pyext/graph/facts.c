@@ -35,7 +35,7 @@ read_value(CiContext *ctx, void *arg)
         reading->value = ci_shape_env_hint(ctx, reading->tracer->env, reading->d);
 }
 
-/* What d is in this call; UNKNOWN also where that has no value, as with a division by zero. */
+/* Value of d in this call. UNKNOWN if it has none, for example after a division by zero. */
 static int64_t
 value_of(const CxTracer *t, const CiExpr *d)
 {

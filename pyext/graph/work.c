@@ -13,7 +13,7 @@ typedef struct Work {
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
-/* What this call has, half of a loop's iterations, or what the symbol may be at most. */
+/* Value of a symbol in this call, half of a loop's iterations, or the symbol's upper bound. */
 static int64_t
 value_of(void *arg, const CiExpr *symbol)
 {

@@ -303,8 +303,8 @@ body_order(CiContext *ctx, void *arg)
                                           q->input->strides);
 }
 
-/* What is kept inside of all that is folded, and may or may not have one element: then there are
- * either rows or columns. 1 where both orders are told, whichever it is when the program runs. */
+/* Axes that are kept inside of the reduced ones and may have one element: then the order is by
+ * rows or by columns. 1 if both orders are given and the program chooses when it runs. */
 static int
 tell_both(Asker *q, CxFoldOrder *order)
 {

@@ -251,7 +251,7 @@ count_true(Indirect *job, CiNode *mask)
 
 enum { SAME_DEPTH = 6 };
 
-/* The same value, written twice: `x[x > 0] = y[x > 0]`. */
+/* True if two nodes are the same value, written twice: `x[x > 0] = y[x > 0]`. */
 static bool
 is_same_value(const CiNode *a, const CiNode *b, int depth)
 {
@@ -309,7 +309,7 @@ body_compress(CiContext *ctx, void *arg)
     job->building.result = ci_graph_compress(g, a, mask, size, job->building.loc);
 }
 
-/* Python may ask for the number of elements when nobody has the elements any more. */
+/* Python may request the number of elements after the elements are gone. */
 static int
 keep_count(const Indirect *job, const CxTraced *selected)
 {

@@ -162,7 +162,7 @@ set_operand(Call *c, int k, PyObject *o)
     return true;
 }
 
-/* What Python makes of operands all of which are known; NULL without an exception: not known. */
+/* Python's result if all operands are known; NULL without an exception otherwise. */
 static PyObject *
 known_value(PyObject *function, PyObject *args)
 {

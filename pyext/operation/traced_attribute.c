@@ -1,5 +1,5 @@
-/* What a traced value says of itself without data: its class, type, layout and flags. What follows
- * from sizes is as in this call, and guarded where it may be otherwise in another. */
+/* Attributes of a traced value that need no data: class, type, layout and flags. Attributes that
+ * depend on sizes are those of this call, with guards where another call may differ. */
 #include "graph/methods.h"
 #include "operation/traced.h"
 #include "state/array.h"
@@ -82,7 +82,7 @@ GETTER(kind)
     return PyUnicode_FromString(names[cx_kind(t)]);
 }
 
-/* What tells one piece of memory from another. */
+/* Identifier of the memory that holds the value. */
 GETTER(storage)
 {
     SELF(t);
@@ -264,8 +264,8 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
 
 enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
 
-/* What an array's flags say of memory depends on which axes have one element, or none: guards. Of
- * the flags that are not asked for it is left open what fewer elements would do. */
+/* The flags of an array depend on which axes have one element or none, so these are guarded. For
+ * flags that are not queried, the effect of fewer elements is left open. */
 static int
 guard_flags(CxTraced *x, int flags, int asked)
 {
@@ -316,7 +316,7 @@ GETTER(is_view_of_part)
     return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
-/* True if its elements lie side by side and forwards, in some order of its axes. */
+/* True if its elements are contiguous and in forward order, in some order of its axes. */
 GETTER(is_dense)
 {
     SELF(t);

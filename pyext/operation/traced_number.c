@@ -39,8 +39,8 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     return result;
 }
 
-/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse; so
- * is what a mistake of ours is in the way of, after steps of Python's. */
+/* An operand that the graph refuses (an array of objects) is left to NumPy. So is an operation
+ * that an internal error prevents, after Python steps. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
 {

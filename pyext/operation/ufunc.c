@@ -19,7 +19,7 @@ add_ufunc(CxState *state, PyObject *numpy, const char *name, int number, int ari
     PyObject *ufunc = PyObject_GetAttrString(numpy, name), *id = NULL, *nin = NULL;
 
     if (ufunc == NULL) {
-        PyErr_Clear(); /* an op of ours that NumPy has no ufunc for */
+        PyErr_Clear(); /* an op for which NumPy has no ufunc */
         return 0;
     }
     if (!PyObject_TypeCheck(ufunc, (PyTypeObject *)state->ufunc_type)) {
@@ -43,7 +43,7 @@ done:
     return result;
 }
 
-/* What NumPy makes of an array of one number, and of another operand if there is one. */
+/* NumPy's result for an array of one number, and another operand if there is one. */
 static int
 probe(CxState *state, int ufunc, CiDtype dtype, CiConst value, double other, CiConst *result)
 {
@@ -373,7 +373,7 @@ why_not_int_power(CxArgs *args, int ufunc)
     return negative == 1 ? "an integer to a negative power" : NULL;
 }
 
-/* What NumPy makes of Python's int for a loop: for one of bools, a C long. */
+/* The type to which NumPy converts a Python int for a loop: for a bool loop, a C long. */
 static CiDtype
 made_for(CiDtype loop, bool is_int)
 {
@@ -470,7 +470,7 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
            state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
-/* Other instructions, of other bits, where memory lies otherwise. */
+/* True if NumPy uses other instructions, with other bits, for another memory layout. */
 static bool
 hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
 {

@@ -73,7 +73,7 @@ int cx_ufunc_loops_init(CxState *state);
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
 /* [(name, characters of dtypes)] of functions that are our own by default. */
 PyObject *cx_own_functions(const CxState *state);
-/* The same op by NumPy's loop, where numerics asks for its bits; else none. */
+/* The op that calls NumPy's loop, if numerics requires its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 
 #endif

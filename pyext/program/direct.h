@@ -18,7 +18,7 @@ typedef struct CxDirect {
     bool (*run_anywhere)(const struct CxDirect *direct, const CiExternCall *call);
 } CxDirect;
 
-/* What can be called of the function of that name; run is NULL where it has no such part. */
+/* Fills the direct entry of the function with that name; run is NULL if there is none. */
 void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
 
 /* legacy_draw.c: the second of two normal numbers, which waits in the generator behind

@@ -67,7 +67,7 @@ find_small(const CiGraph *graph)
     return small;
 }
 
-/* What a device cannot take, arrays of the host are computed with there. */
+/* True if the program may run on the host when the device cannot run it. */
 static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
 {

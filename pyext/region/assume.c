@@ -1,4 +1,5 @@
-/* What Python says of sizes: a branch holds while it is captured, a decision is taken back. */
+/* Python's statements about sizes: a branch condition holds while the branch is captured; a
+ * decision can be undone. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"

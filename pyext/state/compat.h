@@ -1,4 +1,4 @@
-/* What differs between the versions of CPython and NumPy that the module supports, in one place. */
+/* Differences between the supported versions of CPython and NumPy, in one place. */
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 

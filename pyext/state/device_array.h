@@ -34,7 +34,7 @@ CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
  * stream: the object of the queue's stream, or NULL. */
 int cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,
                          PyObject *stream);
-/* What the later queue's stream is given from now on waits for what the first one's has. */
+/* Work that the later queue's stream gets from now on waits for the work of the first one's. */
 int cx_device_order(CxState *state, const CiQueue *first, const CiQueue *later);
 /* An array over memory of somebody else's, who stays as long as it does; the queue's stream may use
  * it at once. Takes the description's reference. */

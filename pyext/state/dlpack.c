@@ -59,7 +59,7 @@ dtype_of(const Tensor *tensor)
 
 /* ---- given away ---- */
 
-/* What both kinds of capsule hold, and the array that owns the memory. */
+/* Contents of both kinds of capsule, and the array that owns the memory. */
 typedef struct Given {
     union {
         Managed plain;
@@ -94,7 +94,7 @@ delete_versioned(Versioned *self)
     delete_given(self->context);
 }
 
-/* A capsule that nobody took. */
+/* Frees a capsule that was not consumed. */
 static void
 drop_plain(PyObject *capsule)
 {

@@ -1,5 +1,5 @@
-/* Copies to the host that nobody waits for: they land in memory that the device reaches by itself,
- * and an event says when they are there. */
+/* Asynchronous copies to the host: they go to memory that the device accesses directly, and an
+ * event tells when they are complete. */
 #include "state/stream.h"
 
 #include "state/array.h"

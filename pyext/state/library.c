@@ -1,4 +1,4 @@
-/* What NumPy's library of matrix products does by itself. */
+/* Properties of the BLAS library that NumPy uses. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

@@ -27,7 +27,7 @@ cx_is_comparison(int ufunc)
            ci_op_compares_signs((CiOp)ufunc, CI_DTYPE_i64, CI_DTYPE_u64);
 }
 
-/* What a value is to NumPy's promotion: a CiDtype, or one of Python's weak types. */
+/* Type of a value in NumPy's promotion: a CiDtype, or one of Python's weak types. */
 enum { CX_WEAK_int = CI_DTYPE_COUNT, CX_WEAK_float, CX_WEAK_complex, CX_CODE_COUNT };
 
 typedef struct CxResolved {
@@ -54,7 +54,7 @@ typedef struct CxState {
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
-    bool has_vector_library;                 /* NumPy's loops of functions are quick */
+    bool has_vector_library;                 /* NumPy's loops of functions are fast */
     bool is_replaced[CX_UFUNC_COUNT];        /* some of the ufunc's loops are another library's */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
     bool roots_of_powers;     /* its loop of float powers has roots where all exponents are 0.5 */

@@ -86,7 +86,7 @@ tell(ObjectDevice *device, const char *method, PyObject *args)
     return status;
 }
 
-/* The same for a method that gives an address. */
+/* Like the function above, for a method that returns an address. */
 static int32_t
 ask_address(ObjectDevice *device, const char *method, PyObject *args, void **address)
 {
@@ -150,7 +150,7 @@ object_copy_in(const CiQueue *queue, void *device, const void *host, size_t size
     return object_copy(queue, "copy_in", device, host, size, PyBUF_READ);
 }
 
-/* What a replay could not do, once. */
+/* Reports the failure of a replay, once. */
 static int32_t
 take_late(const CiQueue *queue)
 {

@@ -69,7 +69,7 @@ add_input(CxStorage *s)
     return cx_build_input(s);
 }
 
-/* What Python computed may be more than the graph has of it. */
+/* Checks that the graph can represent the number that Python computed. */
 static int
 check_width(const CxStorage *s)
 {

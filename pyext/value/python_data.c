@@ -228,7 +228,8 @@ is_inexact(const CxNumber *n)
     return false;
 }
 
-/* What body_number would refuse, known before anything is built; sets what it computes in. */
+/* True if body_number would refuse the number, known before anything is built. Sets the type
+ * that it computes in. */
 static bool
 is_refused(CxNumber *n)
 {

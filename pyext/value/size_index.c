@@ -25,7 +25,7 @@ from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
     return is_inside ? at : cx_size_make(t, CI_OP_add, at, size);
 }
 
-/* What can be said of the index before the program runs: its place, or CX_OPEN. */
+/* The position of the index as far as it is known before the program runs, or CX_OPEN. */
 static int
 place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
 {

@@ -6,7 +6,7 @@
 
 #include "ir/layout.h"
 
-/* What a view can be taken of: a NumPy scalar becomes an array first, as in NumPy. */
+/* The value as an array: a NumPy scalar becomes an array first, as in NumPy. */
 static CxTraced *
 array_of(CxTraced *x)
 {
