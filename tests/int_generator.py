@@ -228,7 +228,7 @@ class Generator:
         return "\n".join(self.lines) + "\n"
 
     def arguments(self, number):
-        """Those of one call."""
+        """The arguments of one call."""
         pick = self.random.choice
         n = [4, 0, 9][number % 3]
         data = [pick([0, 1, 127, 128, 255, 77]) for _ in range(5)]

@@ -35,7 +35,7 @@ def compile(fn=None, **settings):
 
 
 def outcome(fn, *args, **kwargs):
-    """What a call comes to, with its warnings and what it left in its arguments."""
+    """The outcome of a call, with its warnings and the state of its arguments."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -657,7 +657,7 @@ def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
 
 
 class Endless(BaseException):
-    """What is walked has no end."""
+    """An endless iterable."""
 
 
 LOOP, RING = [1], {"k": 1}

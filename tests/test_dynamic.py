@@ -116,7 +116,7 @@ def test_rows_of_any_size_stay_out_of_memory():
 
 @pytest.fixture(autouse=True)
 def no_profiles(tmp_path):
-    """What other tests have learnt of sizes is not known here."""
+    """Sizes recorded by other tests are not known here."""
     before = cinductor.cache.info()["directory"]
     cinductor.cache.set_directory(tmp_path / "cache")
     yield
@@ -901,7 +901,7 @@ def test_pieces_between_breaks_are_compiled_for_any_size(monkeypatch, is_split):
 
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     budget = sys.modules["cinductor.budget"]
-    monkeypatch.setattr(budget.Budget, "race", lambda self, kind: budget.Race())  # nobody is timed
+    monkeypatch.setattr(budget.Budget, "race", lambda self, kind: budget.Race())  # no calls are timed
     if not is_split:
         monkeypatch.setattr(session, "plan_of", lambda job, compiled: None)
     g, compiled = compile(f), []

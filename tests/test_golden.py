@@ -29,7 +29,7 @@ def start(program, *paths):
 
 
 def run(program, path):
-    """What the levels make of the program in the file."""
+    """The text of each level for the program in the file."""
     done = start(program, path)
     if done.returncode:
         pytest.fail(f"{path}: {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)

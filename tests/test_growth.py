@@ -649,7 +649,7 @@ def test_a_list_whose_length_data_decide_is_used_as_a_list(fn, dynamic):
 
 
 def test_many_items_are_returned_in_time_that_grows_as_they_do():
-    """It took a minute: each was compared with all before it."""
+    """This took a minute: each item was compared with all before it."""
     z = [1.0] * 20_000
 
     def f(x):

@@ -248,7 +248,7 @@ def test_what_numpy_returns_as_it_is():
 
 
 def test_a_new_axis_of_a_number():
-    """It had been a view of memory that a number has not."""
+    """The result was a view of memory that a number does not have."""
 
     def program(a):
         return a[0][None], (a[0] + 1)[None], a.sum()[..., None], a[0][...]
@@ -366,7 +366,7 @@ ITSELF = [
 
 @pytest.mark.parametrize("program", ITSELF, ids=lambda f: f.__name__)
 def test_is_asked_of_what_a_loop_hands_on(program):
-    """It had been answered once for all iterations."""
+    """The identity was computed once for all iterations."""
     alike(program, *(lambda n=n: (numbers(n), numbers(n) + 1) for n in (5, 5, 7, 3)))
 
 
@@ -678,7 +678,7 @@ def test_copies_of_one_array(n, backend):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_part_of_what_a_loop_may_have_left_alone(whole):
-    """It had been returned as memory of its own, because it is shorter than the argument."""
+    """The result was returned as separate memory, because it is shorter than the argument."""
 
     def halved(a, b):
         h = a

@@ -28,7 +28,7 @@ TABLE = [
     (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, True)),
     (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, True)),
     (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, True)),
-    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but after an iteration nobody sees it
+    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but after an iteration it is not visible
     (1, np.int8(2), Joined("scalar", np.dtype("i1")), OTHER),  # Python has no such numbers
     (1.0, "a", OTHER, OTHER),
     (None, 1.0, OTHER, OTHER),

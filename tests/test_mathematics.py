@@ -37,7 +37,7 @@ BINARY = [math.atan2, math.hypot, math.copysign, math.fmod, math.pow, math.log]
 
 
 def outcome(fn, *args):
-    """What a call gives, or the type and text of what it raises."""
+    """The result of a call, or the type and text of its exception."""
     try:
         value = fn(*args)
     except Exception as error:

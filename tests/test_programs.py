@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def outcome(fn, arguments):
-    """What a call returned or raised."""
+    """The result or exception of a call."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -58,7 +58,7 @@ def triangle(x):
     return s
 
 
-# What each reads and writes in memory, in bytes, and computes; counted by hand.
+# Bytes read and written in memory, and operations, counted by hand.
 COUNTED = [
     (lambda x: x * 2 + 1, (V,), 800, 800, 200),
     (lambda x: x * np.float32(2), (F,), 400, 400, 100),
@@ -412,7 +412,7 @@ def words_of(node):
 
 
 def reasons_in_sources():
-    """What is given to those who break, run iteration by iteration or leave a call to NumPy."""
+    """The reasons given for breaks, loops run in Python, and calls left to NumPy."""
     names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):

@@ -449,7 +449,7 @@ def load(source, name):
 
 
 def behaviour(fn, name, *args):
-    """What a call prints, gives and raises, and from which lines."""
+    """The output, result and exceptions of a call, with their lines."""
     said = []
 
     def log(value=None):

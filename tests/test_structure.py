@@ -342,7 +342,7 @@ def test_imports_stand_at_the_top():
 
 
 def test_surface_knows_nothing_of_capture():
-    """`numpy` is what NumPy's functions mean in graph operations: below whoever asks for it."""
+    """`numpy` translates NumPy's functions to graph operations: a layer below its callers."""
     for path in (ROOT / "python" / "cinductor" / "numpy").glob("*.py"):
         for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):

@@ -88,7 +88,7 @@ def test_one_kernel():
 
 
 def test_rows_of_the_result_stay_apart():
-    """What reads more than one element of the product is another kernel."""
+    """Code that reads more than one element of the product is another kernel."""
 
     def normalised(x, w):
         y = x @ w

@@ -71,7 +71,7 @@ isinstance(u, int); type(u) is int; u.real; complex(u, 1); u.__index__(); np.iss
 
 
 def outcome(fn, *args):
-    """What a call comes to: the result, or the type and text of what it raises; and the arguments
+    """The outcome of a call: the result, or the type and text of its exception; and the arguments
     after it."""
     args = copy.deepcopy(args)
     with warnings.catch_warnings():

@@ -76,7 +76,7 @@ class Run:
         return self.read(log, made)
 
     def command(self) -> list[str]:
-        """What runs the tests."""
+        """The command that runs the tests."""
         root = pathlib.Path(np.__file__).parents[1]
         options = ["-q", "-p", "compiled", "-p", "no:cacheprovider", f"--rootdir={root}"]
         timeout = [f"--timeout={TIMEOUT}", "--timeout-method=thread"]
