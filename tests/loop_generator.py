@@ -30,7 +30,7 @@ def shift(v, amount):
     return v
 '''
 SIZES = [(6, 5), (11, 4), (9, 9), (17, 3), (12, 12), (1, 2), (3, 10), (0, 3), (20, 6)]
-# What a program is made of: Generator.fill says what the letters stand for.
+# The parts of a program: Generator.fill defines the letters.
 EXTENTS = [
     "n", "n", "len(x)", "m", "n - 1", "1, n", "1, n - 1", "{l}", "{l}, n", "{l} + 1, n", "n - 1, -1, -1", "0, n, 2", "k", "12", "c", "{l}, 0, -1",
     "A.shape[0]", "max(n, m)", "min(n, k)", "n // 2", "int({r}) % 14", "abs(k), n + 2", "q[0]",
@@ -353,7 +353,7 @@ class Generator:
         return re.sub(r"{([a-z])}", lambda part: parts[part[1]](), self.random.choice(templates))
 
     def parts(self, depth):
-        """What letters stand for: int, real, condition, index, vector, piece, loop variable."""
+        """The meanings of letters: int, real, condition, index, vector, piece, loop variable."""
         return {
             "w": lambda: self.whole(depth), "r": lambda: self.real(depth), "c": lambda: self.condition(depth), "i": self.index,
             "v": self.vector, "p": self.piece, "l": lambda: self.random.choice(self.indices or ["1"]),
@@ -477,7 +477,7 @@ class Wide(Generator):
         return [*super().compound(), self.choice, self.choice, self.grow, self.cleanup]
 
     def note(self, depth):
-        """A list that the program has; made anew where nobody made one yet on every path."""
+        """A list that the program has; recomputed where nobody made one yet on every path."""
         self.line(depth, self.fill("out.append({r})", "out.append(({r}, {w}))", "out[-1:] = [{r}]", "c = len(out)", "out.append({v}[{i}])", "out = out[:4]", "d = bool(out)", "out += [{r}, {w}]", depth=1))
 
     def choice(self, depth):

@@ -42,7 +42,7 @@ def values(n, dtype):
 
 
 def said(fn, *args):
-    """What a function gives, types included, or raises; and what it has told."""
+    """The result of a function, types included, or its exception; and its log."""
     seen.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

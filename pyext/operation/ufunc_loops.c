@@ -76,7 +76,7 @@ find_replaced(CxState *state)
                 has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);
 }
 
-/* ---- whose functions are quicker ---- */
+/* ---- whose functions are faster ---- */
 
 typedef struct SlowRow {
     CiOp op;

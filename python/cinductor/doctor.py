@@ -46,7 +46,7 @@ def disk_cache() -> str:
     state = "can be written to" if os.access(folder, os.W_OK) else "CANNOT be written to"
     size = found["bytes"] / 1e6
     if found["serves_alone"]:
-        state += "; serves without a compiler, too"
+        state += "; usable without a compiler"
     return f"{folder}: {found['entries']} kernels, {size:.1f} MB; {state}"
 
 
