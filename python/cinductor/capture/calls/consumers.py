@@ -20,7 +20,7 @@ from ..control.branch import select
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
 from ..kinds import leaves
-from ..objects import MISSING, Traced, asks_length, has_hooks
+from ..objects import FREE_TYPES, MISSING, Traced, asks_length, has_hooks, is_record
 from .calls import called_by, dispatch, understands
 from .functions import call_unknown
 
@@ -46,7 +46,11 @@ def is_many(value: Any) -> bool:
 
 def is_open(value: Any) -> bool:
     """Whether data decide a value, or what is in a tuple."""
-    return any(type(part) is Traced and not part.is_expression for part in leaves(value))
+    if type(value) is Traced:
+        return not value.is_expression
+    if type(value) in FREE_TYPES or not is_record(type(value)):
+        return False
+    return any(map(is_open, leaves(value)))
 
 
 def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:

@@ -147,7 +147,7 @@ class ListBuffer:
         """The items that the list has before: constants by one store, others one by one."""
         if not any(type(leaf) is Traced for item in items for leaf in leaves(item)):
             for k, column in enumerate(self.columns):
-                known = np.array([leaves(item)[k] for item in items], column.kind[1])  # type: ignore[index]
+                known = np.array([leaves(item)[k] for item in items], column.kind[1])
                 self.scope.item_slot(column.rows, slice(0, len(items))).value = self.scope.stage.constant(known)
             self.cells[0] = len(items)
             return
