@@ -1,5 +1,5 @@
-"""The builtins that read all of an array, or of what goes over one: results, types, effects and exceptions are Python's own for
-every length, and no builtin takes a node for each of many elements."""
+"""Builtins that read all elements of an array. Results, types, effects and exceptions are Python's for every length. No builtin
+takes a node for each of many elements."""
 
 import bisect
 import collections

@@ -25,6 +25,7 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
+from ..control import list_buffer
 from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -128,6 +129,15 @@ class Subscripts:
             return self.stage.materialise(key)
         return key
 
+    def _want_columns(self, value: Any, key: Any) -> None:
+        """Has the loop or branch around begin again, if data decide which item of a list made in the call
+        is read or stored: with the list as columns.
+        """
+        stage = self.stage
+        if type(value) is list and is_place(self, key) and stage.tracer.in_region:
+            if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
+                list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
         cls = type(value)
@@ -145,6 +155,7 @@ class Subscripts:
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
+                self._want_columns(value, key)
             if source is None:
                 return stage.lift_array(value[key])
             if source == OPAQUE:
@@ -243,6 +254,7 @@ class Subscripts:
             stage.state.lists[id(value)].set_item(key, item)
             return
         source = stage.sources.source_of(value)
+        self._want_columns(value, key)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in (list, dict, collections.deque):
             stage.state.before_change(value)
