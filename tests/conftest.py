@@ -1,7 +1,7 @@
-"""What the tests share: a disk cache of their own, and the C core built for tests.
+"""Shared fixtures: a separate disk cache, and the C core built for tests.
 
-The core is compiled once per session, with AddressSanitizer and UBSan where the compiler has them.
-Objects are kept in a private temporary directory under names made of what went into them, so a
+The core is compiled once per session, with AddressSanitizer and UBSan if the compiler has them.
+Objects are kept in a private temporary directory under names derived from their inputs, so a
 second run compiles only what has changed.
 """
 
@@ -114,7 +114,7 @@ def run(command, **options):
 
 @functools.cache
 def included_by(path):
-    """The files of ours that a file of C includes itself."""
+    """The project's files that a C file includes itself."""
     names = re.findall(rb'^\s*#\s*include\s*"([^"]+)"', path.read_bytes(), re.MULTILINE)
     places = [folder / os.fsdecode(name) for name in names for folder in (path.parent, ROOT / "csrc", ROOT / "tests" / "core")]
     return [place for place in places if place.is_file()]

@@ -417,7 +417,7 @@ def test_a_stance_holds_for_the_process_or_inside_a_statement():
 
 
 def test_stances_of_many_threads():
-    """Each sees its own, whatever others enter and leave meanwhile; behind them the process's is as it was."""
+    """Each sees its own, whatever others enter and leave meanwhile; after them the process's is as it was."""
     known, fresh = compile(lambda x: cinductor.is_compiling()), compile(lambda x: cinductor.is_compiling())
     assert known(X) is True
     wants = {None: (True, None), "force_eager": (False, False), "eager_on_recompile": (True, False), "fail_on_recompile": (True, RuntimeError)}

@@ -36,7 +36,7 @@ def compile(fn=None, **settings):
 
 
 def outcome(fn, *args, **kwargs):
-    """What a call comes to, with its warnings and what it left in its arguments."""
+    """The outcome of a call, with its warnings and the state of its arguments."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -673,7 +673,7 @@ def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
     )
     commands = "p b\nc\n" * 2
     done = subprocess.run([sys.executable, str(program)], input=commands, capture_output=True, text=True)
-    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or behind it
+    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or after it
     assert done.stdout.count(f"program.py({line})f()") == 2, done.stdout + done.stderr
     assert done.stdout.count("array([0., 2., 4.])") == 2 and "6.0 6.0" in done.stdout
 
@@ -801,7 +801,7 @@ def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
 
 
 class Endless(BaseException):
-    """What is walked has no end."""
+    """An endless iterable."""
 
 
 LOOP, RING = [1], {"k": 1}

@@ -256,7 +256,7 @@ def fake_libraries(folder):
 
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory):
-    """Runs Python with a driver that has no card; returns what it printed."""
+    """Run Python with a driver that has no GPU; returns the output."""
     if nvrtc_folder() is None:
         pytest.skip("no NVRTC (the extra cinductor[cuda] brings it)")
     folder = fake_libraries(tmp_path_factory.mktemp("driver"))
@@ -491,7 +491,7 @@ def test_fork(fake_driver):
     assert "child 7" in fake_driver(FORK)
 
 
-# --- programs, on the card or on an emulated one -----------------------------------------------------
+# --- programs, on the GPU or on an emulated one ------------------------------------------------------
 
 # Without a GPU: loops in one thread, in warps, over a grid, around kernels; checks, sizes made by data, library calls.
 SOME = """
@@ -511,7 +511,7 @@ AFTER_BARRIERS = (
 
 @pytest.fixture(scope="session")
 def card(tmp_path_factory):
-    """Runs a script of tests/cuda on the card or the emulator; returns its lines."""
+    """Run a script of tests/cuda on the GPU or the emulator; returns its lines."""
     env = dict(os.environ)
     if not RUNS:
         if shutil.which(env.get("CXX", "g++").split()[0]) is None:

@@ -462,7 +462,8 @@ def test_bisect_finds_a_lowering():
 
 
 def test_bisect_finds_a_fusion_and_a_kernel(monkeypatch):
-    """Planted where options are read, for no fusion and no kernel of ours is known to be wrong."""
+    """Planted where options are read, because no fusion and no kernel of ours is known to be wrong.
+    """
     real = bisecting.Trials.difference
     wrong = {"fusion_limit": 2}
     line = plain.__code__.co_firstlineno + 1

@@ -112,13 +112,13 @@ def test_new_programs(number, tmp_path, pieces_are_compiled):
 
 # --- loops and branches ---------------------------------------------------------------------------
 
-# The last three: the rest of a call is NumPy's while names hold values of closed blocks; an int that a trip may keep is no float;
-# an inner loop of no trips leaves Python's int as it is.
+# The last three: the rest of a call is NumPy's while names hold values of closed blocks; an int
+# that a trip may keep is no float; an inner loop of no iterations leaves Python's int as it is.
 LOOPS = [*range(60), 2964097208, 70067, 70093, 70178]
 WIDE_LOOPS = range(40)
-# The last: what a function inside returns; a `finally` that returns; what a value may be, many branches later; a name that
-# pieces alone bind; a view of data's size; the order of an empty array; a name of a closed trip where the rest is NumPy's; the
-# truth of an int known behind a break.
+# The last: what a function inside returns; a `finally` that returns; what a value may be, many
+# branches later; a name that pieces alone bind; a view of data's size; the order of an empty array;
+# a name of a closed iteration where the rest is NumPy's; the truth of an int known after a break.
 OPERANDS = [*range(60), 132, 152, 288, 672, 802, 1061, 2149, 2514, 2545]
 NUMBERS = range(200)
 NEW_LOOPS = [int.from_bytes(os.urandom(4), "little") for _ in range(MORE)]
@@ -133,7 +133,7 @@ def stop(*_):
 
 
 def ends(program, calls):
-    """Whether NumPy is done with every call before long; arguments are used up."""
+    """True if NumPy is done with every call before long; arguments are used up."""
     for arguments in calls:
         signal.alarm(5)
         try:

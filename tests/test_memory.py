@@ -43,7 +43,7 @@ def copied(arguments):
 
 
 def objects(value):
-    """What can be told apart in a result: arrays and containers, outermost first."""
+    """The objects of a result: arrays and containers, outermost first."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     own = [value] if isinstance(value, np.ndarray | list | dict) else []
     return [*own, *itertools.chain.from_iterable(map(objects, inner))]

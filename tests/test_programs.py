@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def outcome(fn, arguments):
-    """What a call returned or raised."""
+    """The result or exception of a call."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -181,7 +181,7 @@ signals.dithering signals.one_pole stencils.adi stencils.heat_3d stencils.seidel
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_graphs_do_not_grow(name):
-    """Where the trips are more than are unrolled the graph is as large for many as for few."""
+    """Where the iterations are more than are unrolled the graph is as large for many as for few."""
     program, nodes = PROGRAMS[name], []
     for times in (2, 3):
         compiled = cinductor.compile(program.function, fullgraph=True, backend="interp", dynamic=False)

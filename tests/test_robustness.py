@@ -466,7 +466,8 @@ def test_arguments_that_another_thread_writes_to(tmp_path, backend, rounds):
 
 
 def test_bytes_that_are_no_bools(tmp_path):
-    """A mask whose bytes are 254 and 1 counts to as much as there is room for, and moves past it at once."""
+    """A mask whose bytes are 254 and 1 counts to as much as there is space for, and moves past it
+    at once."""
     program = """
 import numpy as np, cinductor
 raw = np.zeros(255, np.uint8)

@@ -738,7 +738,7 @@ def test_a_raise_under_a_condition():
 
 
 def test_what_runs_beside_an_arm_that_raises_happens_once():
-    """It runs in the open, where nothing goes back behind an effect."""
+    """It runs in the open, where nothing goes back after an effect."""
 
     def reshaped(x, seen):
         y = x * 2

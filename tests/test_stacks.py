@@ -1,5 +1,5 @@
-"""Lists that a loop pops from before it pushes anything: stacks of numbers and of tuples, captured whole, and the same as Python
-whatever they hold, however large they become, and where one is popped that is empty."""
+"""Lists that a loop pops from before it pushes anything. Stacks of numbers and of tuples are captured whole. All give what Python
+gives, whatever they hold, however large they become, and if an empty one is popped."""
 
 import copy
 

@@ -146,7 +146,7 @@ ci_new(CiContext *ctx, size_t size)
     size_t rounded = ((size ? size : 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + GAP;
     Chunk *chunk = refused || size > PTRDIFF_MAX / 2 ? NULL : chunk_for(ctx, rounded);
     if (!chunk)
-        ci_fail(ctx, CI_ERR_MEMORY, "out of memory: %zu bytes were asked for", size);
+        ci_fail(ctx, CI_ERR_MEMORY, "out of memory: cannot allocate %zu bytes", size);
     void *block = chunk->data + chunk->used;
     chunk->used += rounded;
     ctx->bytes += rounded;

@@ -4,13 +4,27 @@
 
 #include "ir/op.h"
 
+#include <stdatomic.h>
+
 /* NumPy's PyUFuncGenericFunction and the data that goes with it; a loop of NULL: there is none. */
 typedef struct CiUfuncLoop {
     void (*loop)(char **operands, const intptr_t *count, const intptr_t *steps, void *data);
     void *data;
 } CiUfuncLoop;
 
-/* How many a table has: ci_op_ufunc_loop says which is which. */
+/* A function of float16: NumPy's loop, and what it gives for each operand (ufunc_table.c). Zeroed
+ * before it is opened. */
+typedef struct CiUfuncTable {
+    CiUfuncLoop numpys;
+    _Atomic(uint32_t *) entries; /* NULL: not made */
+    _Atomic int64_t computed;    /* elements that the loop was called for before */
+} CiUfuncTable;
+
+/* The loop that looks values up; the table outlives its calls. */
+CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
+void ci_ufunc_table_close(CiUfuncTable *table);
+
+/* How many a runtime has: ci_op_ufunc_loop says which is which. */
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
 
 /* `count` contiguous elements; step: bytes from one element of an operand to the next, 0 if it is

@@ -6,7 +6,7 @@
  *       stage i1<4096 vector {  buf1 row = …;  buf2 local = sum.lanes … }
  *       stage i1<4096 vector {  buf3 = … }
  *     }
- *     # k0, k1 stay apart: buf3 is read at another outer index
+ *     # k0, k1 are not fused: buf3 is read at another outer index
  *     k1: extern matmul(buf3, in1) -> buf4
  *   }
  *
@@ -215,7 +215,7 @@ typedef struct CiKernels {
     const CiTarget *target;
     CiKernel **kernels;
     int nkernels, capkernels;
-    const char **refusals; /* "k0 and k1 stay apart: …" */
+    const char **refusals; /* "k0 and k1 are not fused: …" */
     int nrefusals, caprefusals;
     const char **notes; /* "buf3 is stored where buf1 was" */
     int nnotes, capnotes;

@@ -178,7 +178,7 @@ verify_body(const Verifier *v, const CiNest *nest)
         const CiScalar *op = &body->ops[k];
         for (int i = 0; i < op->nargs; i++)
             if (op->args[i] < 0 || op->args[i] >= k)
-                fail_nest(v, nest, "an operand stands behind its user");
+                fail_nest(v, nest, "an operand is defined after its use");
         if (op->op == CI_OP_load || op->op == CI_OP_index)
             verify_linked(v, nest, op, op->index, 0);
         if (op->op == CI_OP_load)

@@ -30,7 +30,7 @@ static void
 define(Verifier *v, CiNode *node)
 {
     if (is_in_scope(v, node))
-        fail_node(v, node, "stands in its block twice");
+        fail_node(v, node, "appears twice in its block");
     ci_map_put(v->defined, CI_KEY(node), node);
 }
 

@@ -49,7 +49,7 @@ refuse(CiScheduler *s, const CiFusion *a, const CiFusion *b, const char *why)
     if (kernels->nrefusals == CI_MAX_REFUSALS)
         return;
     const char *text =
-        ci_format(s->ctx, "%s and %s stay apart: %s", a->nests[a->nnests - 1].nest->target->name,
+        ci_format(s->ctx, "%s and %s are not fused: %s", a->nests[a->nnests - 1].nest->target->name,
                   b->nests[b->nnests - 1].nest->target->name, why);
     for (int k = 0; k < kernels->nrefusals; k++)
         if (!strcmp(kernels->refusals[k], text))

@@ -83,7 +83,7 @@ check_store(CiScheduler *s, const CiKernel *trips, const Accesses *all, const Ac
     for (int k = 0; k < all->count; k++) {
         if (all->list[k].buffer == store->buffer &&
             ci_why_not_local(s, trips, store->index, all->list[k].index))
-            return ci_format(s->ctx, "trips meet in %s", store->buffer->name);
+            return ci_format(s->ctx, "iterations conflict on %s", store->buffer->name);
     }
     return NULL;
 }

@@ -442,7 +442,7 @@ ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
         share_out(s, kernel, tree, nparallel);
     else if (fusion->region->kind == CI_ITEM_for)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
-                ci_format(s->ctx, "trips of %s stay in order: %s", fusion->region->region->var->name,
+                ci_format(s->ctx, "the iterations of %s run sequentially: %s", fusion->region->region->var->name,
                           ci_why_not_parallel(s, fusion->region, tree)));
     ci_place_scalars(s, kernel, fusion);
     take_tree(s, kernel, tree);

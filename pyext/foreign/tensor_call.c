@@ -148,10 +148,10 @@ read_tensor(CxTensorCall *call, int k)
     return 1;
 }
 
-/* All of them are held before the first is looked at: torch gives up the lock, and another thread may change
+/* All of them are kept before the first is looked at: torch gives up the lock, and another thread may change
  * the list. */
 static bool
-hold_arguments(CxTensorCall *call, PyObject *arguments)
+keep_arguments(CxTensorCall *call, PyObject *arguments)
 {
     const CxTensorProgram *t = call->program;
 
@@ -171,7 +171,7 @@ hold_arguments(CxTensorCall *call, PyObject *arguments)
 static int
 read_arguments(CxTensorCall *call, PyObject *arguments)
 {
-    int nscalars = 0, ready = hold_arguments(call, arguments);
+    int nscalars = 0, ready = keep_arguments(call, arguments);
 
     for (int k = 0; ready == 1 && k < call->shown.graph->ninputs; k++) {
         CiDtype dtype = call->shown.graph->inputs[k]->dtype;

@@ -20,7 +20,7 @@ typedef enum CxGiveKind {
     CX_GIVE_constant
 } CxGiveKind;
 
-/* What a call gives back at one place. */
+/* One value that a call returns. */
 typedef struct CxGive {
     CxGiveKind kind;
     int index;          /* of the return or argument */
@@ -70,7 +70,7 @@ typedef struct CxTensorCall {
 /* tensor_call.c */
 PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
 
-/* tensor_returns.c: makes a result buffer; then the list of what the call gives back. */
+/* tensor_returns.c: makes a result buffer; then the list that the call returns. */
 void *cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer);
 PyObject *cx_tensor_returns(CxTensorCall *call);
 void cx_tensor_returns_close(CxTensorCall *call);

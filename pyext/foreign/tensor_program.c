@@ -34,7 +34,7 @@ read_inputs(CxTensorProgram *t, PyObject *inputs)
     return 0;
 }
 
-/* ---- what a call gives back ---- */
+/* ---- what a call returns ---- */
 
 typedef struct ReadNumber {
     CxTensorProgram *program;
@@ -118,7 +118,7 @@ read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
     while (kind != NULL && number <= CX_GIVE_constant && strcmp(kinds[number], kind) != 0)
         number++;
     if (kind == NULL || number > CX_GIVE_constant) {
-        PyErr_SetString(PyExc_ValueError, "what a call gives back is a tuple of a kind and its values");
+        PyErr_SetString(PyExc_ValueError, "what a call returns is a tuple of a kind and its values");
         return -1;
     }
     PyObject *value = PyTuple_GET_ITEM(one, 1);

@@ -1,4 +1,4 @@
-/* What a call with tensors gives back: results in memory of torch's own allocator, and parts of them. */
+/* The values that a call with tensors returns: results in memory of torch's own allocator, and parts of them. */
 #include "foreign/tensor_private.h"
 
 /* Where a tensor without elements is said to lie. */

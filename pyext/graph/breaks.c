@@ -58,7 +58,8 @@ PyType_Spec cx_break_spec = {
     break_slots,
 };
 
-/* Where the function that was called is: the outermost of its frames, for it may call itself. */
+/* Where the function that was called is: the outermost of its frames, because it may call
+ * itself. */
 static void
 find_own_line(CxTracer *tracer, CxBreak *b)
 {

@@ -161,7 +161,8 @@ cx_location(CxTracer *tracer)
     return loc;
 }
 
-/* What a symbol of data was when an earlier graph ran, or NULL: this one defines it. */
+/* Value that a data-dependent symbol had when an earlier graph ran, or NULL if this graph
+ * defines it. */
 static const CiExpr *
 known_value(const CxTracer *t, const CiExpr *symbol)
 {
@@ -201,7 +202,7 @@ cx_tracer_end(CxTracer *t)
     PyDict_Clear(t->by_id);
 }
 
-/* Whether Python numbers alone are concerned, or nothing is computed. */
+/* True if Python numbers alone are concerned, or nothing is computed. */
 bool
 cx_node_is_quiet(const CiNode *node)
 {

@@ -149,7 +149,8 @@ cx_size_values(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *valu
     return 0;
 }
 
-/* What is not known yet is taken to be a few: for shapes that only an exception's text shows. */
+/* Sample value of a symbol. An unknown one counts as a few: used for shapes that only appear in
+ * an exception's text. */
 static int64_t
 sample_of(void *arg, const CiExpr *symbol)
 {

@@ -2,7 +2,7 @@
  * worth a compiler, nor a break. An estimate: nothing but the way to run it follows from it. */
 #include "graph/graph.h"
 
-enum { TRIPS_NODE = 10 }; /* elements that NumPy makes in the time of a number in a loop's trip */
+enum { TRIPS_NODE = 10 }; /* elements that NumPy makes in the time of a number in a loop's iteration */
 
 typedef struct Work {
     CiContext *ctx;
@@ -13,7 +13,7 @@ typedef struct Work {
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
-/* What this call has, half of a loop's trips, or what the symbol may be at most. */
+/* Value of a symbol in this call, half of a loop's iterations, or the symbol's upper bound. */
 static int64_t
 value_of(void *arg, const CiExpr *symbol)
 {
@@ -47,7 +47,8 @@ has_param(const CiBlock *block, const CiNode *node)
     return false;
 }
 
-/* A while may have any number of trips, but for one that counts them in a symbol with a limit. */
+/* A while may have any number of iterations, but for one that counts them in a symbol with a
+ * limit. */
 static int64_t
 trips_of(Work *w, const CiNode *region)
 {

@@ -106,7 +106,7 @@ traced_shares_storage(PyObject *self, PyObject *other)
                            ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
 }
 
-/* Whether two values are one: the same memory seen in the same way, or the same expression. */
+/* True if two values are one: the same memory seen in the same way, or the same expression. */
 static PyObject *
 traced_is_same(PyObject *self, PyObject *other)
 {

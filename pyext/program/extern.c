@@ -292,7 +292,7 @@ find_known(CxState *state, const CiExtern *read, int *failed)
     return capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
 }
 
-/* Whether all of them are known; -1 with an exception. */
+/* True if all of them are known; -1 with an exception. */
 static int
 find_in(CxState *state, CiBlock *block, const CiExtern *products)
 {

@@ -136,7 +136,7 @@ cx_passes_close(CxPasses *all)
     PyMem_Free(all->extras);
 }
 
-/* What a pass raised is the cause of the exception that is set; an interrupt is the exception. */
+/* Makes the exception that a pass raised the cause of the current one. An interrupt replaces it. */
 void
 cx_passes_explain(CxPasses *all)
 {

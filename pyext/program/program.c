@@ -67,7 +67,7 @@ find_small(const CiGraph *graph)
     return small;
 }
 
-/* What a device cannot take, arrays of the host are computed with there. */
+/* True if the program may run on the host when the device cannot run it. */
 static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
 {
@@ -216,7 +216,7 @@ numpy_flags(unsigned flags)
            (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
-/* Room for the values of the program's symbols in this run, which ends with them filled. */
+/* Space for the values of the program's symbols in this run, which ends with them filled. */
 static int
 make_symbols(CxRun *run)
 {
@@ -277,7 +277,7 @@ run_released(CxRun *run, CiCall *call)
     return status;
 }
 
-/* The streams that this call's work goes to, behind what others do with its arguments. */
+/* The streams that this call's work goes to, after what others do with its arguments. */
 static int
 enter_devices(CxRun *run, void **streams)
 {

@@ -41,7 +41,7 @@ typedef struct CxShape {
     const int64_t *layout; /* sizes, then strides in bytes */
     const int *numbers;    /* the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_MOST_OPERANDS = 16 }; /* of a library call */
+enum { CX_MOST_OPERANDS = 256 }; /* of a library call */
 enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
 /* Generators that a run draws from without Python, whose locks it holds. The first that are met
  * have room; Python draws from the others. */
@@ -110,7 +110,8 @@ CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
 void cx_program_take_out(CxProgram *program);
 
-/* info.c: of a program what became of recording its parts; None where nobody asked. Then numbers of a compile by their names, in a dict; nothing for NULL. */
+/* info.c: the outcome of recording each part of a program; None if recording was not requested.
+ * Then the numbers of a compile by name, in a dict; empty for NULL. */
 PyObject *cx_program_recordings(PyObject *self, void *closure);
 int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 
@@ -131,7 +132,7 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiBackend *backend, PyObject *passes, const CiGiven *given,
                               PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
-bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
+bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */

@@ -30,7 +30,7 @@ body_build(CiContext *ctx, void *arg)
     b->code = backend->compiler->build_text(ctx, b->queue, b->source, b->options);
 }
 
-/* Without the lock, for a compiler runs. */
+/* Without the lock, because a compiler runs. */
 static int
 build(CxState *state, Build *b)
 {

@@ -74,7 +74,7 @@ cx_method_mark(PyObject *self, PyObject *unused)
     return (PyObject *)m;
 }
 
-/* What was decided since by the sizes of this call is open again. */
+/* Reopens the decisions made since the mark from the sizes of this call. */
 static PyObject *
 mark_forget_guards(PyObject *self, PyObject *unused)
 {

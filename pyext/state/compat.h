@@ -1,4 +1,4 @@
-/* What differs between the versions of CPython and NumPy that the module supports, in one place. */
+/* Differences between the supported versions of CPython and NumPy, in one place. */
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 
@@ -26,8 +26,8 @@
 #error "Python 3.10 or newer is needed"
 #endif
 
-/* Whether Python adds and multiplies a real number to the parts of a complex one, instead of making
- * it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
+/* True if Python adds and multiplies a real number to the parts of a complex one, instead of
+ * making it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
 enum { CX_REAL_STAYS_REAL = PY_VERSION_HEX >= 0x030E0000 };
 
 /* The innermost Python frame, borrowed, or NULL. */
@@ -100,7 +100,7 @@ cx_keep_given_traceback(void)
 #endif
 }
 
-/* Whether a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
+/* True if a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
 static inline int
 cx_complex_powers_are_general(void)
 {

@@ -274,7 +274,8 @@ device_numpy(PyObject *module, PyObject *array)
     return view;
 }
 
-/* device_update(array, copy): what device_numpy gave, and whoever wrote into it, goes back. */
+/* device_update(array, copy): copies back the contents of the array from device_numpy, after it
+ * was written to. */
 static PyObject *
 device_update(PyObject *module, PyObject *args)
 {

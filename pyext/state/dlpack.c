@@ -51,7 +51,7 @@ cx_dlpack_dtype(const CxDlTensor *tensor)
 
 /* ---- given away ---- */
 
-/* What both kinds of capsule hold, and the array that owns the memory. */
+/* Contents of both kinds of capsule, and the array that owns the memory. */
 typedef struct Given {
     union {
         Managed plain;
@@ -61,8 +61,8 @@ typedef struct Given {
     int64_t numbers[2 * CI_MAX_RANK];
 } Given;
 
-/* A consumer may be done with it when Python has ended: then the memory stays with the process, for
- * there is no lock to take any more. */
+/* A consumer may be done with it when Python has ended: then the memory stays with the process,
+ * because there is no lock to take any more. */
 static void
 delete_given(Given *given)
 {
@@ -86,7 +86,7 @@ delete_versioned(Versioned *self)
     delete_given(self->context);
 }
 
-/* A capsule that nobody took. */
+/* Frees a capsule that was not consumed. */
 static void
 drop_plain(PyObject *capsule)
 {

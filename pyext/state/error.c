@@ -220,7 +220,8 @@ filter_is_strict(PyObject *filter, bool *is_decisive)
     return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
 }
 
-/* The same of all filters in force: by default a warning is given once at each line. */
+/* True if the active filters raise such a warning or always show it. The default is once per
+ * line. */
 static bool
 filters_are_strict(void)
 {

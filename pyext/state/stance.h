@@ -1,4 +1,4 @@
-/* The stance of compiled functions, which Python's set_stance sets. */
+/* The stance of compiled functions: a number that Python's set_stance sets. */
 #ifndef CX_STANCE_H
 #define CX_STANCE_H
 

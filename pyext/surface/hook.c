@@ -1,6 +1,6 @@
-/* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and what is
- * called in its place where the call has fallen back, or behind an effect: there a mistake of ours
- * must not lose what has happened. Until then that costs a look at the tracer. */
+/* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and
+ * what is called in its place where the call has fallen back, or after an effect: there a
+ * mistake of ours must not lose what has happened. Until then that costs a look at the tracer. */
 #include "state/state.h"
 
 #include "graph/tracer.h"

@@ -352,9 +352,8 @@ open_runtime(CxState *state)
     if (state->runtime.allocator != NULL &&
         (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
         return -1;
-    if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
-        state->runtime.cache != NULL && state->runtime.registry != NULL &&
-        state->registered != NULL)
+    if (state->runtime.pool != NULL && state->runtime.allocator != NULL && state->runtime.cache != NULL &&
+        state->runtime.registry != NULL && state->registered != NULL)
         return 0;
     PyErr_NoMemory();
     return -1;
@@ -470,6 +469,8 @@ module_free(void *module)
     for (int k = 0; k < CX_UFUNC_COUNT; k++)
         PyMem_Free(state->resolved[k]);
     ci_runtime_shut(&state->runtime);
+    for (int k = 0; k < CI_UFUNC_COUNT; k++)
+        ci_ufunc_table_close(&state->ufunc_tables[k]);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);
     if (state->warm == NULL && state->runtime.allocator != NULL)

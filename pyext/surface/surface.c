@@ -38,7 +38,7 @@ cx_method_note_effect(PyObject *self, PyObject *reason)
     CxTracer *t = (CxTracer *)self;
 
     CX_ENTRY();
-    /* What may still have to be done again by the function itself comes first. */
+    /* Operations that may still be repeated by the original function come first. */
     if (cx_has_checks(t) && cx_tracer_flush(t, NULL, 0, true) < 0)
         return NULL;
     if (cx_tracer_note(t, reason) < 0)
@@ -56,7 +56,7 @@ cx_method_flush(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* For whoever gives a trace up: an exception may keep the tracer alive for long. */
+/* Closes an abandoned trace, because an exception may keep the tracer alive for long. */
 PyObject *
 cx_method_close(PyObject *self, PyObject *unused)
 {

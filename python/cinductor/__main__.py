@@ -27,7 +27,7 @@ Without --make FUNC takes none."""
 
 
 class Wrong(Exception):
-    """What is asked for cannot be had; the text says why."""
+    """A request that cannot be fulfilled, with the reason."""
 
 
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
@@ -86,7 +86,7 @@ def show(given: argparse.Namespace) -> None:
 
 
 def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
-    """Median of one call, its arguments made anew for each."""
+    """Median of one call, its arguments recomputed for each."""
     times: list[float] = []
     until = time.perf_counter() + budget
     while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):

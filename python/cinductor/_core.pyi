@@ -529,6 +529,7 @@ class Program:
     writes: bool
     is_symbolic: bool
     option_values: dict[str, Any]
+    guards: tuple[tuple[str, str, str, int], ...]  # relation, left, right and line of what the graph assumes of sizes
     recordings: list[dict[str, Any]] | None
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
@@ -753,6 +754,34 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+def torch_functions(
+    library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /
+) -> Any:
+    """Functions of the torch that is loaded, which TensorProgram calls; None where that torch lacks one."""
+
+class TensorProgram:
+    """A program that is called with a list of tensors, which it empties.
+
+    Parameters
+    ----------
+    program : Program
+    functions : object
+        What torch_functions() returned.
+    inputs : list
+        For each input of the program the number of an argument, or a tensor of the program's own.
+    returns : list of tuple
+        ("result", index), ("part", index, sizes, strides, offset), ("input", index), ("size", size) or
+        ("constant", value).
+    eager : callable
+        It is called with the list if the program is not for its values, or if a check of it fails.
+    """
+
+    program: Program
+    def __new__(
+        cls, program: Program, functions: Any, inputs: list[Any], returns: list[tuple[Any, ...]], eager: Any, /
+    ) -> TensorProgram: ...
+    def __call__(self, args: list[Any], /) -> list[Any]: ...
 
 class Builder:
     """A graph that is being made. Values are named by numbers; types, symbols and sizes are written as in docs/ir.md."""

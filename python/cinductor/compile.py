@@ -127,7 +127,7 @@ def compile(
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
-        raise TypeError(f"fn is {fn!r}; wanted: a function or another callable, no class")
+        raise TypeError(f"compile() expects a function or another callable that is not a class, got {fn!r}")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)

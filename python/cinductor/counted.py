@@ -1,4 +1,4 @@
-"""Counters of `stats` and `cache.info`."""
+"""The types of the results of `stats` and `cache.info`, and the counting of `stats`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 
 class Counters(TypedDict):
-    """What `stats` counts."""
+    """The counters of `stats`."""
 
     calls: int
     captures: int
@@ -65,7 +65,8 @@ def row_of(compiled: Any) -> dict[str, int]:
 
 
 def programs_of(compiled: Any) -> list[Any]:
-    """The programs that calls of a function run: its own, its pieces' and its device counterparts'."""
+    """The programs that calls of the function run: its own, those of its pieces, and those for
+    device arrays."""
     job = compiled._cinductor_job
     own = [*(one.program for one in compiled.specializations), *job.segments]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]
@@ -73,13 +74,13 @@ def programs_of(compiled: Any) -> list[Any]:
 
 
 def retire(compiled: Any) -> None:
-    """Add the counters of a compiled function that ends to the totals; it keeps no specialisation or piece."""
+    """A compiled function ends: it has counted, but keeps no specialisation and no piece."""
     for name, count in row_of(compiled).items():
         gone[name] += count if name not in ("specializations", "pieces") else 0
 
 
 def forget(functions: list[Any]) -> None:
-    """Set all counters to 0."""
+    """All counters begin at 0 again."""
     gone.update(dict.fromkeys(COUNTERS, 0))
     for compiled in functions:
         compiled.calls = compiled.failed_checks = compiled.plain_calls = 0

@@ -30,7 +30,7 @@ class ConstraintViolation(Error, ValueError):
 
 
 class BackendCompilerFailed(Error):
-    """What `register_wrapper_backend` was given has raised: `backend` is its name, `inner` the exception."""
+    """Raised if a wrapper backend raised: `backend` is its name, `inner` the exception."""
 
     __module__ = "cinductor"
 
@@ -124,7 +124,7 @@ WHOLE = {
 
 
 def advice_of(error: Error, text: str) -> str:
-    """What can be done about an exception of the package."""
+    """Advice for an exception of the package."""
     row = ERRORS.get(type(error).__name__)
     return next((advice for why, advice in WHOLE.items() if why in text), row.advice if row else "")
 
@@ -179,7 +179,7 @@ def fold(error: BaseException) -> None:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether an exception is one that the package uses within itself."""
+    """True if an exception is one that the package uses within itself."""
     module = type(error).__module__
     return module.startswith("cinductor.") and not is_a(error, Error)
 

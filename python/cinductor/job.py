@@ -1,13 +1,11 @@
-"""What is known of one compiled function beside its specialisations, and what becomes of a call that
-none of them fits.
+"""State of one compiled function beyond its specializations, and guard misses.
 
-The function returned by `compile` is a C object that tries its specialisations by their guards; it
-asks `Job.miss` when none fits. A failure of the compiler never reaches the caller: the function
-itself runs instead.
+`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set
+matches. A failure of the compiler never reaches the caller: the original function runs instead.
 
-Threads that make the same first call compile once (`Turn`): the others wait for the program, and look for it again.
-They wait no longer where Python has begun to run in the capture (what it does may take long, or wait for them), nor
-for a capture that takes longer than `MOST_WAIT`: then the function itself answers them.
+Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then
+look it up. They stop waiting if the capture has begun to run Python code (which may take long, or may
+wait for them), or after `MOST_WAIT`; the original function then runs their calls.
 """
 
 from __future__ import annotations
@@ -303,7 +301,7 @@ class Job:
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
-            self.budget.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+            self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
         elif plan.is_tried:
             race = self.budget.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)

@@ -37,7 +37,7 @@ class PassEvent(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """Whether it did anything."""
+        """True if it did anything."""
         return self.before != self.after
 
 
@@ -112,9 +112,8 @@ def check(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Non
 
 
 def outcome(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any] | str:
-    """What the interpreter makes of the program's graph by these options: results and written inputs, or
-    the check that fails.
-    """
+    """The interpreter's result for the program's graph with these options: results and written
+    inputs, or the failed check."""
     made = _core.recompile(program, options, "interp", (("defined", "", on_text(defined)),))
     copies = [copy_of(value) for value in inputs]
     try:
@@ -125,7 +124,7 @@ def outcome(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> l
 
 
 def defined(graph: Graph) -> None:
-    """Memory that nobody has written holds anything, twice not the same: here it holds zeros."""
+    """Fill unwritten memory with zeros, because its contents would differ between two runs."""
     for node in graph.nodes:
         if node.op == "empty":
             zero = "false" if node.dtype == "bool" else "(0.0, 0.0)" if node.dtype[0] == "c" else "0"
@@ -137,7 +136,7 @@ def defined(graph: Graph) -> None:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of an input that lies in memory as it does."""
+    """A copy of an input that is in memory as it does."""
     if not isinstance(value, np.ndarray) or value.size == 0:
         return value
     steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]

@@ -70,7 +70,7 @@ def test_a_kernel_takes_no_more_arrays(limit):
     limit("max_buffers", 4)
     said = explained(two_results, *three)
     assert said.kernels.count("for i0<") == 2
-    assert "stay apart: together they touch 5 arrays, and a kernel takes 4" in said.kernels
+    assert "are not fused: together they touch 5 arrays, and a kernel takes 4" in said.kernels
     limit("max_buffers", 2)  # what one loop touches is not parted: the program runs on the host
     said = explained(lambda a, b, c: a + b, *three)
     assert "a loop touches 3 arrays, and a kernel of device scratchpad takes 2" in said.why_host
@@ -101,7 +101,7 @@ def test_other_limits(limit):
     limit("row_bytes", 64)
     assert "row buf" not in explained(normed, X).kernels
     limit("max_fused_nests", 1)
-    assert "stay apart: the kernel is full" in explained(normed, X).kernels
+    assert "are not fused: the kernel is full" in explained(normed, X).kernels
     limit("tile_rows", 8)
     assert " 8, i1<" not in explained(lambda x: x + 1, X).kernels
     assert " 8, i1<" in explained(lambda x: x.T + np.ones((300, 200)), np.ones((200, 300))).kernels

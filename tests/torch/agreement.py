@@ -8,8 +8,8 @@ import copy
 import os
 import warnings
 
-# Kernels of small graphs: two teams of threads that spin would only wait for each other.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Small graphs on one thread: teams of threads that spin would only wait for each other.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import pytest
 
@@ -49,7 +49,7 @@ def same_values(got, wanted, tolerance=None):
 
 
 def memory(tensors):
-    """For each tensor the number of the first one that shares its storage, and how far behind that one it starts."""
+    """For each tensor the number of the first one that shares its storage, and its offset from that one."""
     tensors = [t for t in tensors if t.numel()]
     keys = [t.untyped_storage().data_ptr() for t in tensors]
     first = [keys.index(k) for k in keys]
@@ -61,7 +61,7 @@ def strided(values):
 
 
 def outcome(fn, make, backward):
-    """What a call gives and leaves: results, arguments, gradients, the generator's state; or the exception."""
+    """Results, arguments after the call, and the generator's state; or the exception."""
     torch.manual_seed(7)
     arguments = make()
     try:

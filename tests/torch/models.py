@@ -111,7 +111,7 @@ class Decoder(nn.Module):
         return self.finish(x, F.scaled_dot_product_attention(q, k, v, is_causal=True))
 
     def step(self, tokens, at, keys, values):
-        """One token behind those whose keys and values are in the caches, which are written."""
+        """One token after those whose keys and values are in the caches, which are written."""
         x = self.table(tokens)
         q, k, v = self.heads(x, at)
         keys.index_copy_(2, at, k)
@@ -161,7 +161,7 @@ class VAE(nn.Module):
     def forward(self, x):
         mean, spread = self.enc(x).chunk(2, -1)
         y = self.dec(mean + torch.randn_like(mean) * torch.exp(0.5 * spread))
-        return F.binary_cross_entropy(y, x.sigmoid(), reduction="sum") - 0.5 * (1 + spread - mean**2 - spread.exp()).sum()
+        return F.binary_cross_entropy(y, x.sigmoid()) - 0.5 * (1 + spread - mean**2 - spread.exp()).mean()
 
 
 class Diffusion(nn.Module):

@@ -373,3 +373,9 @@ def test_results_of_one_call_belong_together_in_each_thread():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_a_call_may_have_many_operands():
+    tensors = [torch.full((2,), float(k)) for k in range(100)]
+    artifact = compiled(lambda *xs: torch.ops.aten._stack.default(list(xs)).cumsum(0), *tensors)
+    assert torch.equal(artifact(list(tensors))[0], torch.stack(tensors).cumsum(0))

@@ -5,7 +5,8 @@ import functools
 import pytest
 from agreement import agree, check, compiled, same_values
 
-import torch  # noqa: I001
+# isort: split
+import torch
 import torch.nn.functional as F
 
 
@@ -29,7 +30,7 @@ def make_all(sizes, more):
         lambda x: (x, x.t(), x[1:]),
         lambda x: (y := x + 1, y),
         lambda x: ((y := x + 1).view(-1), y.reshape(4, 3)),
-        lambda x: (y := x.exp()).unbind(1),
+        lambda x: x.exp().unbind(1),
         lambda x: torch.split(x * 2, 2),
         lambda x: (x * 2).expand(2, 3, 4),
         lambda x: (x[1] * 2).unsqueeze(0).expand(5, 4),

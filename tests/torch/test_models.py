@@ -5,7 +5,8 @@ import copy
 import pytest
 from agreement import agree, compiled
 
-import torch  # noqa: I001
+# isort: split
+import torch
 from models import MODELS, Decoder
 
 

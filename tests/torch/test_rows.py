@@ -5,7 +5,9 @@ import importlib
 import pytest
 from agreement import same_values  # noqa: F401  (skips without torch)
 
-import torch  # noqa: I001
+# isort: split
+import torch
+
 from cinductor.torch import emit, promote, rows
 
 TEXT = rows.read(rows.PATH.read_text(encoding="utf-8"))

@@ -75,8 +75,8 @@ find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
             continue;
         slow->why = ci_format(
             slow->ctx,
-            "%s:%d: trips run one after another, which the CPU is quicker at (option "
-            "offload=\"always\" keeps them on the device)",
+            "%s:%d: the loop is sequential, so it runs faster on the CPU (offload=\"always\" "
+            "keeps it on the device)",
             kernel->nlocs ? kernel->locs[0].file : "", kernel->nlocs ? kernel->locs[0].line : 0);
     }
 }

@@ -544,7 +544,7 @@ def too_large(stage: Stage) -> str:
     text = f"its graph is too large: {file}:{line} alone made {count} nodes"
     if loops:
         at, _, kind = max(loops)
-        how = stage.regions.reports.get((file, at, kind), "runs trip by trip")
+        how = stage.regions.reports.get((file, at, kind), "runs in Python, one iteration at a time")
         text += f", in the loop at {file}:{at}, which {how}"
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .emit import Emitter
 
 _numbers = itertools.count()
-MOST_OPERANDS = 16  # of a library call of the core
+MOST_OPERANDS = 256  # of a library call of the core
 
 
 def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
