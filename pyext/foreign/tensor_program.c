@@ -293,5 +293,5 @@ static PyType_Slot tensor_program_slots[] = {
 
 PyType_Spec cx_tensor_program_spec = {
     "cinductor._core.TensorProgram", sizeof(CxTensorProgram), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    CX_TYPE_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     tensor_program_slots};

@@ -285,5 +285,5 @@ static PyType_Slot builder_slots[] = {
     {0, NULL},
 };
 
-PyType_Spec cx_builder_spec = {"cinductor._core.Builder", sizeof(CxBuilder), 0, Py_TPFLAGS_DEFAULT,
+PyType_Spec cx_builder_spec = {"cinductor._core.Builder", sizeof(CxBuilder), 0, CX_TYPE_FLAGS,
                                builder_slots};

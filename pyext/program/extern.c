@@ -167,10 +167,10 @@ set_direct(CxState *state, Callee *callee, const char *name)
     PyObject *torch_call = PyObject_GetAttrString(callee->callable, "torch_call");
     int result = 0;
 
-    cx_direct_init(state, &callee->direct, name);
     if (torch_call == NULL)
         PyErr_Clear();
-    else if (torch_call != Py_None)
+    cx_direct_init(state, &callee->direct, name);
+    if (torch_call != NULL && torch_call != Py_None)
         result = cx_direct_torch_init(&callee->direct, torch_call);
     Py_XDECREF(torch_call);
     return result;

@@ -19,8 +19,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.common_methods_invocations import op_db
 
 from cinductor.torch import rows
-from cinductor.torch.emit import Emitter, Refused
+from cinductor.torch.emit import Emitter
 from cinductor.torch.entry import compile_fx
+from cinductor.torch.values import Refused
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64", "bool", "complex64", "float16", "float64", "int8", "int32", "uint8")}
 
@@ -40,7 +41,7 @@ def graph_of(function: Any, tensors: list[torch.Tensor]) -> torch.fx.GraphModule
 def run(function: Any, tensors: list[torch.Tensor]) -> tuple[list[Any], list[tuple[str, str, str]]]:
     """The function's results by cinductor, and what became of each node. Raises Refused."""
     gm = graph_of(function, tensors)
-    Emitter(gm, "probe").run()
+    Emitter(gm, "probe", rows.row_of).run()
     artifact = compile_fx(gm, tensors, name="opinfo", options={"numerics": "close"}, is_strict=True)
     return artifact([t.clone() for t in tensors]), artifact.nodes
 

@@ -7,6 +7,7 @@ A value that the emitter makes is compared with what torch's meta function says 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from .. import _core
 from . import layout, library
 from .promote import WORDS
 from .sizes import UnknownSize, are_equal, hint, range_text, text_of
+from .values import GraphValue, Refused, Unmapped
 
 aten = torch.ops.aten
 DTYPES_OF = {name: dtypes for name, _, _, dtypes in _core.ops()}
@@ -24,28 +26,6 @@ BOOLEAN = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
     "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit",
 }  # fmt: skip
-
-
-class Unmapped(Exception):
-    """A row does not cover this node; it becomes a library call."""
-
-
-class Refused(Exception):
-    """The graph has something that no program can have; eager runs it."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value of the core's graph.
-
-    number : the builder's name of it.
-    is_weak : a Python number: an int or float input, or a size.
-    """
-
-    number: int
-    dtype: torch.dtype
-    sizes: tuple[Any, ...]
-    is_weak: bool = False
 
 
 @dataclass
@@ -73,15 +53,15 @@ class Emitted:
 
 
 class Emitter:
-    def __init__(self, gm: torch.fx.GraphModule, name: str):
-        self.gm = gm
+    def __init__(self, gm: torch.fx.GraphModule, name: str, row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]]):
+        self.gm, self.row_of = gm, row_of
         self.builder = _core.Builder(name)
         self.env: dict[torch.fx.Node, Any] = {}
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
-        self.constants: dict[Any, Value] = {}
+        self.constants: dict[Any, GraphValue] = {}
         self.log: list[tuple[str, str, str]] = []
-        self.writes: list[tuple[Value, Value]] = []
+        self.writes: list[tuple[GraphValue, GraphValue]] = []
         self.line: tuple[str | None, int] = (None, 0)
         self.shape_env: Any = None
         self.owners: dict[int, torch.fx.Node] | None = None
@@ -89,8 +69,8 @@ class Emitter:
     # ---- nodes ----
 
     def put(
-        self, op: str, args: list[Value], dtype: torch.dtype, sizes: Any, order: str = "", **attributes: Any
-    ) -> Value:
+        self, op: str, args: list[GraphValue], dtype: torch.dtype, sizes: Any, order: str = "", **attributes: Any
+    ) -> GraphValue:
         """A node of the core of that dtype and those sizes."""
         known = DTYPES_OF.get(op)
         operand = args[-1].dtype if args else dtype
@@ -101,29 +81,29 @@ class Emitter:
             op, [a.number for a in args], self.type_text(dtype, sizes, order),
             file=self.line[0], line=self.line[1], **attributes,
         )  # fmt: skip
-        return Value(number, dtype, sizes)
+        return GraphValue(number, dtype, sizes)
 
     def type_text(self, dtype: torch.dtype, sizes: Any, order: str = "") -> str:
         if dtype not in WORDS:
             raise Unmapped(f"the core has no {dtype}")
         return f"{WORDS[dtype]}[{','.join(str(text_of(s)) for s in sizes)}]{order}"
 
-    def constant(self, value: Any, dtype: torch.dtype) -> Value:
+    def constant(self, value: Any, dtype: torch.dtype) -> GraphValue:
         key = (dtype, repr(value))
         if key not in self.constants:
             number = complex(value) if dtype.is_complex else float(value) if dtype.is_floating_point else int(value)
             made = self.builder.const(self.type_text(dtype, ()), number)
-            self.constants[key] = Value(made, dtype, ())
+            self.constants[key] = GraphValue(made, dtype, ())
         return self.constants[key]
 
-    def value(self, x: Any, dtype: torch.dtype) -> Value:
+    def value(self, x: Any, dtype: torch.dtype) -> GraphValue:
         """An operand in that dtype: the value of a node, a number, or a size."""
         if isinstance(x, torch.fx.Node):
             x = self.env[x]
-        if isinstance(x, Value):
+        if isinstance(x, GraphValue):
             return self.cast(x, dtype)
         if isinstance(x, (torch.SymInt, sympy.Basic)) and not isinstance(text_of(x), int):
-            made = Value(self.builder.expr(text_of(x)), torch.int64, (), is_weak=True)
+            made = GraphValue(self.builder.expr(text_of(x)), torch.int64, (), is_weak=True)
             return self.cast(made, dtype)
         if isinstance(x, (bool, int, float, complex)):
             return self.constant(x, dtype)
@@ -131,7 +111,7 @@ class Emitter:
             return self.constant(text_of(x), dtype)
         raise Unmapped(f"an operand is a {type(x).__name__}")
 
-    def cast(self, v: Value, dtype: torch.dtype) -> Value:
+    def cast(self, v: GraphValue, dtype: torch.dtype) -> GraphValue:
         if v.dtype == dtype and not v.is_weak:
             return v
         if v.dtype.is_complex and not dtype.is_complex:
@@ -140,34 +120,34 @@ class Emitter:
             return self.apply("not_equal", [self.cast(v, v.dtype), self.constant(0, v.dtype)])
         return self.put("cast", [v], dtype, v.sizes)
 
-    def apply(self, op: str, values: list[Value], dtype: torch.dtype | None = None) -> Value:
+    def apply(self, op: str, values: list[GraphValue], dtype: torch.dtype | None = None) -> GraphValue:
         """An element-wise op on operands that broadcast together."""
         if dtype is None:
             dtype = torch.bool if op in BOOLEAN else values[-1].dtype
         return self.put(op, values, dtype, broadcast([v.sizes for v in values]))
 
-    def reshape(self, v: Value, sizes: Any) -> Value:
+    def reshape(self, v: GraphValue, sizes: Any) -> GraphValue:
         return v if are_equal(v.sizes, sizes) else self.put("reshape", [v], v.dtype, sizes)
 
-    def expand(self, v: Value, sizes: Any) -> Value:
+    def expand(self, v: GraphValue, sizes: Any) -> GraphValue:
         return v if are_equal(v.sizes, sizes) else self.put("expand", [v], v.dtype, sizes)
 
-    def permute(self, v: Value, axes: list[int]) -> Value:
+    def permute(self, v: GraphValue, axes: list[int]) -> GraphValue:
         return self.put("permute", [v], v.dtype, [v.sizes[a] for a in axes], axes=axes) if axes else v
 
-    def slice(self, v: Value, starts: Any, steps: Any, sizes: Any) -> Value:
+    def slice(self, v: GraphValue, starts: Any, steps: Any, sizes: Any) -> GraphValue:
         return self.put(
             "slice", [v], v.dtype, sizes, starts=[text_of(s) for s in starts], steps=[text_of(s) for s in steps]
         )
 
-    def along(self, v: Value, axis: int, start: Any, step: Any, size: Any) -> Value:
+    def along(self, v: GraphValue, axis: int, start: Any, step: Any, size: Any) -> GraphValue:
         """A slice along one axis."""
         rank = range(len(v.sizes))
         starts, steps = [0] * len(rank), [1] * len(rank)
         starts[axis], steps[axis] = start, step
         return self.slice(v, starts, steps, [size if k == axis else v.sizes[k] for k in rank])
 
-    def fold(self, op: str, v: Value, axes: list[int], keep: bool, dtype: torch.dtype | None = None) -> Value:
+    def fold(self, op: str, v: GraphValue, axes: list[int], keep: bool, dtype: torch.dtype | None = None) -> GraphValue:
         """A reduction over axes, which stay as axes of size 1 with keep."""
         axes = sorted({a % len(v.sizes) for a in axes}) if v.sizes else []
         if not axes:
@@ -176,16 +156,16 @@ class Emitter:
         out = self.put(op, [v], dtype or v.dtype, left, axes=axes)
         return self.reshape(out, [1 if k in axes else s for k, s in enumerate(v.sizes)]) if keep else out
 
-    def iota(self, size: Any) -> Value:
+    def iota(self, size: Any) -> GraphValue:
         return self.put("iota", [], torch.int64, (size,), axes=[0])
 
-    def check(self, condition: Value, why: str) -> None:
+    def check(self, condition: GraphValue, why: str) -> None:
         """The program stops, and eager runs the graph, unless the condition holds everywhere."""
         if condition.sizes:
             condition = self.fold("all", condition, list(range(len(condition.sizes))), False)
         self.builder.check(condition.number, why, self.line[0], self.line[1])
 
-    def copy(self, v: Value, order: str = "") -> Value:
+    def copy(self, v: GraphValue, order: str = "") -> GraphValue:
         """The same elements in memory of their own."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
@@ -210,16 +190,16 @@ class Emitter:
             self.env[node] = self.tensor(val, ("tensor", number))
         elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.inputs.append(("int", number))
-            self.env[node] = Value(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
+            self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
             if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
                 self.symbol(val.node.expr, val.node.shape_env, f" from in{number} hint {hint(val)}")
         elif isinstance(val, (torch.SymFloat, float)):
             self.inputs.append(("float", number))
-            self.env[node] = Value(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
+            self.env[node] = GraphValue(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
         else:
             raise Refused(f"an input is a {type(val).__name__}")
 
-    def tensor(self, val: Any, source: tuple[str, Any]) -> Value:
+    def tensor(self, val: Any, source: tuple[str, Any]) -> GraphValue:
         """An input that is a tensor, with its symbols."""
         if type(val).__name__ not in ("FakeTensor", "Tensor", "Parameter") or not layout.is_plain(val):
             raise Refused(f"an input is a {type(val).__name__} of layout {val.layout}")
@@ -234,7 +214,7 @@ class Emitter:
         if val.dim() and not val.is_contiguous():
             text += f" strides [{','.join(str(text_of(s)) for s in val.stride())}]"
         self.inputs.append(source)
-        return Value(self.builder.input(text), val.dtype, tuple(val.size()))
+        return GraphValue(self.builder.input(text), val.dtype, tuple(val.size()))
 
     def symbol(self, symbol: sympy.Symbol, env: Any, source: str) -> None:
         if symbol.name not in self.symbols:
@@ -269,11 +249,9 @@ class Emitter:
         self.call_op(node, val)
 
     def call_op(self, node: torch.fx.Node, val: Any) -> None:
-        from .rows import row_of
-
         before, constants = self.builder.position(), dict(self.constants)
         try:
-            made = row_of(node.target)(self, node)
+            made = self.row_of(node.target)(self, node)
             compare(node, made, val)
             why = ""
         except (Unmapped, UnknownSize) as error:
@@ -329,7 +307,7 @@ class Emitter:
         value, val = self.env[x], x.meta.get("val")
         if isinstance(value, torch.SymInt):
             return Return("size", value=value)
-        if not isinstance(value, Value):
+        if not isinstance(value, GraphValue):
             return Return("constant", value=value)
         number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
         if number >= 0:

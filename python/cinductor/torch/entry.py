@@ -14,8 +14,9 @@ from .. import _core
 from ..config import list_options
 from ..notices import CinductorWarning
 from . import rows
-from .emit import Emitter, Refused
+from .emit import Emitter
 from .output import artifact_of
+from .values import Refused
 
 # Of cinductor's modes those that say something here; each sets these options.
 MODES: dict[str | None, dict[str, Any]] = {
@@ -54,7 +55,7 @@ def compile_fx(
 ) -> Any:
     """One functional graph of ATen ops, compiled; eager's own run of it if that is refused."""
     try:
-        emitted = Emitter(gm, name).run()
+        emitted = Emitter(gm, name, rows.row_of).run()
         program = _core.compile_graph(emitted.builder, options=options)
     except Exception as error:
         if is_strict:

@@ -18,6 +18,7 @@ import torch
 from .. import _core
 from . import layout
 from .sizes import UnknownSize, text_of
+from .values import GraphValue, Refused, Unmapped
 
 if TYPE_CHECKING:
     from .emit import Emitter
@@ -28,8 +29,6 @@ MOST_OPERANDS = 256  # of a library call of the core
 
 def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
     """The values of a node whose op is called as it is."""
-    from .emit import Refused, Unmapped, Value
-
     if not isinstance(node.target, torch._ops.OperatorBase):
         raise Refused(f"{node.target} is no operator")
     if isinstance(node.target, torch._ops.HigherOrderOperator):
@@ -67,14 +66,12 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
             )
         except (Unmapped, UnknownSize) as error:
             raise Refused(f"{node.target}: {error}") from None
-        values.append(Value(made.number, o.dtype, tuple(o.size())))
+        values.append(GraphValue(made.number, o.dtype, tuple(o.size())))
     return values if isinstance(val, (tuple, list)) else values[0]
 
 
 def check_bases(node: torch.fx.Node) -> None:
     """Refuses operands that are not in C order: a higher-order op may make views of them by strides."""
-    from .emit import Refused
-
     for x in node.all_input_nodes:
         val = x.meta.get("val")
         if layout.is_strided(val) and not (val.is_contiguous() and layout.is_whole(val)):
@@ -83,17 +80,15 @@ def check_bases(node: torch.fx.Node) -> None:
 
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
     """Operands of the call, and how each leaf of its arguments is had: an operand, or itself."""
-    from .emit import Refused, Value
-
     leaves, spec = torch.utils._pytree.tree_flatten((node.args, node.kwargs))
-    operands: list[Value] = []
+    operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
     for leaf in leaves:
         x = emitter.env[leaf] if isinstance(leaf, torch.fx.Node) else leaf
         if isinstance(x, torch.SymInt) and not isinstance(text_of(x), int):
             x = emitter.value(x, torch.int64)
             plan.append(("int", len(operands)))
-        elif isinstance(x, Value):
+        elif isinstance(x, GraphValue):
             kind = "tensor" if not x.is_weak else "int" if x.dtype == torch.int64 else "float"
             plan.append((kind, len(operands)))
             x = emitter.cast(x, x.dtype)

@@ -23,15 +23,16 @@ from typing import Any
 
 import torch
 
-from .emit import Emitter, Refused, Unmapped, Value
+from .emit import Emitter
 from .promote import promoted
+from .values import GraphValue, Refused, Unmapped
 
 PATH = Path(__file__).with_name("aten.rows")
 Lowering = Callable[[Emitter, torch.fx.Node], Any]
 
 
 @dataclass(frozen=True)
-class Row:
+class AtenRow:
     """One row. status: "row" (in the core), "library", "decompose", "refuse"; or "off": the schema differs."""
 
     name: str
@@ -70,7 +71,7 @@ def overload(name: str) -> Any:
 
 
 @functools.cache
-def table() -> dict[Any, Row]:
+def table() -> dict[Any, AtenRow]:
     """The rows by torch's op; those that the installed torch has not are left out."""
     rows = {}
     for schema, promotion, meaning in read(text()):
@@ -81,7 +82,7 @@ def table() -> dict[Any, Row]:
         status = meaning.split()[0] if meaning.split()[0] in ("library", "decompose", "refuse") else "row"
         if str(op._schema) != schema:
             status = "off"
-        rows[op] = Row(name, schema, promotion, meaning, status)
+        rows[op] = AtenRow(name, schema, promotion, meaning, status)
     return rows
 
 
@@ -184,7 +185,7 @@ def _refused(why: str) -> Lowering:
 class Expression:
     """The lowering of a row whose meaning is an expression."""
 
-    def __init__(self, row: Row, names: list[str], defaults: list[Any]):
+    def __init__(self, row: AtenRow, names: list[str], defaults: list[Any]):
         self.promotion, self.names, self.defaults = row.promotion, names, defaults
         self.tree = ast.parse(row.meaning, mode="eval").body
         self.operands = [n for n in names if n in {t.id for t in ast.walk(self.tree) if isinstance(t, ast.Name)}]
@@ -202,11 +203,11 @@ class Expression:
         else:
             compute, _ = promoted(self.promotion, [_meta(given[n]) for n in self.operands if n not in ("alpha", "value")])
         made = self.visit(self.tree, emitter, given, compute)
-        value = emitter.value(made, compute) if not isinstance(made, Value) else made
+        value = emitter.value(made, compute) if not isinstance(made, GraphValue) else made
         return emitter.expand(emitter.cast(value, val.dtype), tuple(val.size()))
 
     def visit(self, tree: Any, emitter: Emitter, given: dict[str, Any], compute: torch.dtype) -> Any:
-        """A Value, or a number that is not in the graph yet."""
+        """A GraphValue, or a number that is not in the graph yet."""
         if isinstance(tree, ast.Constant):
             return tree.value
         if isinstance(tree, ast.UnaryOp):
@@ -216,8 +217,8 @@ class Expression:
             return emitter.value(x, compute) if isinstance(x, (torch.fx.Node, torch.SymInt)) else x
         op = tree.func.id
         args = [self.visit(a, emitter, given, compute) for a in tree.args]
-        if op == "multiply" and any(not isinstance(a, Value) and a == 1 for a in args):
-            return next(a for a in args if isinstance(a, Value) or a != 1 or a is args[-1])
+        if op == "multiply" and any(not isinstance(a, GraphValue) and a == 1 for a in args):
+            return next(a for a in args if isinstance(a, GraphValue) or a != 1 or a is args[-1])
         if op == "where":
             return emitter.apply(op, [emitter.value(args[0], torch.bool), *(emitter.value(a, compute) for a in args[1:])])
         return emitter.apply(op, [emitter.value(a, compute) for a in args])

@@ -6,12 +6,13 @@ import math
 
 import torch
 
-from ..emit import Emitter, Unmapped, Value
+from ..emit import Emitter
 from ..promote import computation_dtype, promoted
+from ..values import GraphValue, Unmapped
 from . import argument, meta, sizes
 
 
-def cast(emitter: Emitter, node: torch.fx.Node) -> Value:
+def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
     if out.device != meta(node.args[0]).device:
         raise Unmapped("a copy to another device")
@@ -23,12 +24,12 @@ def cast(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.cast(v, out.dtype)
 
 
-def absolute(emitter: Emitter, node: torch.fx.Node) -> Value:
+def absolute(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, out = emitter.env[node.args[0]], meta(node).dtype
     return emitter.put("complex_absolute" if x.dtype.is_complex else "absolute", [x], out, x.sizes)
 
 
-def rounded(emitter: Emitter, node: torch.fx.Node) -> Value:
+def rounded(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     return emitter.apply("rint", [x]) if x.dtype.is_floating_point else x
 
@@ -36,8 +37,8 @@ def rounded(emitter: Emitter, node: torch.fx.Node) -> Value:
 def integer_or(op: str) -> object:
     """floor, ceil and trunc are nothing to ints."""
 
-    def lowering(emitter: Emitter, node: torch.fx.Node) -> Value:
-        x: Value = emitter.env[node.args[0]]
+    def lowering(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+        x: GraphValue = emitter.env[node.args[0]]
         return emitter.apply(op, [x]) if x.dtype.is_floating_point else x
 
     return lowering
@@ -46,7 +47,7 @@ def integer_or(op: str) -> object:
 floor, ceil, trunc = integer_or("floor"), integer_or("ceil"), integer_or("trunc")
 
 
-def divide(emitter: Emitter, node: torch.fx.Node) -> Value:
+def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """div with a rounding mode, and floor_divide."""
     name = str(node.target)
     mode = argument(node, "rounding_mode") if "_mode" in name else "floor"
@@ -63,16 +64,16 @@ def divide(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
 
 
-def remainder(emitter: Emitter, node: torch.fx.Node) -> Value:
+def remainder(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """The sign of the divisor; a zero is positive unless the dividend's sign says otherwise, as torch has it."""
     return _modulo(emitter, node, "remainder")
 
 
-def fmod(emitter: Emitter, node: torch.fx.Node) -> Value:
+def fmod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return _modulo(emitter, node, "fmod")
 
 
-def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> Value:
+def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
     compute, _ = promoted("default", [meta(x) for x in node.args[:2]])
     a, b = (emitter.value(x, compute) for x in node.args[:2])
     zero = emitter.constant(0, compute)
@@ -89,7 +90,7 @@ def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> Value:
     return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
 
 
-def power(emitter: Emitter, node: torch.fx.Node) -> Value:
+def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     a, b = node.args[:2]
     compute, result = promoted("bool_to_long", [meta(a), meta(b)])
     if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, compute), b)):
@@ -100,7 +101,7 @@ def power(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.expand(emitter.cast(made, result), sizes(node))
 
 
-def _constant_power(emitter: Emitter, x: Value, b: float) -> Value | None:
+def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | None:
     """Powers that torch computes by products and roots."""
     if b == 1:
         return x
@@ -124,7 +125,7 @@ def _constant_power(emitter: Emitter, x: Value, b: float) -> Value | None:
     return None
 
 
-def clamp(emitter: Emitter, node: torch.fx.Node) -> Value:
+def clamp(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """Bounds. NaN stays, and a zero at a bound that is a number; one at a bound of a tensor has the bound's sign."""
     out, name = meta(node).dtype, str(node.target)
     low = argument(node, "min") if "clamp_max" not in name else None
@@ -132,12 +133,12 @@ def clamp(emitter: Emitter, node: torch.fx.Node) -> Value:
     return _bounded(emitter, node, emitter.value(node.args[0], out), low, high)
 
 
-def hardtanh(emitter: Emitter, node: torch.fx.Node) -> Value:
+def hardtanh(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.value(node.args[0], meta(node).dtype)
     return _bounded(emitter, node, x, argument(node, "min_val"), argument(node, "max_val"))
 
 
-def _bounded(emitter: Emitter, node: torch.fx.Node, x: Value, low: object, high: object) -> Value:
+def _bounded(emitter: Emitter, node: torch.fx.Node, x: GraphValue, low: object, high: object) -> GraphValue:
     for bound, test in ((low, "less"), (high, "greater")):
         if bound is None:
             continue
@@ -150,14 +151,14 @@ def _bounded(emitter: Emitter, node: torch.fx.Node, x: Value, low: object, high:
     return emitter.expand(x, sizes(node))
 
 
-def gelu(emitter: Emitter, node: torch.fx.Node) -> Value:
+def gelu(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node).dtype
     x = emitter.value(node.args[0], computation_dtype(out))
 
-    def c(value: float) -> Value:
+    def c(value: float) -> GraphValue:
         return emitter.constant(value, x.dtype)
 
-    def times(a: Value, b: Value) -> Value:
+    def times(a: GraphValue, b: GraphValue) -> GraphValue:
         return emitter.apply("multiply", [a, b])
 
     if argument(node, "approximate") == "none":
@@ -168,13 +169,13 @@ def gelu(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.cast(times(times(c(0.5), x), emitter.apply("add", [c(1), t])), out)
 
 
-def cross(emitter: Emitter, node: torch.fx.Node) -> Value:
+def cross(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """The vector product along an axis of 3, in which narrow floats are rounded once."""
     out = meta(node)
     compute, axis = computation_dtype(out.dtype), argument(node, "dim") % out.dim()
     a, b = (emitter.expand(emitter.value(x, compute), tuple(out.size())) for x in node.args[:2])
 
-    def product(j: int, k: int) -> Value:
+    def product(j: int, k: int) -> GraphValue:
         parts = [emitter.along(a, axis, j, 1, 1), emitter.along(b, axis, k, 1, 1)]
         return emitter.apply("multiply", parts)
 
@@ -182,21 +183,21 @@ def cross(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.cast(emitter.put("concat", made, compute, tuple(out.size()), axes=[axis]), out.dtype)
 
 
-def where(emitter: Emitter, node: torch.fx.Node) -> Value:
+def where(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     condition, a, b = node.args
     compute = meta(node).dtype
     made = emitter.apply("where", [emitter.value(condition, torch.bool), emitter.value(a, compute), emitter.value(b, compute)])
     return emitter.expand(made, sizes(node))
 
 
-def part(emitter: Emitter, node: torch.fx.Node) -> Value:
+def part(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     if not x.dtype.is_complex:
         return x
     return emitter.put("real" if ".real" in str(node.target) else "imag", [x], meta(node).dtype, x.sizes)
 
 
-def complex_of(emitter: Emitter, node: torch.fx.Node) -> Value:
+def complex_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node).dtype
     half = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(out)
     if half is None:

@@ -8,30 +8,31 @@ from typing import Any
 import torch
 
 from .. import layout
-from ..emit import Emitter, Refused, Unmapped, Value
+from ..emit import Emitter
 from ..sizes import are_equal, hint, is_equal
+from ..values import GraphValue, Refused, Unmapped
 from . import argument, meta, sizes
 
 
-def reshape(emitter: Emitter, node: torch.fx.Node) -> Value:
+def reshape(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     if x.dtype != meta(node).dtype:
         raise Unmapped("a view of another dtype")
     return emitter.reshape(x, sizes(node))
 
 
-def same(emitter: Emitter, node: torch.fx.Node) -> Value:
+def same(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """The operand: only what leaves the graph has an order in memory."""
-    value: Value = emitter.env[node.args[0]]
+    value: GraphValue = emitter.env[node.args[0]]
     return value
 
 
-def permute(emitter: Emitter, node: torch.fx.Node) -> Value:
+def permute(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     return emitter.permute(x, [a % len(x.sizes) for a in node.args[1]])
 
 
-def transpose(emitter: Emitter, node: torch.fx.Node) -> Value:
+def transpose(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     axes = list(range(len(x.sizes)))
     if axes:
@@ -40,16 +41,16 @@ def transpose(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.permute(x, axes)
 
 
-def t(emitter: Emitter, node: torch.fx.Node) -> Value:
+def t(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     return emitter.permute(x, list(range(len(x.sizes)))[::-1])
 
 
-def expand(emitter: Emitter, node: torch.fx.Node) -> Value:
+def expand(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.expand(emitter.env[node.args[0]], sizes(node))
 
 
-def broadcast_in_dim(emitter: Emitter, node: torch.fx.Node) -> Value:
+def broadcast_in_dim(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, middle = emitter.env[node.args[0]], [1] * len(sizes(node))
     for k, d in enumerate(node.args[2]):
         middle[d] = x.sizes[k]
@@ -60,7 +61,7 @@ def size_of(emitter: Emitter, x: Any) -> Any:
     """A size argument: an int or a SymInt."""
     if isinstance(x, torch.fx.Node):
         value = emitter.env[x]
-        return meta(x) if isinstance(value, Value) else value
+        return meta(x) if isinstance(value, GraphValue) else value
     return x
 
 
@@ -74,14 +75,14 @@ def start_of(emitter: Emitter, i: Any, size: Any) -> Any:
     return size + i if isinstance(i, int) and i < 0 else i
 
 
-def slice_of(emitter: Emitter, node: torch.fx.Node) -> Value:
+def slice_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, out = emitter.env[node.args[0]], sizes(node)
     axis = argument(node, "dim") % len(out)
     start = 0 if hint(out[axis]) == 0 else start_of(emitter, argument(node, "start"), x.sizes[axis])
     return emitter.along(x, axis, start, size_of(emitter, argument(node, "step")), out[axis])
 
 
-def select(emitter: Emitter, node: torch.fx.Node) -> Value:
+def select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     axis, i = node.args[1] % len(x.sizes), size_of(emitter, node.args[2])
     if isinstance(i, int) and i < 0:
@@ -89,7 +90,7 @@ def select(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.reshape(emitter.along(x, axis, i, 1, 1), sizes(node))
 
 
-def split(emitter: Emitter, node: torch.fx.Node) -> list[Value]:
+def split(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
     x, at, made = emitter.env[node.args[0]], 0, []
     axis = argument(node, "dim") % len(x.sizes)
     for out in meta(node):
@@ -98,19 +99,19 @@ def split(emitter: Emitter, node: torch.fx.Node) -> list[Value]:
     return made
 
 
-def unbind(emitter: Emitter, node: torch.fx.Node) -> list[Value]:
+def unbind(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
     x = emitter.env[node.args[0]]
     axis = argument(node, "dim") % len(x.sizes)
     return [emitter.reshape(emitter.along(x, axis, k, 1, 1), tuple(out.size())) for k, out in enumerate(meta(node))]
 
 
-def diagonal(emitter: Emitter, node: torch.fx.Node) -> Value:
+def diagonal(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     axes = [argument(node, name) % len(x.sizes) for name in ("dim1", "dim2")]
     return emitter.put("diagonal", [x], x.dtype, sizes(node), axes=axes, starts=[argument(node, "offset")])
 
 
-def unfold(emitter: Emitter, node: torch.fx.Node) -> Value:
+def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     if not x.sizes:
         raise Unmapped("windows of a number")
@@ -119,7 +120,7 @@ def unfold(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, step, sizes(node)[axis])
 
 
-def flip(emitter: Emitter, node: torch.fx.Node) -> Value:
+def flip(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
     if not x.sizes or any(hint(s) == 0 for s in x.sizes):
         return x
@@ -128,7 +129,7 @@ def flip(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.slice(x, starts, [-1 if k in axes else 1 for k in range(len(x.sizes))], x.sizes)
 
 
-def cat(emitter: Emitter, node: torch.fx.Node) -> Value:
+def cat(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     out = meta(node)
     parts = [x for x in node.args[0] if not (meta(x).dim() == 1 and hint(meta(x).size(0)) == 0 and out.dim() != 1)]
     values = [emitter.value(x, out.dtype) for x in parts]
@@ -137,7 +138,7 @@ def cat(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.put("concat", values, out.dtype, tuple(out.size()), axes=[argument(node, "dim") % out.dim()])
 
 
-def memory_of(emitter: Emitter, node: torch.fx.Node) -> Value:
+def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """All elements of the storage that a node's value is a part of, in the order of memory."""
     owner = emitter.owner_of(layout.storage_of(meta(node)))
     if owner is None or not layout.is_whole(meta(owner)):
@@ -151,7 +152,7 @@ def memory_of(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.reshape(whole, (math.prod(whole.sizes),))
 
 
-def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> Value:
+def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> GraphValue:
     """Where in the memory of that many elements those of a view with these strides are."""
     if hint(offset) + sum((hint(s) - 1) * hint(t) for s, t in zip(extents, strides, strict=True)) >= hint(room):
         raise Refused("strides that leave the operand's memory")
@@ -169,7 +170,7 @@ def view_of_memory(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], li
     return extents, strides, meta(x).storage_offset() if out[2] is None else size_of(emitter, out[2])
 
 
-def as_strided(emitter: Emitter, node: torch.fx.Node) -> Value:
+def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, out = node.args[0], meta(node)
     extents, strides, offset = view_of_memory(emitter, node)
     if are_equal(extents, sizes(x)) and are_equal(strides, meta(x).stride()) and is_equal(offset, meta(x).storage_offset()):
@@ -184,7 +185,7 @@ def as_strided(emitter: Emitter, node: torch.fx.Node) -> Value:
     return emitter.put("gather", [memory, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, tuple(extents), axes=[0])
 
 
-def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> Value:
+def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     """A version of the operand. Its elements outside of the view stay; of places that are written twice one value stays."""
     x, out = node.args[0], meta(node)
     if not layout.is_whole(meta(x)):
