@@ -632,7 +632,7 @@ def whereabouts(fn, *args, **options):
 
 x = np.linspace(0, 1, 400)
 said = whereabouts(prefix, x.copy(), x)
-assert "one after another" in said.why_host and "runs on the CPU" in str(said)
+assert "sequential" in said.why_host and "runs on the CPU" in str(said)
 assert whereabouts(prefix, x.copy(), x, offload="always").why_host is None
 assert whereabouts(few, x.copy()).why_host is None  # few trips
 assert whereabouts(lambda x: x + 1, x).why_host is None

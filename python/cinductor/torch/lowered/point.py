@@ -113,7 +113,7 @@ def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | N
         return None
     one = emitter.constant(1, x.dtype)
     if x.dtype == torch.float16 and abs(b) == 0.5:
-        return None  # eager's float16 has pow(-inf, 0.5) = inf
+        raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
     if b == 0.5:
         return emitter.apply("sqrt", [x])
     if b == -0.5:
