@@ -93,6 +93,8 @@ def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
 def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     a, b = node.args[:2]
     compute, result = promoted("bool_to_long", [meta(a), meta(b)])
+    if result == torch.float16 and b in (0.5, -0.5):
+        raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
     if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, compute), b)):
         return emitter.cast(made, result)
     if not compute.is_floating_point:
@@ -112,8 +114,6 @@ def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | N
     if not x.dtype.is_floating_point:
         return None
     one = emitter.constant(1, x.dtype)
-    if x.dtype == torch.float16 and abs(b) == 0.5:
-        raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
     if b == 0.5:
         return emitter.apply("sqrt", [x])
     if b == -0.5:
