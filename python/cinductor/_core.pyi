@@ -624,6 +624,13 @@ class CompiledFunction:
     parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
     renew(self) gives these three again, and forgets what was compiled, when the function has got
     another code or other defaults. Has a __dict__ and weakrefs."""
+
+    @property
+    def __code__(self) -> Any: ...
+    @property
+    def __defaults__(self) -> Any: ...
+    @property
+    def __kwdefaults__(self) -> Any: ...
     def __new__(
         cls,
         fn: Callable[..., Any],
@@ -783,6 +790,7 @@ class TensorProgram:
     ) -> TensorProgram: ...
     def __call__(self, args: list[Any], /) -> list[Any]: ...
 
+@final
 class Builder:
     """A graph that is being made. Values are named by numbers; types, symbols and sizes are written as in docs/ir.md."""
 
