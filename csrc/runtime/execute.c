@@ -439,7 +439,7 @@ ci_program_run(CiProgram *program, CiCall *call)
     frame.call = call;
     frame.table = NULL;
     frame.flags = frame.turns = 0;
-    frame.in_batch = frame.is_shared = false;
+    frame.in_batch = frame.is_shared = frame.is_recording = false;
     for (int k = 0; k < program->ndevices; k++) {
         frame.queues[k] = program->devices[k].queue;
         frame.queues[k].stream = call->streams ? call->streams[k] : NULL;
