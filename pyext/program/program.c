@@ -90,7 +90,7 @@ take_message(void)
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
-                   const CiGiven *given, PyObject *info)
+                   const CiTextInput *given, PyObject *info)
 {
     CiRequest request;
     CxProgram *p = NULL;
