@@ -1,4 +1,4 @@
-"""python -m cinductor, as its users call it."""
+"""Tests the command line: python -m cinductor."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_doctor():
 
 def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):
     monkeypatch.setenv("CC", "no-such-compiler -m64")
-    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # another one is used
+    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # falls back to another compiler
     monkeypatch.setenv("PATH", "/nonexistent")
     cinductor.reset()
     assert main(["doctor"]) == 1
@@ -75,7 +75,8 @@ def test_bench(file, capsys):
 
 
 def test_a_cache_is_taken_elsewhere(tmp_path, capsys, monkeypatch):
-    """Another folder, without a compiler: what was saved serves, and what is no cache is refused."""
+    """A saved cache is loaded in another folder and used without a compiler. A file that is not a cache is refused.
+    """
     before = cinductor.cache.info()["directory"]
     (tmp_path / "wrong.zip").write_bytes(b"nothing")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:

@@ -1,4 +1,4 @@
-"""numerics="exact": each bit is NumPy's, of functions too."""
+"""Tests numerics="exact": results have NumPy's bits, also those of elementary functions."""
 
 import copy
 import warnings
@@ -71,7 +71,9 @@ def of_a_half(x):
 @pytest.mark.parametrize("backend", ["c", "interp"])
 @pytest.mark.parametrize("numerics", ["numpy", "exact"])
 def test_functions_of_float16(backend, numerics):
-    """All operands, by NumPy's loops first and then by tables; in a row and, by a table, with gaps and backwards."""
+    """All operands, first by NumPy's loops and then by tables. Tables are also read with strides, positive and
+    negative.
+    """
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     compiled = cinductor.compile(of_a_half, backend=backend, options={"numerics": numerics})
     for x in (every, np.tile(every, 2), every, every[::3], every[::-1]):
@@ -83,7 +85,7 @@ def test_functions_of_float16(backend, numerics):
 @pytest.mark.filterwarnings("always")
 @pytest.mark.parametrize("function", OF_A_HALF, ids=lambda f: f.__name__)
 def test_float_flags_of_float16(function):
-    """Tables raise NumPy's flags, of each operand alone."""
+    """Tables set NumPy's float flags, for each operand separately."""
     compiled = cinductor.compile(lambda x: function(x), backend="interp")
     points = np.array([*SPECIAL, 1e-7, 6e4, -6e4, 9, -9, 12, -12, -17, 20], np.float16)
     with np.errstate(all="ignore"):

@@ -1,7 +1,8 @@
-/* The values that a call with tensors returns: results in memory of torch's own allocator, and parts of them. */
+/* Makes the values that a call with tensors returns: result buffers from torch's allocator, and
+ * views of them. */
 #include "foreign/tensor_private.h"
 
-/* Where a tensor without elements is said to lie. */
+/* The address of tensors without elements. */
 static char nowhere[1];
 
 /* ---- result buffers ---- */
@@ -15,7 +16,7 @@ is_layout(int rank, const int64_t *sizes, const int64_t *strides, const int64_t 
     return true;
 }
 
-/* With the strides that torch has promised where they only differ along axes of one element. */
+/* Uses torch's declared strides if they only differ along axes of one element. */
 void *
 cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
 {
@@ -55,7 +56,7 @@ memory_of(const CxTensorCall *call, const CiReturn *r)
     return &call->scalars[number];
 }
 
-/* A tensor of its own of a return that shares its memory with something else. */
+/* A copy of a return that shares its memory with something else. */
 static CxHandle
 copy_of(const CxTensorCall *call, const CiReturn *r)
 {
@@ -91,7 +92,7 @@ base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
     return *base;
 }
 
-/* Whether the base is already the tensor that a give asks for. */
+/* True if the base already is the requested tensor. */
 static bool
 is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
 {
@@ -106,7 +107,7 @@ is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
                            memcmp(wanted + give->rank, r->strides, row) == 0));
 }
 
-/* The tensor of one give, which belongs to call->made then. */
+/* Makes one returned tensor; call->made owns it. */
 static int
 make_tensor(CxTensorCall *call, int number)
 {
@@ -131,7 +132,7 @@ make_tensor(CxTensorCall *call, int number)
 
 /* ---- the list ---- */
 
-/* Capsules of all tensors made, which are torch's when it is called with them. */
+/* Makes capsules of all tensors; when torch is called with them, it owns the tensors. */
 static PyObject *
 wrap(CxTensorCall *call)
 {

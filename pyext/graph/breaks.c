@@ -1,13 +1,13 @@
-/* Breaks: why Python had to run, each with the user's line. */
+/* Records breaks: the reason why Python had to run, and the user's line. */
 #include "graph/graph.h"
 #include "graph/size.h"
 
 typedef struct CxBreak {
     PyObject_HEAD PyObject *reason, *file;
     int line;
-    int own_line;  /* of the function's own frame; 0: it is not running */
-    bool is_inner; /* it broke in what is called there */
-    bool is_late;  /* after what cannot be undone: no check was possible */
+    int own_line;  /* line in the compiled function's own frame; 0 if it is not running */
+    bool is_inner; /* the break happened in a called function */
+    bool is_late;  /* after an effect, so no check was possible */
 } CxBreak;
 
 static void
@@ -58,8 +58,8 @@ PyType_Spec cx_break_spec = {
     break_slots,
 };
 
-/* Where the function that was called is: the outermost of its frames, because it may call
- * itself. */
+/* Finds the line of the compiled function: the outermost of its frames, because it may be
+ * recursive. */
 static void
 find_own_line(CxTracer *tracer, CxBreak *b)
 {

@@ -1,4 +1,4 @@
-/* __array_ufunc__: which method of which ufunc is called. */
+/* Implements `__array_ufunc__`: dispatches by ufunc and method. */
 #include "operation/ufunc.h"
 
 /* NumPy converts a NumPy number at the left of a comparison to an array, because numbers compare

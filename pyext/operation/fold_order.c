@@ -1,10 +1,10 @@
-/* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3
- * and newer) for which axes are inner, which are one, and how many elements go into an inner
- * call. The iterator before it cuts each inner call at the size of its buffer, copied or not;
- * how it gathers axes that are not adjacent is not followed here.
+/* Computes the order in which NumPy adds the elements of a reduction. It follows the rules of
+ * NumPy's iterator (nditer, 2.3 and newer): which axes are inner, which are merged, and how many
+ * elements an inner call gets. The older iterator cuts each inner call at the size of its
+ * buffer, copied or not; its gathering of axes that are not adjacent is not supported.
  *
- * What depends on sizes is asked only where the answer makes a difference to the order, and is
- * then guarded. So questions are answered twice: first each way, to see whether they matter. */
+ * A relation between sizes is only guarded if it affects the order. So the order is first
+ * computed for both answers of each relation, to see which ones matter. */
 #include "operation/fold_order.h"
 
 #include "ir/layout.h"

@@ -1,4 +1,4 @@
-/* The order in which NumPy adds up what a reduction folds. */
+/* The order in which NumPy adds the elements of a reduction. */
 #ifndef CX_FOLD_ORDER_H
 #define CX_FOLD_ORDER_H
 

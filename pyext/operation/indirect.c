@@ -1,6 +1,6 @@
 /* Indexing by data: gather, scatter and compress as methods of Tracer. Indices are wrapped and
- * checked as the graph is built; a length that data decide becomes a symbol of the tracer. What
- * NumPy's functions mean in terms of these is the surface's. */
+ * checked while the graph is built. A length that depends on data becomes a symbol of the
+ * tracer. The surface (numpy/) expresses NumPy's functions by these methods. */
 #include "graph/methods.h"
 #include "value/index.h"
 

@@ -1,5 +1,5 @@
-/* Matrix products with NumPy's shapes: library calls of the graph or, if numerics allows another
- * order and that is faster, nodes that become kernels. */
+/* Matrix products with NumPy's shapes. They are library calls of the graph or, if numerics
+ * allows another order of addition and this is faster, nodes that become kernels. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"

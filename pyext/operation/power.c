@@ -1,4 +1,5 @@
-/* Powers by one exponent, for some of which NumPy's loop takes another way. */
+/* Powers with a single exponent. For some exponents NumPy's loop uses another operation, such as
+ * a square. */
 #include "operation/ufunc.h"
 
 CiOp

@@ -1,8 +1,8 @@
-/* Calls of Python's own functions of numbers (math, float, int, round, bool) in the graph.
+/* Calls of Python's functions of numbers (math, float, int, round, bool) in the graph.
  *
- * Numbers are doubles there, as in Python. Where Python would raise, a check is before the
- * result: when it fails, Python's own function answers. The value of a call is known where its
- * operands' are, and then Python itself has computed it. */
+ * Numbers are doubles, as in Python. Where Python would raise, a check precedes the result; if
+ * it fails, Python's own function runs. If the values of all operands are known, Python computes
+ * the value of the call during capture. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "value/python_int.h"

@@ -1,5 +1,6 @@
-/* Operators of numbers that are Python's on one path and NumPy's on another: NumPy's, where
- * Python's would come to the same; a result that is Python's as well hands the bool on. */
+/* Operators of tagged numbers, which are Python's on one path and NumPy's on another. NumPy's
+ * operation is used where Python's would give the same value. If the result may also be either,
+ * it keeps the bool that tells which. */
 #include "graph/size.h"
 #include "operation/ufunc.h"
 #include "value/build.h"

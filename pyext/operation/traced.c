@@ -1,5 +1,5 @@
-/* The type Traced: its methods, which are the surface's, and what it does when data are forced. A
- * name that neither the surface nor traced_attribute.c has is a break: the real value answers. */
+/* The type Traced. Attributes are looked up in the surface and in traced_attribute.c; any other
+ * name is a break, and the attribute of the real value is used. */
 #include "operation/traced.h"
 #include "graph/methods.h"
 #include "operation/ufunc.h"

@@ -1,4 +1,4 @@
-/* The type Traced: its slots, by the files that fill them. */
+/* The slots of the type Traced, by the files that define them. */
 #ifndef CX_TRACED_H
 #define CX_TRACED_H
 

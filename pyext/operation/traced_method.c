@@ -1,5 +1,5 @@
-/* Methods of traced values: the surface's handler, bound; else the real value's own method, after a
- * break. */
+/* Methods of traced values: the surface's handler as a bound method; without a handler, the real
+ * value's own method, after a break. */
 #include "operation/traced.h"
 
 /* The real value to look at, not to hand out; None where there is none yet, or for a view. */

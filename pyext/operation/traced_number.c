@@ -1,8 +1,8 @@
-/* Operators of traced values, and the conversions that force data.
+/* Operators of traced values, and conversions that need a value.
  *
- * Values of kind python follow Python: the result is computed at once by Python itself, and where
- * nothing but the numbers can differ from call to call the graph computes it too. Where the
- * result's type or an exception depends on the numbers they are specialised. */
+ * Values of kind python follow Python: Python computes the result at once, and the graph
+ * computes it too if only the numbers can differ from call to call. If the type of the result or
+ * an exception depends on the numbers, their values are guarded. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "state/array.h"

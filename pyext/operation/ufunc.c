@@ -1,8 +1,8 @@
-/* Ufuncs: which op they are, the dtypes NumPy computes them in, and calls without keywords.
+/* Ufuncs: their operations, the dtypes in which NumPy computes them, and calls without keywords.
  *
- * Dtypes are NumPy's answer (ufunc.resolve_dtypes), remembered per ufunc and operand codes. What
- * NumPy would refuse is asked of the real ufunc on arrays of the same shapes that hold no data, so
- * the exception is its own. */
+ * Dtypes come from NumPy (ufunc.resolve_dtypes) and are cached by ufunc and operand codes. If
+ * NumPy would refuse a call, the real ufunc is called on arrays of the same shapes without data,
+ * so that the exception is NumPy's own. */
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/index.h"

@@ -1,4 +1,4 @@
-/* Calls of ufuncs without keywords: the common case, and what operators come to. */
+/* Calls of ufuncs without keywords, which also implement the operators. */
 #include "operation/ufunc.h"
 
 static const CxResolved *

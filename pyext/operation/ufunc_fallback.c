@@ -1,4 +1,5 @@
-/* Operations that the graph does not have: a library call of the surface, or the real ufunc. */
+/* Operations that the graph does not have: they become a library call, or a break that calls the
+ * real ufunc. */
 #include "operation/ufunc.h"
 
 /* Operands that the real ufunc may write to: out, and the first operand of `at`. */

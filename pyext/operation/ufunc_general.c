@@ -1,4 +1,4 @@
-/* Ufuncs as Python calls them: __array_ufunc__, with out, where, dtype, casting and signature. */
+/* Ufuncs as Python calls them: `__array_ufunc__` with out, where, dtype, casting and signature. */
 #include "operation/ufunc.h"
 #include "state/array.h"
 #include "value/build.h"

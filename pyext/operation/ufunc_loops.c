@@ -1,7 +1,7 @@
-/* The inner loops of NumPy's ufuncs, for programs to call. They are looked up once, when the module
- * is loaded: a loop that somebody puts in another's place later is not NumPy's. One that has been
- * put there before is what NumPy runs: it is called for functions, and a ufunc that the core has no
- * loop of is a library call. */
+/* The inner loops of NumPy's ufuncs, which programs call. They are looked up once, when the
+ * module is loaded; a loop that is replaced later is not used. If a loop had been replaced
+ * before, NumPy runs the replacement, and so do programs: they call it for functions, and a
+ * ufunc for which the core has no loop becomes a library call. */
 #include "operation/ufunc.h"
 
 #include "base/os.h"

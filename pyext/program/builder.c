@@ -1,9 +1,8 @@
-/* The Builder type: makes a graph from Python, node by node. Types and sizes come from inference.
+/* The type Builder: makes a graph from Python, node by node, with inference of types and sizes.
  *
- * A value is named by its number, which every method that makes one returns. Types, symbols and sizes are
- * written as in a graph's text (docs/ir.md); a size is also an int. compile_graph() compiles the graph
- * without running it, and spends the builder.
- */
+ * A value is named by its number, which every method that makes one returns. Types, symbols and
+ * sizes are written as in the text of a graph (docs/ir.md); a size may also be an int.
+ * compile_graph() compiles the graph without running it and empties the builder. */
 #include "program/builder.h"
 
 #include "ir/text_common.h"

@@ -1,4 +1,4 @@
-/* What the files of the Builder share: the object, and the arguments of a call of one of its methods. */
+/* The Builder object, and the arguments of a call of its methods. */
 #ifndef CX_BUILDER_H
 #define CX_BUILDER_H
 

@@ -1,6 +1,5 @@
-/* What each method of a Builder does to its graph. Arguments are read inside of cx_protect, so a wrong one ends
- * the call as a wrong node does.
- */
+/* The methods of a Builder. Arguments are read inside of cx_protect, so that an invalid argument
+ * ends the call like an invalid node. */
 #include "program/builder.h"
 #include "state/array.h"
 

@@ -1,5 +1,5 @@
-/* The sizes of one call, held against what a graph says of its inputs: a program reads by them what it is given,
- * so those that the graph excludes may never reach it. */
+/* Compares the sizes of one call with a graph's types of its inputs. A program trusts these
+ * types when it reads its inputs, so a call with other sizes must not reach it. */
 #include "program/call_sizes.h"
 
 static int

@@ -1,4 +1,4 @@
-/* The sizes of one call, held against what a graph says of its inputs. */
+/* Compares the sizes of one call with a graph's types of its inputs. */
 #ifndef CX_CALL_SIZES_H
 #define CX_CALL_SIZES_H
 

@@ -1,4 +1,4 @@
-/* compile_graph: a program from a Builder or a graph's text, which is not run. */
+/* compile_graph: compiles a Builder or the text of a graph to a program, without running it. */
 #include "program/builder.h"
 
 typedef struct Source {

@@ -1,4 +1,4 @@
-/* A graph from its text, compiled and run on real arrays: for tests and tools. */
+/* Compiles the text of a graph and runs it on real arrays, for tests and tools. */
 #include "program/call_sizes.h"
 #include "state/array.h"
 

@@ -1,11 +1,10 @@
-/* Library calls that skip NumPy's front door. A loop whose iterations are short products spends
- * ten times a product's work on making arrays, parsing arguments and setting up an iterator.
- * NumPy's own inner routines, which have no need of Python, are called here as NumPy itself
- * would call them: the same routine on the same strides gives the same bits.
+/* Library calls without Python. In a loop of short products, making arrays, parsing arguments
+ * and setting up an iterator costs ten times as much as the products. This file calls NumPy's
+ * inner routines as NumPy itself calls them: the same routine on the same strides gives the same
+ * bits.
  *
- * A direct call answers false where NumPy would do more than that: the call through Python is
- * made then. So it is where a float flag was raised, because NumPy warns then as its errstate
- * asks. */
+ * A direct call returns false if NumPy would do more than that, or if a float flag was raised,
+ * because NumPy may then warn. The call is then made through Python. */
 #include "program/direct.h"
 
 #include "base/float_flags.h"

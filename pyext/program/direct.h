@@ -1,4 +1,4 @@
-/* Library calls that need no Python: products, see direct.c, and draws, see direct_draw.c. */
+/* Library calls that need no Python: products (direct.c) and random draws (direct_draw.c). */
 #ifndef CX_DIRECT_H
 #define CX_DIRECT_H
 

@@ -1,17 +1,17 @@
-/* Draws of numbers from parameters that are one number each, without Python. A Generator's
- * method is its distribution's C routine on the state of its bits, for an array once for each
- * element in order, and a loop that draws in each iteration spends ten times that on arguments
- * and on getting to the method. So are those functions of np.random's that draw as Generators
- * do, and what legacy_draw.c has of the others. The routines are those that NumPy's own module
- * of Generators has and exports, so the bits are NumPy's, whatever its version.
+/* Random draws without Python, for parameters that are single numbers. A Generator's method
+ * calls the C routine of its distribution on the bit generator's state, once per element for an
+ * array. In a loop with one draw per iteration, reaching the method and its arguments costs ten
+ * times as much. The same holds for those functions of np.random that draw like Generators;
+ * legacy_draw.c has some of the others. NumPy's own module exports the routines, so the bits are
+ * NumPy's in every version.
  *
- * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until
- * it ends or calls Python, for that may wait for another thread that wants to draw. A lock that
- * is not free is not waited for, so no run waits for one while it holds another: that draw goes
- * through Python. The lock belongs to the thread, so a handler of signals may draw meanwhile.
+ * A draw needs the lock of the bit generator. A run takes it at its first draw and keeps it
+ * until it ends or calls Python, which may wait for another thread that wants to draw. If a lock
+ * is taken, the draw goes through Python, so a run never waits for a lock while it holds
+ * another. The lock belongs to the thread, so a signal handler may draw meanwhile.
  *
- * Draws go through Python too where the generator, its bits or its lock is of a class that is
- * not NumPy's own, and where NumPy would refuse the parameters. */
+ * A draw also goes through Python if the generator, its bit generator or its lock is not of
+ * NumPy's own class, or if NumPy would refuse the parameters. */
 #include "program/direct.h"
 #include "program/program.h"
 

@@ -1,5 +1,6 @@
-/* Products by torch's own library, from C: the functions that ATen's operators end in, on the memory of the
- * program. They know no lock and no autograd. An error leaves the call to Python, which raises it. */
+/* Matrix products by torch's library, called from C: the functions below ATen's operators, on
+ * the memory of the program. They take no lock and record no autograd. On an error the call is
+ * made again through Python, which raises the exception. */
 #include "program/direct.h"
 #include "state/torch_functions.h"
 

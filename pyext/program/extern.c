@@ -1,7 +1,6 @@
-/* Library calls: a Python callable as the core's CiExtern. The core never learns that it is Python;
- * a call takes the lock itself, unless it can be made directly. The same (name, key) is the same
- * call, so each pair is kept once.
- */
+/* Library calls: wraps a Python callable as a CiExtern of the core, which does not know about
+ * Python. A call takes the GIL, unless it can be made directly (direct.h). Calls with the same
+ * (name, key) share one CiExtern. */
 #include "program/direct.h"
 #include "program/program.h"
 #include "program/user_code.h"

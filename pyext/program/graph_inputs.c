@@ -1,4 +1,4 @@
-/* What the inputs of a graph are, of its text: so that somebody can make some, and run it. */
+/* Describes the inputs of a graph given as text, so that arrays for a run can be made. */
 #include "program/program.h"
 #include "state/array.h"
 

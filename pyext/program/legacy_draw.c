@@ -1,10 +1,10 @@
-/* Draws of a RandomState (np.random's functions have one) that are not what a Generator would draw.
- * Its streams never change, that is NumPy's promise, so their few lines stand here; NumPy's own
- * module does not export them.
+/* Draws of a RandomState (np.random's functions have one) that differ from a Generator's. NumPy
+ * promises that its streams never change and does not export these routines, so they are written
+ * out here.
  *
- * Normal numbers come in pairs. The second waits in the RandomState, behind a pointer to its copy
- * of the bits' functions. Where that is in the object is found by this pointer, and believed only
- * when the state that NumPy gives says the same of the number. */
+ * Normal numbers are made in pairs, and the second one is kept in the RandomState. Its address
+ * is found relative to the RandomState's copy of the bit generator's functions, and only used if
+ * the state that NumPy reports has the same number. */
 #include "program/direct.h"
 
 #include <math.h>

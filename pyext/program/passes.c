@@ -1,8 +1,9 @@
-/* Graph passes from Python: of a compile its rows as CiExtraPasses, and who observes passes.
+/* Graph passes from Python: converts the rows of a compile to CiExtraPasses, and calls the
+ * observer of passes.
  *
- * A row is (name, after, function) or (name, after, pattern, replacement). A function is given the
- * graph as text and gives text back, or None where nothing has changed. What it raises is kept
- * until the lock is held again. */
+ * A row is (name, after, function) or (name, after, pattern, replacement). A function gets the
+ * graph as text and returns text, or None if nothing has changed. An exception that it raises is
+ * kept until the GIL is held again. */
 #include "program/passes.h"
 
 #include "codegen/codegen.h"

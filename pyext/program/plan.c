@@ -1,4 +1,4 @@
-/* A program that is planned by other options, and not built: for races of plans. */
+/* Plans a program with other options without building it, for autotuning. */
 #include "program/program.h"
 
 #include "api/alternatives.h"

@@ -1,4 +1,4 @@
-/* The Program type: a compiled graph, and how it runs. */
+/* The type Program: a compiled graph, and how it runs. */
 #include <fenv.h>
 
 #include "program/call_sizes.h"

@@ -1,5 +1,5 @@
-/* A graph is compiled in a context of its own; and the texts of a program, which are made again
- * when someone asks. */
+/* Compiles a graph in a context of its own. Also makes the texts of a program's levels, which
+ * are produced on request. */
 #include "program/passes.h"
 #include "program/program.h"
 #include "state/device_array.h"

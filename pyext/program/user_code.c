@@ -1,6 +1,6 @@
-/* Kernels that the user has written: source -> an object that runs the units of their grid on
- * arrays, those of the device that it was made for. Who calls has compared dtypes, sizes and
- * layouts with what the source says. */
+/* Kernels written by the user: compiles the source, and runs the units of its grid on arrays of
+ * its device. The caller has compared dtypes, sizes and layouts with the declaration of the
+ * kernel. */
 #include "program/user_code.h"
 #include "state/array.h"
 #include "state/stream.h"

@@ -1,5 +1,5 @@
-/* Running the Python wrapper that the compiler printed. Its text is compiled once, with the few
- * names it uses: empty, part, as_strided, assert_size_stride, item, check, the kernels k<n> and the
+/* Runs the Python wrapper that the compiler printed. Its text is compiled once, with the names
+ * it uses: empty, part, as_strided, assert_size_stride, item, check, the kernels k<n> and the
  * library calls. No other source is ever run. */
 #include "base/os.h"
 #include "program/program.h"

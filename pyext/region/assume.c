@@ -1,5 +1,5 @@
-/* Python's statements about sizes: a branch condition holds while the branch is captured; a
- * decision can be undone. */
+/* Conditions on sizes: a branch condition holds while the branch is captured, and a decision can
+ * be undone. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"

@@ -1,5 +1,6 @@
-/* Blocks that are built apart: opened, built into by whatever runs then, and closed. What may be
- * computed without need is spliced into the block around; of others region.c makes regions. */
+/* Blocks: opened, built into by the code that runs next, and closed. A block whose nodes may be
+ * computed needlessly is spliced into the surrounding block; region.c makes regions of the
+ * others. */
 #include "graph/methods.h"
 #include "program/program.h"
 #include "region/region.h"

@@ -1,5 +1,5 @@
-/* Marks: places in the pending graph that can be gone back to; see dominance.c for the nodes, and
- * version.c for the memory. */
+/* Marks: positions in the pending graph to which capture can roll back. See dominance.c for the
+ * nodes, and version.c for the memory. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"

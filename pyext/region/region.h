@@ -1,4 +1,4 @@
-/* Blocks that are built apart, the regions made of them, and marks to go back to. */
+/* Blocks, the regions made of them, and marks for rollback. */
 #ifndef CX_REGION_H
 #define CX_REGION_H
 

@@ -1,5 +1,5 @@
-/* Conditions that an iteration's number alone decides: what they are in each iteration of a
- * `for`, found while the program is captured. */
+/* Evaluates, during capture, conditions that only depend on the number of the iteration: their
+ * truth in each iteration of a `for`. */
 #include "graph/methods.h"
 #include "region/region.h"
 

@@ -1,4 +1,4 @@
-/* Values as captured loops and branches need them: queries and conversions. */
+/* Queries and conversions of values for captured loops and branches. */
 #include "graph/methods.h"
 #include "value/build.h"
 #include "value/index.h"

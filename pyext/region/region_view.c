@@ -1,6 +1,6 @@
-/* What a region's iterations leave behind: sizes and views as the last iteration has them, and
- * arrays whose sizes change from iteration to iteration. Such an array is in the first elements
- * of a buffer that is large enough for all iterations; how many they are is carried beside it. */
+/* Live-out values of a region: sizes and views as in the last iteration, and arrays whose sizes
+ * change from iteration to iteration. Such an array is stored in the first elements of a buffer
+ * with capacity for all iterations; its number of elements is carried separately. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/build.h"

@@ -1,4 +1,5 @@
-/* What a compiled function takes for its own, compared before each call: four pointers. */
+/* The code, defaults and keyword defaults of the function that a compiled function runs. They
+ * may be assigned, so they are compared before each call. */
 #include "replay/body.h"
 
 PyObject *

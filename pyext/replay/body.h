@@ -1,4 +1,4 @@
-/* The Python function that a callable runs: its code and its defaults may be set. */
+/* The Python function that a callable runs; its code and defaults may be assigned. */
 #ifndef CX_BODY_H
 #define CX_BODY_H
 

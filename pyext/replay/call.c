@@ -1,6 +1,6 @@
-/* A call of a compiled function. It binds its arguments to the parameters, tries the specializations by
- * their guards, and asks Python (miss) when none fits. The table of specializations is a tuple, replaced
- * whole: a call in progress keeps the one it began with. */
+/* A call of a compiled function. It binds arguments to parameters, tries the specializations by
+ * their guards, and calls Python (miss) if none matches. The table of specializations is an
+ * immutable tuple that is replaced as a whole, so a call in progress keeps its own. */
 #include "replay/function.h"
 
 #include "state/stance.h"

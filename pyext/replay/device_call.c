@@ -1,6 +1,6 @@
-/* A function that has been called with arrays of a device has a twin, which takes and gives their
- * handles (python/cinductor/arrays/calls.py). Here calls like one that was answered before go to it:
- * arrays become handles, and handles in the result arrays. */
+/* A function that was called with device arrays has a device variant, which takes and returns
+ * the arrays' handles (python/cinductor/arrays/calls.py). This file passes calls with known
+ * kinds of arguments to it: arrays become handles, and handles in the result become arrays. */
 #include "replay/device_call.h"
 
 /* How the arguments live; false where that is not for here. */

@@ -1,4 +1,4 @@
-/* Calls with arrays of a device, answered without asking Python. */
+/* Calls with device arrays that run without Python code. */
 #ifndef CX_DEVICE_CALL_H
 #define CX_DEVICE_CALL_H
 

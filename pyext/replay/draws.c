@@ -1,6 +1,6 @@
-/* Generators that a program draws from: their state before a run, and back to it when a check
- * fails, for then the function itself draws. A program reads a generator by its address, so the
- * sources of addresses say which there are. */
+/* Saves the state of the generators from which a program draws, before a run. If a check fails
+ * the state is restored, because the original function then draws. A program refers to a
+ * generator by its address, so the address sources of the guards list the generators. */
 #include "replay/guards_private.h"
 #include "replay/specialization.h"
 

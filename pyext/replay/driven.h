@@ -1,4 +1,4 @@
-/* Calls that a function's driver answers, recognised without asking Python. */
+/* Calls that a function's dispatcher runs, recognised without Python code. */
 #ifndef CX_DRIVEN_H
 #define CX_DRIVEN_H
 

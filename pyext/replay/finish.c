@@ -1,4 +1,5 @@
-/* The end of a trace: what was asked for becomes real, and what can be replayed a Specialization. */
+/* Ends a trace: requested values become real, and a call that can be replayed becomes a
+ * Specialization. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "replay/specialization.h"

@@ -1,4 +1,4 @@
-/* CompiledFunction: what `compile` returns. call.c has its calls. */
+/* CompiledFunction, the type that `compile` returns; call.c implements its calls. */
 #include "replay/function.h"
 
 /* ---- the type ---- */

@@ -1,11 +1,11 @@
-/* Guards: how a later call finds the values a specialization was made for, and what must hold of
- * them. One function decides, and says where it differs (guards_kinds.c). Checks stand in an order
- * (guards_read.c) in which one on a container comes before what is taken out of it, and otherwise
- * those that are cheap and tell specializations apart come first. Sources are found when a check
- * first needs them.
+/* Guards: how a later call finds the values that a specialization depends on, and the conditions
+ * on them. One function compares a value and tells where it differs. Checks are sorted
+ * (guards_read.c): a check on a container precedes those on its items; otherwise cheap checks
+ * that distinguish specializations come first. A source is looked up when a check first needs
+ * it.
  *
- * Sizes that vary are values of the call's table: arrays fill in the symbols, then everything that
- * is computed from them is, then what depends on that is compared. */
+ * Varying sizes are numbered values of the call's table. Arrays give the values of symbols, then
+ * expressions are computed, then checks that depend on them are compared. */
 #include "replay/guards_private.h"
 
 void

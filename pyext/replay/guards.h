@@ -1,4 +1,4 @@
-/* What must hold for a specialization to answer a call. */
+/* The conditions under which a specialization may run a call. */
 #ifndef CX_GUARDS_H
 #define CX_GUARDS_H
 

@@ -1,4 +1,4 @@
-/* The guard of an array: where it differs, and the words for that. */
+/* The guard of an array: finds where an array differs, and describes it. */
 #include "replay/guards_private.h"
 #include "state/array.h"
 

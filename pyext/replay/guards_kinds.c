@@ -1,5 +1,5 @@
-/* The rows of guards.def: the test of each says where a value differs, and by that the call that is
- * refused is told why. */
+/* The tests of guards.def. Each returns where a value differs, from which the message about a
+ * failed guard is made. */
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 #include "state/array.h"

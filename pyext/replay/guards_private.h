@@ -1,4 +1,5 @@
-/* Guards as read: what guards_read.c makes and guards.c checks, by the rows of guards.def. */
+/* Guards in memory: guards_read.c makes them and guards.c checks them, by the rows of
+ * guards.def. */
 #ifndef CX_GUARDS_PRIVATE_H
 #define CX_GUARDS_PRIVATE_H
 

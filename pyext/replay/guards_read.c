@@ -1,4 +1,4 @@
-/* Guards from the tuples that describe them: see Specialization in _core.pyi. */
+/* Makes guards from the tuples that describe them: see Specialization in _core.pyi. */
 #include "replay/guards_private.h"
 #include "replay/namespace.h"
 

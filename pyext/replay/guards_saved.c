@@ -1,5 +1,5 @@
-/* Sizes that vary, of guards that are taken apart and made again: symbols, what was decided of sizes,
- * and numbers of the table, as texts. */
+/* Converts varying sizes of guards to text and back, for saved calls: symbols, decisions about
+ * sizes, and numbers of the table. */
 #include "replay/guards_private.h"
 
 #include "graph/size.h"

@@ -1,9 +1,9 @@
-/* Sizes that vary, as the guards of one specialization know them: symbols in a CiSym of their own,
- * where each call finds their values, and the table of what is computed from them.
+/* Varying sizes in the guards of one specialization: symbols in a CiSym of their own, the places
+ * in a call where their values are found, and the table of expressions computed from them.
  *
- * A symbol is the extent of the axis it was declared for. Where no array shows it bare, an extent
- * that is linear in it and in symbols already known gives it: then that extent is the symbol of the
- * table, and the other one an expression of it. */
+ * A symbol is the extent of the axis for which it was declared. If no array has the symbol as an
+ * extent, an extent that is linear in it and in known symbols determines it. That extent then is
+ * the symbol of the table, and the original symbol an expression of it. */
 #include "replay/guards_private.h"
 
 typedef struct Sizes {

@@ -1,4 +1,5 @@
-/* Sources: where guards find the values of a call, and how its author would write that. */
+/* Sources: finds the values of a call that guards need, and prints a source as the user would
+ * write it. */
 #include "replay/guards_private.h"
 
 /* Arguments are the caller's for the call, constants the guards'. All else is held: while a program

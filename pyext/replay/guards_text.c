@@ -1,4 +1,4 @@
-/* The words of guards: sources, values, sizes and relations as their authors know them. */
+/* Prints guards for messages: sources, values, sizes and relations in the user's notation. */
 #include "replay/guards_private.h"
 
 PyObject *

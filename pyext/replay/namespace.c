@@ -1,6 +1,7 @@
-/* A stamp makes the question cheap: while it is the one of the last look, nothing is looked up.
- * Dicts have one of their own up to Python 3.11; from 3.12 on a watcher counts the changes of all
- * watched dicts together, which are few: NumPy's, math's and Python's own names. */
+/* Checks names in dicts and classes. A stamp makes this cheap: nothing is looked up while the
+ * stamp equals that of the last look. Up to Python 3.11 a dict has its own version number. From
+ * 3.12 on a watcher counts the changes of all watched dicts together; these are few: the names
+ * of NumPy, math and builtins. */
 #include "replay/namespace.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-/* Names that a capture has looked up where they may be bound anew: dicts of modules, classes. */
+/* Names that a capture has looked up where they may be rebound: in dicts of modules, and in
+ * classes. */
 #ifndef CX_NAMESPACE_H
 #define CX_NAMESPACE_H
 

@@ -1,13 +1,13 @@
-/* A race of a program's plans, on the calls that are made of it.
+/* Autotuning trials: times the plans of a program on the user's calls.
  *
- * Every call runs once, by one plan; all plans give the same bits. Plans take turns, round by
- * round, so that what else the machine does meets all of them, and medians are compared: an
- * alternative wins that takes a twentieth less than the program's own plan, and was quicker in most
- * rounds; the best of several may be so by chance, so it runs against the program's own alone once
- * more, which decides. One that is clearly slower drops out, and while more than a tenth of the
- * time has gone to slower ones the program's own plan answers. What another thread's call runs
- * beside is not timed, nor what ends in a check; the program's own plan wins where that goes on.
- * Where sizes vary there is a race for each class of them. */
+ * Every call runs once, by one plan; all plans give the same bits. Plans alternate in rounds, so
+ * that other load affects all of them, and medians are compared. An alternative wins if it takes
+ * 5 % less than the default plan and was faster in most rounds. The best of several may be so by
+ * chance, so it is compared with the default alone once more, and this decides. A plan that is
+ * clearly slower drops out. While more than a tenth of the time was spent on slower plans, the
+ * default plan runs. Calls that overlap with another thread's are not timed, nor calls that a
+ * check ends; if this continues, the default plan wins. With varying sizes there is a trial for
+ * each size class. */
 #include "replay/race.h"
 
 #include <stdlib.h>

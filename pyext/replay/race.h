@@ -1,4 +1,4 @@
-/* Which plan of a program is quickest: calls are answered by one after another, and timed. */
+/* Finds the fastest plan of a program by timing the user's calls. */
 #ifndef CX_RACE_H
 #define CX_RACE_H
 

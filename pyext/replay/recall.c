@@ -1,9 +1,9 @@
-/* A specialization made again of the parts that saved.c gives. Python has read them
- * (saved_text.py), so their objects are this process's own by now; each tuple here has what the
- * function of the same part puts together there. In order: the guards, and nothing more for a call
- * that they do not let in; what the program takes; the program, compiled of the graph's text with
- * kernels that the cache has; the pieces of the result. A part that is none raises ValueError, and
- * the call is captured: nothing here may trust a number that it has read. */
+/* Rebuilds a specialization from the parts that saved.c made. Python has read them
+ * (saved_text.py), so their objects belong to this process. Each function here rebuilds the part
+ * of the same name. In order: the guards, after which the rest is skipped if they do not accept
+ * the call; the inputs of the program; the program, compiled from the text of the graph with
+ * kernels from the cache; the pieces of the result. An invalid part raises ValueError, and the
+ * call is captured. No number read from the parts may be trusted. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 

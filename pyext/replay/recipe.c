@@ -1,5 +1,5 @@
-/* A result as a recipe: a tree, shared where one object was returned twice, from which C makes the
- * result again in each later call. */
+/* The recipe of a result: a tree from which C makes the result again in each later call. An
+ * object that is returned twice is one shared piece. */
 #include "graph/size.h"
 #include "replay/recipe.h"
 #include "state/array.h"

@@ -1,4 +1,4 @@
-/* A recipe from inside: what recipe.c makes and runs, and saved.c writes down. */
+/* The struct of a recipe: recipe.c makes and runs it, saved.c writes it down. */
 #ifndef CX_RECIPE_H
 #define CX_RECIPE_H
 

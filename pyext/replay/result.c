@@ -1,5 +1,4 @@
-/* What a function returned: nested containers with traced values in them, materialised once after
- * tracing. */
+/* Materialises the result of a traced call: nested containers that contain traced values. */
 #include "replay/result.h"
 #include "value/index.h"
 

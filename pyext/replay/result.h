@@ -1,4 +1,5 @@
-/* Results: containers taken apart and put together, and the recipe of a finished call's. */
+/* Results: splits containers into parts and rebuilds them, and makes the recipe of a finished
+ * call. */
 #ifndef CX_RESULT_H
 #define CX_RESULT_H
 

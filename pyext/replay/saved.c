@@ -1,6 +1,7 @@
-/* A specialization taken apart, to be made again in a later process (recall.c): what it asks of a
- * call, what its program takes, the pieces of its result, and its graph as a text. Python writes
- * these down and finds them again (saved.py). What library calls call is Python's to name. */
+/* Takes a specialization apart so that a later process can rebuild it (recall.c): the conditions
+ * on a call, the inputs of its program, the pieces of its result, and its graph as text. Python
+ * writes these to disk and reads them (saved.py). Python also names the functions that library
+ * calls call. */
 #include "replay/recipe.h"
 #include "replay/specialization.h"
 

@@ -1,4 +1,4 @@
-/* Binding arguments to parameters, as Python does. */
+/* Binds arguments to parameters like Python. */
 #ifndef CX_SIGNATURE_H
 #define CX_SIGNATURE_H
 

@@ -1,5 +1,5 @@
-/* A Specialization: guards, a program and the recipe of the result; what a compiled function
- * replays without Python. */
+/* A Specialization: guards, a program and the recipe of the result; a compiled function replays
+ * it without Python. */
 #include "replay/specialization.h"
 #include "graph/methods.h"
 #include "graph/size.h"

@@ -1,5 +1,5 @@
-/* One way in which a function was compiled: guards, program and result; and the function type that
- * tries them in turn. */
+/* One compiled version of a function (guards, program and result), and the function type that
+ * tries the versions in order. */
 #ifndef CX_SPECIALIZATION_H
 #define CX_SPECIALIZATION_H
 

@@ -1,10 +1,11 @@
-/* Which is quicker, a program or the function itself.
+/* Times a program and the original function, and chooses the faster one.
  *
- * A library call costs the program what its operands, its result and a way through Python cost; code
- * for any size is not the code for this one; and what is interpreted, for there is no compiler, may
- * take far longer than NumPy's loops. Nobody can tell beforehand: some calls are timed in both ways,
- * and the best of each decide, NumPy's where it takes a tenth less. Both give the same bits, or nobody is asked. Where sizes vary, a small
- * call says nothing of a large one: there is a trial for each class of them. */
+ * A program may be slower than NumPy: a library call adds the cost of its operands, its result
+ * and a way through Python; code for any size is not optimised for this size; and without a
+ * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
+ * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
+ * if both give the same bits. With varying sizes there is a trial for each size class, because a
+ * small call says nothing about a large one. */
 #include "replay/trial.h"
 
 #include "graph/graph.h"

@@ -1,4 +1,4 @@
-/* Whether a compiled call is quicker than NumPy's own. */
+/* Decides whether a compiled call is faster than NumPy. */
 #ifndef CX_TRIAL_H
 #define CX_TRIAL_H
 

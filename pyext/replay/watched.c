@@ -1,7 +1,7 @@
-/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture runs the
- * lines of both arms of a branch. So the original function runs while a trace function is set
- * (sys.settrace) or a tool of sys.monitoring takes line events. The check is a comparison: each change of
- * the tools' events gives sys.monitoring another version. */
+/* Coverage tools and debuggers record the lines that run. A kernel runs no lines, and a capture
+ * runs the lines of both branches of an `if`. So the original function runs while a trace
+ * function is set (sys.settrace) or a tool of sys.monitoring receives line events. The check is
+ * one comparison: sys.monitoring has a version that changes with the tools' events. */
 #include "replay/watched.h"
 
 #if PY_VERSION_HEX >= 0x030D0000

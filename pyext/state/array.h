@@ -1,4 +1,4 @@
-/* NumPy's arrays, dtypes and numbers, as the core sees them. */
+/* Conversion between NumPy's arrays, dtypes and numbers and the core's. */
 #ifndef CX_ARRAY_H
 #define CX_ARRAY_H
 

@@ -1,8 +1,8 @@
-/* Arrays whose memory is a device's. Capture and replay know them as ndarrays whose data pointer is
- * an address of the device: shape, dtype and strides are all that they ask. The owner of the memory
- * is such an array's base, which also tells it from an array of the host. No such array may reach
- * code that reads elements: the package keeps them inside Array, and a function called with
- * them never falls back to NumPy. */
+/* Arrays in the memory of a device. Capture and replay see them as ndarrays whose data pointer
+ * is a device address; they only read shape, dtype and strides. The base of such an array is the
+ * owner of the memory, which also distinguishes it from a host array. No such array may reach
+ * code that reads elements: the package keeps them inside Array, and a function called with them
+ * never falls back to NumPy. */
 #include "state/stream.h"
 
 #include "state/array.h"

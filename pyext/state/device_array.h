@@ -1,5 +1,4 @@
-/* Ndarrays whose data pointer is an address of a device: only shape, dtype and strides may be
- * looked at. */
+/* Ndarrays whose data pointer is a device address: only shape, dtype and strides may be read. */
 #ifndef CX_DEVICE_ARRAY_H
 #define CX_DEVICE_ARRAY_H
 

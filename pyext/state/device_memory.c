@@ -1,5 +1,5 @@
-/* Memory of devices as Python asks for it: how much is in use, how much may be, and memory that
- * somebody else has. */
+/* Functions of the module about device memory: the amount in use, its limit, and arrays over
+ * memory that another package owns. */
 #include "state/stream.h"
 
 #include "state/array.h"

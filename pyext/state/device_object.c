@@ -1,4 +1,5 @@
-/* The base of cinductor.Array: an object that has a handle, an ndarray whose memory is a device's. */
+/* The base class of cinductor.Array: an object with a handle, which is an ndarray in device
+ * memory. */
 #include "state/device_array.h"
 
 #include <structmember.h>

@@ -1,7 +1,8 @@
-/* The structs of DLPack 1.0 and of the versions before it, both ways (dmlc.github.io/dlpack).
+/* Exports and imports DLPack tensors, in the structs of version 1.0 and of earlier versions
+ * (dmlc.github.io/dlpack).
  *
- * What is given away holds the array. What is taken over is held by a capsule of ours, which calls
- * the giver's deleter when the last array over that memory is gone. */
+ * An exported capsule holds the array. An imported tensor is held by a capsule of cinductor's,
+ * which calls the producer's deleter when the last array over that memory is gone. */
 #include "state/dlpack.h"
 
 #include "state/array.h"

@@ -1,4 +1,4 @@
-/* DLPack: memory of a device under everybody's protocol. */
+/* DLPack: the exchange of device memory with other packages. */
 #ifndef CX_DLPACK_H
 #define CX_DLPACK_H
 

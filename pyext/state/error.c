@@ -1,5 +1,6 @@
-/* From a CiStatus to an exception. The classes that Python lacks are made from errors.def, so a new
- * row is enough. And NumPy's error state, which says what floating-point flags mean to the user. */
+/* Converts a CiStatus to an exception. Classes that Python lacks are made from errors.def, so a
+ * new row is enough. Also reads NumPy's error state, which defines the effect of floating-point
+ * flags. */
 #include "state/state.h"
 
 static const char *const exception_names[CI_ERR_COUNT] = {

@@ -1,5 +1,5 @@
-/* Asynchronous copies to the host: they go to memory that the device accesses directly, and an
- * event tells when they are complete. */
+/* Asynchronous copies to the host. They go to memory that the device accesses directly; an event
+ * marks their completion. */
 #include "state/stream.h"
 
 #include "state/array.h"

@@ -1,4 +1,4 @@
-/* Properties of the BLAS library that NumPy uses. */
+/* Queries the BLAS library that NumPy uses. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

@@ -1,5 +1,5 @@
-/* Options of a compilation: the table's defaults, then the environment, then what the caller gives.
- */
+/* Options of a compile: the defaults of the table, then environment variables, then the caller's
+ * values. */
 #include "state/state.h"
 
 #include "ir/choices.h"

@@ -1,4 +1,4 @@
-/* Devices by name, and what they say when they fail. */
+/* Finds devices by name, and reports their errors. */
 #include "state/device_array.h"
 
 /* What was asked for in vain, and what there is; NULL where the device has not refused. */

@@ -1,11 +1,11 @@
-/* Which objects can be reached from others. An object refers to what its class's tp_traverse visits: the
- * collector's own rule. The walk runs no code but tp_traverse, and that only of classes of CPython's
- * and NumPy's and of those written in Python.
+/* Finds which objects can be reached from others. An object refers to what its class's
+ * tp_traverse visits, which is the rule of the garbage collector. The traversal only runs
+ * tp_traverse, and only that of classes of CPython, of NumPy, and written in Python.
  *
  *     roots --> what their classes visit --> ... --> the traced values met, or the objects wanted
  *
- * Invariant: an object is left out only if it is known to hold nothing, or is closed. Where a class
- * holds objects that it does not show, or there are too many to look through, the walk says so. */
+ * Invariant: an object is left out only if it is known to refer to nothing, or is closed. If a
+ * class hides references, or there are too many objects, the result is "unknown". */
 #include "state/array.h"
 
 enum { WANTED = 1, SEEN = 2, FLAGS = 3 }; /* in the low bits of an address in the table */

@@ -1,5 +1,5 @@
-/* Memory that other processes open. A block of it, made here or opened, is a capsule, which owns the
- * memory of arrays over it (device_array.h). */
+/* Device memory shared between processes. A block, made here or opened, is owned by a capsule,
+ * which is the owner of arrays over it (device_array.h). */
 #include "state/stream.h"
 
 #include "state/array.h"

@@ -1,10 +1,11 @@
-/* The stance of a call is read once, when the call begins. It is that of the innermost `with` of the
- * calling context, a context variable with (stance, those outside), else the process's. So no thread
- * changes another one's, and nothing is put back after a call.
+/* The stance of a call is read once, when the call begins. It is that of the innermost `with` of
+ * the calling context, stored in a context variable as (stance, outer ones), else the process's.
+ * So no thread changes the stance of another, and nothing is restored after a call.
  *
- * `set_stance(...)` sets the process's, but the object that it makes may yet be entered. So it is a
- * proposal of its thread, state->proposed[thread] = (stance, object's number), until that thread calls
- * a compiled function or proposes another one, or the object dies (then it holds), or is entered. */
+ * `set_stance(...)` sets the process's stance, unless the object that it returns is entered. The
+ * call therefore only makes a proposal of its thread, state->proposed[thread] = (stance, number
+ * of the object). The proposal takes effect when the thread calls a compiled function or makes
+ * another proposal, or when the object dies; entering the object withdraws it. */
 #include "state/stance.h"
 
 int

@@ -1,7 +1,7 @@
-/* The module's state, and how what the core reports becomes an exception.
+/* The state of the module, and the conversion of core errors to exceptions.
  *
- * Everywhere in this folder: NULL or -1 says that a Python exception is set, and the lock is held.
- */
+ * In this folder a result of NULL or -1 means that a Python exception is set, and the GIL is
+ * held, unless a comment says otherwise. */
 #ifndef CX_STATE_H
 #define CX_STATE_H
 

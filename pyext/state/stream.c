@@ -1,5 +1,6 @@
-/* A stream that Python has is a handle of its device; one that somebody else opened (CuPy's, torch's)
- * is used and not closed. Which one is in force is a context variable: each thread has its own. */
+/* Streams and events of devices. A stream made here is a handle of its device; a stream of
+ * another package (CuPy, torch) is used but not closed. The current stream is a context
+ * variable, so each thread has its own. */
 #include "state/stream.h"
 
 typedef struct CxStream {

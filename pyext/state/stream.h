@@ -1,4 +1,4 @@
-/* Streams and events of devices, and the stream that this thread's calls go to. */
+/* Streams and events of devices, and the current stream of a thread. */
 #ifndef CX_STREAM_H
 #define CX_STREAM_H
 

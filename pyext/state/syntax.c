@@ -1,5 +1,5 @@
-/* Walking and placing Python's syntax (capture/syntax/names.py), and of which class an object is: what
- * a capture asks of every node and of every value. */
+/* Fast helpers for capture: traverses Python syntax trees and copies source positions
+ * (capture/syntax/names.py), and tests the class of an object. */
 #include "state/array.h"
 
 /* ---- syntax ---- */

@@ -1,4 +1,4 @@
-/* Finds torch's functions. */
+/* Finds the functions of the installed torch. */
 #include "state/torch_functions.h"
 
 #include <dlfcn.h>

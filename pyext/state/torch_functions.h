@@ -1,5 +1,5 @@
-/* Functions of the torch that is loaded, found by their names at run time: C functions of its library,
- * and its exchange table of DLPack. Nothing of torch is needed to build this. */
+/* Functions of the loaded torch, found by name at run time: C functions of its library, and its
+ * DLPack exchange table. Building this needs no torch. */
 #ifndef CX_TORCH_FUNCTIONS_H
 #define CX_TORCH_FUNCTIONS_H
 

@@ -1,4 +1,4 @@
-/* The disk cache, as the package reads and sets it: its directory, its counts, and the texts of saved calls. */
+/* The disk cache for the package: its directory, its statistics, and the texts of saved calls. */
 #include "surface/disk_cache.h"
 
 PyObject *

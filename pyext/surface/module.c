@@ -1,4 +1,4 @@
-/* The module: its state, its functions, multi-phase initialisation. */
+/* The extension module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"

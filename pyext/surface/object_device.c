@@ -1,6 +1,6 @@
-/* A device that is an object of Python: its functions are methods, each called with the
- * interpreter's lock. What they raise is kept for who asks what went wrong. Where the object
- * records, launches are kept here, and a replay does them after the object's. */
+/* A device implemented by a Python object: its functions are methods, each called with the GIL
+ * held. An exception is kept until it is asked for by last_error. If the object supports
+ * recordings, launches are stored here, and a replay makes them after the object's own replay. */
 #include "surface/object_device.h"
 
 #include "device/device.h"

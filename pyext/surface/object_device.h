@@ -1,4 +1,4 @@
-/* Devices that are objects of Python. */
+/* Devices that are Python objects. */
 #ifndef CX_OBJECT_DEVICE_H
 #define CX_OBJECT_DEVICE_H
 

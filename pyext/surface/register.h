@@ -1,4 +1,4 @@
-/* Devices from outside the tree. */
+/* Devices from outside of the tree. */
 #ifndef CX_REGISTER_H
 #define CX_REGISTER_H
 

@@ -1,5 +1,5 @@
-/* The methods of Tracer that build a graph for NumPy's surface. No promotion here: dtypes are as
- * given. */
+/* The methods of Tracer by which NumPy's surface builds a graph. They do no promotion: dtypes
+ * are used as given. */
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "state/array.h"

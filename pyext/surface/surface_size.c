@@ -1,4 +1,4 @@
-/* Methods of Tracer that take or give sizes which may be symbols. */
+/* Methods of Tracer that take or return sizes, which may be symbolic. */
 #include "graph/methods.h"
 #include "operation/ufunc.h"
 #include "value/index.h"

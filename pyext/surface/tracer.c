@@ -1,4 +1,4 @@
-/* The type Tracer: one call of one function being traced. Its methods: surface.c. */
+/* The type Tracer: the capture of one call of one function. Its methods are in surface.c. */
 #include "graph/methods.h"
 #include "program/program.h"
 #include "value/index.h"

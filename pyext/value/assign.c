@@ -1,4 +1,4 @@
-/* Writes of values into views, and library products. */
+/* Writes of values into views, and products by library calls. */
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"

@@ -1,5 +1,6 @@
-/* Nodes of the pending graph that have operands: one struct for what all calls take, one body for
- * each. Operands are prepared before a body runs: cx_node gives their nodes. */
+/* Builds nodes of the pending graph that have operands: one struct for the arguments of all
+ * calls, and one body for each. Operands are prepared before a body runs; cx_node returns their
+ * nodes. */
 #include "value/build.h"
 
 #include "ir/layout.h"

@@ -1,5 +1,5 @@
-/* Sizes as values: indices and bounds that data decide, what Python objects say, and what must fit.
- */
+/* Sizes as values: data-dependent indices and bounds, conversion from and to Python objects, and
+ * range checks. */
 #ifndef CX_INDEX_H
 #define CX_INDEX_H
 

@@ -1,5 +1,5 @@
-/* Any value as an operand: arguments and what Python made enter tracing, numbers as constants where
- * they never change. */
+/* Lifts any value to an operand: arguments and objects made by Python become traced; numbers
+ * that never change become constants. */
 #include "graph/size.h"
 #include "state/array.h"
 #include "value/build.h"

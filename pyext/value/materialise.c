@@ -1,4 +1,4 @@
-/* Real values of traced ones: looked at where they are known, computed where they are forced. */
+/* Makes real values of traced ones: reads them if known, runs the pending graph if needed. */
 #include "state/array.h"
 #include "value/index.h"
 #include "value/tagged.h"

@@ -1,5 +1,5 @@
-/* Values get nodes of the pending graph: as inputs, as constants, as views of what has a node.
- * And what is in the way of a write. */
+/* Gives values nodes in the pending graph: as inputs, as constants, or as views of a value that
+ * has a node. Also finds values that are in the way of a write. */
 #include "state/array.h"
 #include "value/build.h"
 

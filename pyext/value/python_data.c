@@ -1,7 +1,6 @@
-/* Python's numbers as data of the graph, with Python's meaning: ints have no bound
+/* Python numbers as values of the graph, with Python's meaning: ints have no bound
  * (python_int.c), division by zero raises, a power may be complex. Where the graph's arithmetic
- * means something else a check is before it: when in doubt it fails, and Python's own number
- * answers. */
+ * differs, a check precedes it. If in doubt the check fails, and Python computes the number. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"

@@ -1,13 +1,12 @@
-/* Python's ints in the graph: i64, or u64 for what is in [0, 2**64), as masks of 64 bits make
- * it.
+/* Python ints in the graph: i64, or u64 for values in [0, 2**64), which 64-bit masks produce.
  *
- * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
- * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs
- * the check where only the lowest 64 bits are looked at (csrc/passes/wrapping_ints.c), so every operation
- * that makes them of its operands' lowest bits is made of its operands as they are. The others
- * (division, shifts to the right, comparisons, floats) look at the value.
+ * A computed value always equals Python's int modulo 2**64. If the exact result may not fit i64
+ * or u64, the result is checked. The check is not needed if only the low 64 bits are used
+ * (csrc/passes/wrapping_ints.c). So operations whose low bits only depend on low bits of the
+ * operands take the operands unchecked. Other operations (division, right shifts, comparisons,
+ * floats) need the exact value.
  *
- * Of two types, i64 is preferred for what both hold: all else in the graph takes it. */
+ * A value that fits both types is i64, which all other operations of the graph take. */
 #include "value/python_int.h"
 #include "graph/size.h"
 

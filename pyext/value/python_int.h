@@ -1,4 +1,4 @@
-/* Operators of Python's numbers being made nodes of the graph. */
+/* Operators of Python numbers while they are made into nodes of the graph. */
 #ifndef CX_PYTHON_INT_H
 #define CX_PYTHON_INT_H
 

@@ -1,6 +1,6 @@
-/* Operators of Python's numbers. Ints that are expressions of sizes and indices stay expressions,
- * and what is asked of them is decided now where that can be; other numbers are computed now, in
- * the graph too (python_data.c), or forced. */
+/* Operators of Python numbers. Ints that are expressions of sizes and indices stay expressions,
+ * and comparisons of them are decided now if possible. Other numbers are computed now and in the
+ * graph (python_data.c), or forced. */
 #include "graph/methods.h"
 #include "value/index.h"
 #include "value/python_int.h"

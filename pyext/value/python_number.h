@@ -1,4 +1,4 @@
-/* Python's numbers, traced. */
+/* Operators of Python numbers that are traced. */
 #ifndef CX_PYTHON_NUMBER_H
 #define CX_PYTHON_NUMBER_H
 

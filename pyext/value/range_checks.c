@@ -1,5 +1,5 @@
-/* Numbers that become those of another dtype: where NumPy raises for what an integer dtype cannot
- * hold, the number is known to fit, or the running program checks that it does. */
+/* Casts of numbers to another dtype. Where NumPy raises for a value that an integer dtype cannot
+ * hold, the number is proved to fit, or the program checks it. */
 #include "value/build.h"
 #include "value/index.h"
 #include "value/tagged.h"

@@ -1,5 +1,5 @@
-/* The places of a set's items: which of two that collide comes first, now and when more are added,
- * depends on all that was added and removed before. */
+/* The slots of a set's items. Which of two colliding items comes first depends on everything
+ * that was added and removed before. */
 #include "value/value.h"
 
 /* are_placed_alike(a, b): whether two sets hold the same objects in the same places, so that they

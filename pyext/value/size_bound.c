@@ -1,5 +1,5 @@
-/* Ints of Python's have no bound, sizes have 64 bits: what arithmetic makes of sizes stays an
- * expression while it is known to fit, where need be by guards on how large the sizes are. */
+/* Bounds of sizes. Python ints have no bound, sizes have 64 bits: an arithmetic result stays an
+ * expression while it is known to fit, if necessary by guards on the magnitude of the sizes. */
 #include "value/index.h"
 
 /* No array has more elements. */

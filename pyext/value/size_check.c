@@ -1,4 +1,4 @@
-/* Sizes that must be equal, or must fit: proved, guarded, or checked while the program runs. */
+/* Sizes that must be equal, or must fit: proved, guarded, or checked at run time. */
 #include "value/build.h"
 #include "value/index.h"
 #include "value/python_number.h"

@@ -1,8 +1,8 @@
-/* Sizes and indices that data decide: a value is defined as a symbol, in its range or the check
- * fails, and what nobody can prove is checked while the program runs.
+/* Data-dependent sizes and indices. A value is defined as a symbol; the program checks that it
+ * is in range. A relation that cannot be proved is checked at run time.
  *
- * The same value used against the same size is one symbol, so that equal slices have equal extents;
- * memory of it ends where its node is no longer seen. */
+ * The same value used with the same size is one symbol, so that equal slices have equal extents.
+ * This is remembered as long as the symbol's node may be used. */
 #include "value/index.h"
 
 struct CxDefined {

@@ -1,8 +1,9 @@
 /* Indices and slice bounds that are expressions, by NumPy's rules: negative ones count from the
  * end, bounds of slices are clamped.
  *
- * What is proved, or decided by the sizes of this call, needs no trace of it; else bounds become
- * min and max of each other, interned, so that equal slices have equal extents. */
+ * If the clamping can be proved away, or decided by the sizes of this call, no node is needed.
+ * Otherwise bounds become min and max of each other, interned, so that equal slices have equal
+ * extents. */
 #include "value/index.h"
 
 /* at when it is not negative, else at + size: size is subtracted max(min(at, 0), -1) times. */

@@ -1,4 +1,4 @@
-/* Sizes as Python's ints, and Python's ints as sizes: NumPy's shapes, indices and counts. */
+/* Converts sizes to Python ints, and Python ints to sizes: NumPy's shapes, indices and counts. */
 #include "state/array.h"
 #include "value/index.h"
 

@@ -1,4 +1,4 @@
-/* Sizes that are in the text of an exception, which NumPy makes of arrays without elements. */
+/* Sizes that appear in the text of an exception, which NumPy raises for arrays without elements. */
 #include "graph/methods.h"
 #include "state/array.h"
 #include "value/index.h"

@@ -1,7 +1,8 @@
-/* Numbers that are Python's where one path was taken and NumPy's where another was: `total` behind
- * `total = 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that says
- * whether they are. An operation that would do something else with Python's number is none of a
- * region; outside of regions the graph is run, and the number resolved, before it. */
+/* Tagged numbers: Python's on one path and NumPy's on another, such as `total` after `total =
+ * 0.0; if c: total += x[i]`. They are computed as NumPy's; `strong` is the bool that is true if
+ * they are NumPy's. An operation that would differ for Python's number cannot be part of a
+ * region. Outside of regions the graph is run before it, and the number becomes one or the
+ * other. */
 #include "value/tagged.h"
 #include "graph/methods.h"
 #include "state/array.h"

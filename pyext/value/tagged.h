@@ -1,4 +1,4 @@
-/* Numbers that are Python's on one path and NumPy's on another. */
+/* Tagged numbers, which are Python's on one path and NumPy's on another. */
 #ifndef CX_TAGGED_H
 #define CX_TAGGED_H
 

@@ -1,4 +1,4 @@
-/* How values enter the pending graph, become real, and are seen through views. */
+/* How values enter the pending graph, become real, and are viewed. */
 #ifndef CX_VALUE_H
 #define CX_VALUE_H
 

@@ -1,5 +1,6 @@
-/* Views of traced arrays: their shapes, strides and offsets are NumPy's, computed here, so that a
- * view can be made of the real array later; their nodes are made when they are needed. */
+/* Views of traced arrays. Shapes, strides and offsets follow NumPy's rules and are computed
+ * here, so that the same view can later be made of the real array. Their nodes are made when
+ * they are needed. */
 #include "state/array.h"
 #include "value/build.h"
 #include "value/index.h"

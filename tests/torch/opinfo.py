@@ -1,4 +1,4 @@
-"""Runs torch's own op database through the emitter: each op's samples, compiled and compared with eager.
+"""Runs torch's op database through the emitter: the samples of each op, compiled and compared with eager.
 
 As a program: opinfo.py [--dtypes float32,int64] [--ops REGEX] [--samples N] [--shard K/N]
 """
@@ -27,7 +27,7 @@ DTYPES = {name: getattr(torch, name) for name in ("float32", "bfloat16", "int64"
 
 
 UNTRACED = ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedFakeTensorException")
-# Ops whose values torch leaves open, or draws: two runs of eager differ, too.
+# Ops whose values torch does not specify, or draws: two eager runs differ, too.
 OPEN = r"empty|rand|dropout|bernoulli|multinomial|normal|cauchy|exponential|geometric|uniform|fractional|rrelu|jiterator|multi_head_attention"
 
 
@@ -39,7 +39,7 @@ def graph_of(function: Any, tensors: list[torch.Tensor]) -> torch.fx.GraphModule
 
 
 def run(function: Any, tensors: list[torch.Tensor]) -> tuple[list[Any], list[tuple[str, str, str]]]:
-    """The function's results by cinductor, and what became of each node. Raises Refused."""
+    """The function's results by cinductor, and the status of each node. Raises Refused."""
     gm = graph_of(function, tensors)
     Emitter(gm, "probe", rows.row_of).run()
     artifact = compile_fx(gm, tensors, name="opinfo", options={"numerics": "close"}, is_strict=True)
@@ -47,7 +47,7 @@ def run(function: Any, tensors: list[torch.Tensor]) -> tuple[list[Any], list[tup
 
 
 def split(sample: Any) -> tuple[list[torch.Tensor], Any]:
-    """The tensors of a sample's arguments, and how the arguments are made of them."""
+    """The tensors in a sample's arguments, and a function that makes the arguments from them."""
     leaves, spec = torch.utils._pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
     tensors = [x for x in leaves if isinstance(x, torch.Tensor)]
 
@@ -60,7 +60,7 @@ def split(sample: Any) -> tuple[list[torch.Tensor], Any]:
 
 
 def check(op: Any, dtype: torch.dtype, most: int) -> collections.Counter:
-    """Counts of what became of an op's samples; raises AssertionError for a wrong result."""
+    """Counts how an op's samples were compiled; raises AssertionError for a wrong result."""
     counts: collections.Counter = collections.Counter()
     for k, sample in enumerate(op.sample_inputs("cpu", dtype, requires_grad=False)):
         if k == most:

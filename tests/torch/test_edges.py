@@ -1,4 +1,6 @@
-"""Element-wise ops on NaN, infinities, zeros of both signs, denormals and extremes, in each dtype, as eager has them."""
+"""Tests element-wise ops on NaN, infinities, zeros of both signs, denormals and extreme values, in each dtype,
+against eager.
+"""
 
 import math
 
@@ -26,7 +28,7 @@ def edges(dtype):
 
 
 def bits(t):
-    """Comparable values: the sign of zero counts, that of NaN does not."""
+    """Comparable values: the sign of zero counts, the sign of NaN does not."""
     return torch.where(t.isnan(), torch.nan, t), torch.where(t.isnan(), False, t.signbit())
 
 
@@ -122,7 +124,7 @@ OF_INTS = {
 
 
 def table(functions, operands, tolerance=0.0, near=0.0):
-    """All functions in one graph, as many as eager takes in this dtype; what differs."""
+    """All functions that eager supports for this dtype, in one graph; returns the differences."""
     kept = {}
     for name, fn in functions.items():
         try:
@@ -143,13 +145,13 @@ def test_functions_of_one(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_close_functions_of_one(dtype):
-    """Near zero eager's are of another library: neither its sign nor its last bits are promised."""
+    """Near zero, eager uses another library: neither the sign nor the last bits are specified."""
     assert table(CLOSE, [edges(dtype)], NEAR[dtype], 4 * torch.finfo(dtype).eps) == []
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool], ids=str)
 def test_functions_of_two(dtype):
-    """Eager's maximum of two zeros is, of narrow floats, the first one: there signs of zeros are not promised."""
+    """For narrow floats, eager's maximum of two zeros is the first one, so their signs are not compared."""
     x = edges(dtype)
     near = torch.finfo(dtype).tiny if dtype in (torch.float16, torch.bfloat16) else 0.0
     assert table(PAIRS, [x[:, None], x[None, :]], 1e-6 if not dtype.is_floating_point else NEAR[dtype], near) == []
@@ -163,13 +165,13 @@ def test_close_functions_of_two(dtype):
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS], ids=str)
 def test_divisions(dtype):
-    """Of quotients below 1e6: beyond eager's vector code gives NaN where its scalar code is exact."""
+    """Quotients are below 1e6: above, eager's vector code gives NaN where its scalar code is exact."""
     x = edges(dtype)
     if dtype.is_floating_point:
         x = x[((x.abs() < 1000) & (x.abs() > 1e-3)) | (x == 0) | ~x.isfinite()]
     divisors = x if dtype.is_floating_point else x[x != 0]
     if not dtype.is_floating_point:
-        divisors = divisors[divisors != -1]  # the least int by -1 is the hardware's fault in eager
+        divisors = divisors[divisors != -1]  # eager divides the smallest int by -1 in hardware, which is undefined
     assert table(DIVISIONS, [x[:, None], divisors[None, :]], NEAR.get(dtype, 0)) == []
 
 
@@ -183,7 +185,7 @@ def test_functions_of_ints(dtype):
 @pytest.mark.parametrize("source", FLOATS, ids=str)
 @pytest.mark.parametrize("target", [*INTS, torch.bool], ids=str)
 def test_casts(source, target):
-    """Of values in the range of the target: what lies outside is the hardware's choice."""
+    """Values are in the range of the target dtype; the result for others depends on the hardware."""
     x = edges(source)
     if target != torch.bool:
         info = torch.iinfo(target)
@@ -197,7 +199,7 @@ def test_promotion(a):
     others = [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex64]
     x = torch.tensor([1, 0, 1], dtype=a)
     if a == torch.float16:
-        others.remove(torch.complex64)  # with a number of it complex32, which the core lacks
+        others.remove(torch.complex64)  # with a number it becomes complex32, which the core lacks
     operands = [torch.ones(3, dtype=b) for b in others] + [torch.tensor(2).to(b) for b in others] + [True, 2, 2.5]
 
     def fn(x):

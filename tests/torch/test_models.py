@@ -1,4 +1,6 @@
-"""Models of tests/torch/models.py: inference, gradients and 20 training steps as eager has them, all graphs compiled."""
+"""Compares the models of tests/torch/models.py with eager: inference, gradients and 20 training steps, with all
+graphs compiled.
+"""
 
 import copy
 
@@ -24,7 +26,7 @@ def test_inference(made):
 
 
 def test_twenty_steps(made):
-    """Losses of each step, gradients of the first one, and all parameters and buffers at the end."""
+    """The losses of all steps, the gradients of the first, and all parameters and buffers at the end."""
     model, make = made
     other = copy.deepcopy(model)
     runs = [train(m, step, make) for m, step in ((model, model), (other, compiled(other, fullgraph=True)))]
