@@ -73,29 +73,31 @@ def test_dumps_before_and_behind(capfd):
 def columns(x):
     for i in range(1, len(x)):
         x[i] = np.minimum(np.maximum(x[i - 1], x[i]), 3.5)
-    return x, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
+    return x, -x.T, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
 
 
 @pytest.mark.parametrize("device, backend", [("cpu", "c"), ("cpu", "interp"), ("cuda", "interp")])
-def test_passes_over_procs_are_observed_and_left_out(device, backend, capfd):
-    rows, seen = cinductor.list_passes("procs"), []
+@pytest.mark.parametrize("level, dumped, needed", [("loops", "order_axes", "drop_empty"), ("procs", "vector", "reduce")])
+def test_passes_of_lower_levels_are_observed_and_left_out(level, dumped, needed, device, backend, capfd):
+    rows, seen = cinductor.list_passes(level), []
     names, optional = [row.name for row in rows], [row.name for row in rows if not row.is_needed]
-    assert not set(names) & {row.name for row in cinductor.list_passes()}
+    others = [row.name for other in {"graph", "loops", "procs"} - {level} for row in cinductor.list_passes(other)]
+    assert not set(names) & set(others) and needed in names
     settings = {"device": device, "backend": backend}
 
     def compiled(**options):
         return cinductor.compile(columns, options={"offload": "always", "verify": True, **options}, **settings)
 
-    with cinductor.observe_passes(seen.append, "procs"):
-        same(compiled(dump="before_vector, vector")(X.copy()), columns(X.copy()))
-    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == ["before_vector", "vector"]
+    with cinductor.observe_passes(seen.append, level):
+        same(compiled(dump=f"before_{dumped}, {dumped}")(X.copy()), columns(X.copy()))
+    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == [f"before_{dumped}", dumped]
     order = [event.name for event in seen]
-    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {"procs"}
-    changed = [event.name for event in seen if event.has_changed]
-    assert "reduce" in changed and all(event.after.startswith("procs ") for event in seen)
+    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {level}
+    assert any(event.has_changed for event in seen)
+    assert all(re.search(rf"^{level} ", event.after, re.MULTILINE) for event in seen)
     same(compiled(skip_passes=",".join(optional))(X.copy()), columns(X.copy()))
-    with pytest.raises(ValueError, match="option 'skip_passes' is 'reduce'"):
-        compiled(skip_passes="reduce")
+    with pytest.raises(ValueError, match=f"option 'skip_passes' is '{needed}'"):
+        compiled(skip_passes=needed)
 
 
 def test_observers_see_each_pass_once():

@@ -7,6 +7,7 @@
 #include "program/passes.h"
 
 #include "codegen/codegen.h"
+#include "loops/loops.h"
 #include "passes/rewrite.h"
 
 /* ---- one pass ---- */
@@ -204,7 +205,7 @@ append_pass(PyObject *list, const char *name, bool is_needed, const char *doc, c
     return failed;
 }
 
-/* passes(): (name, cannot be left out, doc, level) of those of passes.def, then of procs.def. */
+/* passes(): (name, cannot be left out, doc, level) of those of passes.def, loops.def, procs.def. */
 PyObject *
 cx_list_passes(PyObject *module, PyObject *unused)
 {
@@ -215,6 +216,10 @@ cx_list_passes(PyObject *module, PyObject *unused)
     for (int k = 0; !failed && k < ci_pass_count(); k++) {
         const CiPassRow *row = ci_pass_at(k);
         failed = append_pass(list, row->name, row->is_needed, row->doc, "graph");
+    }
+    for (int k = 0; !failed && k < ci_loop_pass_count(); k++) {
+        const CiLoopPass *row = ci_loop_pass_at(k);
+        failed = append_pass(list, row->name, row->is_needed, row->doc, "loops");
     }
     for (int k = 0; !failed && k < ci_proc_pass_count(); k++) {
         const CiProcPass *row = ci_proc_pass_at(k);
