@@ -201,7 +201,7 @@ ci_compile_levels(void)
 #undef PASS
 #define PASS(function, name, families, is_needed, doc) #name "|" CI_BEFORE #name "|"
 #include "codegen/procs.def"
-        "graph|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
+        "graph|optimized|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
 }
 
 static bool
@@ -314,6 +314,7 @@ run_passes(Job *job)
         ci_graph_verify(graph);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
+    SHOW(job, "optimized", ci_graph_print(&text, graph));
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
