@@ -84,6 +84,7 @@ run_passes(CiJob *job)
         ci_graph_verify(graph);
     request->info.passes_ms = lap_ms(job);
     request->info.nodes = ci_graph_node_count(graph);
+    SHOW(job, "optimized", ci_graph_print(&text, graph));
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 

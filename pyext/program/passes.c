@@ -67,6 +67,22 @@ bind_all(CxPass *pass, const CiGraph *g)
     CX_CALLBACK_END();
 }
 
+/* With numerics="exact" capture leaves such functions of arrays to NumPy, so a pass has added it. */
+static void
+check_exact(const CxPass *pass, const CiGraph *g, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            check_exact(pass, g, node->blocks[b]);
+        if (ci_op_kind(node->op) == CI_OPKIND_math && node->kind == CI_KIND_array)
+            ci_fail(g->ctx, CI_ERR_PASS,
+                    "the pass '%s' adds %s, but numerics is 'exact': attributes={'by': 'numpy'} "
+                    "has NumPy's loop compute it",
+                    pass->name, ci_op_name(node->op));
+    }
+}
+
 static CiGraph *
 run_function(void *data, CiGraph *g)
 {
@@ -85,6 +101,8 @@ run_function(void *data, CiGraph *g)
         return g;
     g = ci_graph_parse(g->ctx, made);
     bind_all(pass, g);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
@@ -92,20 +110,23 @@ static CiGraph *
 run_pattern(void *data, CiGraph *g)
 {
     const CxPass *pass = data;
-    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL};
+    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL, true};
 
     ci_rewrite(g, &rule, 1);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
 /* ---- those of a compile ---- */
 
 int
-cx_passes_open(CxState *state, CxPasses *all, PyObject *rows)
+cx_passes_open(CxState *state, CxPasses *all, PyObject *rows, const CiOptions *options)
 {
     Py_ssize_t count = rows != NULL ? PyTuple_GET_SIZE(rows) : 0;
 
     *all = (CxPasses){.state = state, .rows = Py_XNewRef(rows), .texts = PyList_New(0)};
+    all->is_exact = strcmp(options->numerics, "exact") == 0;
     all->passes = PyMem_Calloc((size_t)count + 1, sizeof *all->passes);
     all->extras = PyMem_Calloc((size_t)count + 1, sizeof *all->extras);
     if (all->texts == NULL || all->passes == NULL || all->extras == NULL) {
@@ -241,7 +262,7 @@ PyObject *
 cx_check_pattern(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
-    CiRule rule = {.name = "pattern"};
+    CiRule rule = {.name = "pattern", .is_users = true};
     CiContext *ctx = NULL;
 
     CX_ENTRY();
