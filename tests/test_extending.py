@@ -1,5 +1,6 @@
 """Tests graph passes by name, passes of the user, and the search for the part of the compiler that changes a result."""
 
+import contextlib
 import gc
 import re
 import sys
@@ -73,29 +74,31 @@ def test_dumps_before_and_behind(capfd):
 def columns(x):
     for i in range(1, len(x)):
         x[i] = np.minimum(np.maximum(x[i - 1], x[i]), 3.5)
-    return x, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
+    return x, -x.T, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
 
 
 @pytest.mark.parametrize("device, backend", [("cpu", "c"), ("cpu", "interp"), ("cuda", "interp")])
-def test_passes_over_procs_are_observed_and_left_out(device, backend, capfd):
-    rows, seen = cinductor.list_passes("procs"), []
+@pytest.mark.parametrize("level, dumped, needed", [("loops", "order_axes", "drop_empty"), ("procs", "vector", "reduce")])
+def test_passes_of_lower_levels_are_observed_and_left_out(level, dumped, needed, device, backend, capfd):
+    rows, seen = cinductor.list_passes(level), []
     names, optional = [row.name for row in rows], [row.name for row in rows if not row.is_needed]
-    assert not set(names) & {row.name for row in cinductor.list_passes()}
+    others = [row.name for other in {"graph", "loops", "procs"} - {level} for row in cinductor.list_passes(other)]
+    assert not set(names) & set(others) and needed in names
     settings = {"device": device, "backend": backend}
 
     def compiled(**options):
         return cinductor.compile(columns, options={"offload": "always", "verify": True, **options}, **settings)
 
-    with cinductor.observe_passes(seen.append, "procs"):
-        same(compiled(dump="before_vector, vector")(X.copy()), columns(X.copy()))
-    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == ["before_vector", "vector"]
+    with cinductor.observe_passes(seen.append, level):
+        same(compiled(dump=f"before_{dumped}, {dumped}")(X.copy()), columns(X.copy()))
+    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == [f"before_{dumped}", dumped]
     order = [event.name for event in seen]
-    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {"procs"}
-    changed = [event.name for event in seen if event.has_changed]
-    assert "reduce" in changed and all(event.after.startswith("procs ") for event in seen)
+    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {level}
+    assert any(event.has_changed for event in seen)
+    assert all(re.search(rf"^{level} ", event.after, re.MULTILINE) for event in seen)
     same(compiled(skip_passes=",".join(optional))(X.copy()), columns(X.copy()))
-    with pytest.raises(ValueError, match="option 'skip_passes' is 'reduce'"):
-        compiled(skip_passes="reduce")
+    with pytest.raises(ValueError, match=f"option 'skip_passes' is '{needed}'"):
+        compiled(skip_passes=needed)
 
 
 def test_observers_see_each_pass_once():
@@ -368,13 +371,69 @@ def test_what_cannot_be_registered():
 # --- patterns and lowerings -----------------------------------------------------------------------
 
 
-def test_a_pattern():
+OPS = {row[0]: row for row in _core.ops()}
+NUMERICS = ("exact", "numpy", "close", "fast")
+UFUNCS = sorted(
+    {u for u in vars(np).values() if isinstance(u, np.ufunc) and OPS.get(u.__name__, [""])[-1] is None},
+    key=lambda u: u.__name__,
+)
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_an_operation_has_one_name_whatever_computes_it(numerics):
+    """Of every ufunc whose name is accepted a template is asked, under all numerics and on any CPU."""
+    asked = set()
+
+    def everything(x, n):
+        found = []
+        for u in UFUNCS:
+            has_floats = any(t.startswith("d" * u.nin + "->") for t in u.types)
+            found.append(u(*((x if has_floats else n) for _ in range(u.nin))))
+        return found
+
+    with contextlib.ExitStack() as registered:
+        for u in UFUNCS:
+            fn = lambda node: asked.add(node.op)
+            registered.enter_context(cinductor.register_template(f"t_{u.__name__}", u.__name__, fn, after="wrap", version="1"))
+        compiled = cinductor.compile(everything, options={"numerics": numerics}, backend="interp")
+        compiled(np.full(4, 0.5), np.full(4, 3))
+    assert {u.__name__ for u in UFUNCS} - asked == set()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in OPS.items() if row[-1] is not None))
+def test_names_that_no_graph_has_are_refused(name):
+    with pytest.raises(ValueError, match=name):
+        cinductor.register_template("never", name, lambda node: None)
+    with pytest.raises(ValueError, match=f"{name} is in no pattern"):
+        cinductor.register_pattern("never", f"({name} x)", "x")
+
+
+@pytest.mark.parametrize("numerics", NUMERICS)
+def test_a_pattern(numerics):
+    """It matches functions whatever computes them, and its own functions are computed as those were."""
+
     def f(x):
         return np.exp(np.log(x)) + 1
 
-    with cinductor.register_pattern("undone", "(exp (log x))", "x"):
-        compiled = cinductor.compile(f, options={"numerics": "close"})
-        same(compiled(X), X + 1)
+    with cinductor.register_pattern("undone", "(exp (log x))", "(expm1 x)"):
+        report = cinductor.explain(cinductor.compile(f, options={"numerics": numerics}), X + 1)
+    np.testing.assert_allclose(report.result, np.expm1(X + 1) + 1, rtol=1e-14)
+    assert "exp(" in report.graph and "expm1(" in report.optimized and "log(" not in report.optimized
+    if numerics == "exact":
+        same(report.result, np.expm1(X + 1) + 1)
+
+
+def test_an_exact_program_has_no_function_of_a_pass_with_other_bits():
+    def add_sine(graph, **attributes):
+        for node in graph.nodes:
+            if node.op == "negative":
+                graph.replace(node, graph.add("sinh", node.args[0], before=node, attributes=attributes))
+
+    compiled = cinductor.compile(np.negative, options={"numerics": "exact"}, fullgraph=True)
+    with cinductor.register_pass("sine", add_sine), pytest.raises(_core.PassFailed, match="adds sinh, but numerics is 'exact'"):
+        compiled(X)
+    with cinductor.register_pass("sine", lambda graph: add_sine(graph, by="numpy"), version="2"):
+        same(compiled(X), np.sinh(X))
 
 
 @pytest.mark.parametrize(
@@ -386,6 +445,12 @@ def test_a_pattern():
         ("(add x y)", "z", "z stands for nothing"),
         ("x", "x", "a pattern is an operation"),
         ("(add x y) 3", "x", "text behind it"),
+        ("(add x:float63 y)", "x", "there is no type float63"),
+        ("(matmul a (matmul b c))", "(matmul (matmul a b) c)", "matmul is no element-wise operation"),
+        ("(add x y)", "(sum x)", "sum is no element-wise operation"),
+        ("(add x y)", "(cast x)", "cast needs a dtype"),
+        ("(add x y)", "(cast:float x)", "cast needs a dtype"),
+        ("(divide x c)", "(multiply x (inverse c))", "no operation is called inverse"),
     ],
 )
 def test_patterns_that_cannot_be_read(pattern, replacement, why):

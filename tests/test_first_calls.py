@@ -1,5 +1,6 @@
 """Tests first calls: from many threads at once, of many kinds, with and without a compiler."""
 
+import random
 import sys
 import threading
 
@@ -8,7 +9,9 @@ import pytest
 from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
-from cinductor import job
+from cinductor import budget, job, saved
+from cinductor.capture import session
+from cinductor.capture.pieces import driver
 from cinductor.user_frame import PACKAGE
 
 X = np.arange(100.0)
@@ -229,3 +232,102 @@ def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements(
     assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # the function is rewritten already
     assert calls_in(twice, X) - few < 1.3 * (few - calls_in(empty, X))
     assert few < 1300
+
+
+class Driver:
+    def __init__(self, call, code):
+        self.call, self.__code__ = call, code
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+
+class Between:
+    """Calls `act` between two bytecodes of the code that manages compiled functions, as another thread might."""
+
+    FILES = {module.__file__ for module in (job, budget, saved, session, driver)}
+
+    def __init__(self, monkeypatch):
+        self.count, self.at, self.act = 0, None, None
+        for cls, name in ((job.Job, "answer"), (driver.PieceJob, "answer"), (driver.SplitPlan, "run")):
+            monkeypatch.setattr(cls, name, self.traced(getattr(cls, name), self.enter))
+        function = driver.SplitPlan.function
+
+        def untraced(plan, node, cells):  # pieces are not captured while a tool looks at lines
+            made = function(plan, node, cells)
+            return made if made is None or len(cells) == 1 else Driver(self.traced(made, None), made.__code__)
+
+        monkeypatch.setattr(driver.SplitPlan, "function", untraced)
+
+    def traced(self, fn, tracer):
+        def call(*args, **kwargs):
+            before = sys.gettrace()
+            sys.settrace(tracer)
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                sys.settrace(before)
+
+        return call
+
+    def enter(self, frame, event, arg):
+        frame.f_trace_opcodes = frame.f_code.co_filename in self.FILES
+        return self.step if frame.f_trace_opcodes else None
+
+    def step(self, frame, event, arg):
+        self.count += event == "opcode"
+        if self.count == self.at and event == "opcode":
+            sys.settrace(None)
+            self.act()
+            sys.settrace(self.enter)
+        return self.step
+
+
+def whole(x, k):
+    return np.sqrt(x * x + k).sum(axis=0)
+
+
+def inner(x):
+    print(end="")
+    return np.sin(x) * 2 + np.sqrt(x)
+
+
+def broken(x, k):
+    y = inner(x)
+    print(end="")
+    return np.cos(y) * np.exp(-y * y) + k * inner(x)
+
+
+@pytest.mark.parametrize("act", ["reset", "call"])
+@pytest.mark.parametrize("fn", [whole, broken])
+def test_another_thread_acts_between_any_two_steps(monkeypatch, fn, act):
+    """Resets all compiled functions, or calls this one with other sizes, in the middle of its calls."""
+    monkeypatch.setattr(job, "MOST_WAIT", 0.0)
+    between, draw, errors = Between(monkeypatch), random.Random(0), []
+
+    def calls(f, sizes):
+        for k, n in sizes:
+            x = np.arange(2.0, 2 + n) + np.zeros((200, 1))
+            np.testing.assert_allclose(f(x, k), fn(x, k), rtol=1e-14)
+
+    def others():
+        def other():
+            try:
+                calls(f, [(2, 2), (7, 7), (9, 9)])
+            except Exception as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+
+    between.act = cinductor.reset if act == "reset" else others
+    sizes = [(0, 3), (1, 3), (1, 4), (2, 5), (0, 1), (0, 3), (0, 3), (0, 3)] * 2
+    total = None
+    for _ in range(24 if act == "reset" else 6):
+        between.count = 0
+        f = cinductor.compile(fn, backend="interp", options={"cache": False})
+        calls(f, sizes)
+        total = total or between.count
+        between.at = draw.randrange(1, total)
+    assert total > 3000 and not errors

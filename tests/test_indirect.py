@@ -79,7 +79,7 @@ def test_gather_in_a_body(way):
     text = """graph f(in0: f64[40,30], in1: i64[500]) {
       %0: f64[30,40] order [1,0] = permute(in0, axes=[1, 0])
       %1: f64[28,40] order [1,0] = slice(%0, starts=[1, 0], steps=[1, 1])
-      %2: f64[28,40] order [1,0] = numpy_exp(%1)
+      %2: f64[28,40] order [1,0] = exp(%1, by=numpy)
       %3: f64[500,40] = gather(%2, in1, axes=[0])
       %4: f64[500] = sum(%3, axes=[1], pairwise=[1], inner=1)
       %5: f64[500] = gather(%4, in1, axes=[0])
@@ -202,10 +202,10 @@ def test_compress_of_mathematics(way):
     a = rng.standard_normal(2000)
     mask = np.sin(a) > 0
     text = f"""graph f(in0: f64[2000]) {{
-      %0: f64[2000] = numpy_sin(in0)
+      %0: f64[2000] = sin(in0, by=numpy)
       %1: f64[] = const 0.0
       %2: bool[2000] = greater(%0, %1)
-      %3: f64[2000] = numpy_exp(%0)
+      %3: f64[2000] = exp(%0, by=numpy)
       %4: f64[{int(mask.sum())}] = compress(%3, %2)
       return %4
     }}"""

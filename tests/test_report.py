@@ -264,7 +264,7 @@ def test_json_has_all_of_it():
     found = json.loads(explained(broken, V).json())
     assert found["breaks"][0]["hint"] and found["breaks"][0]["line"] == broken.__code__.co_firstlineno + 2
     assert found["kernels"][0]["bytes"] == 1600 and found["memory"]["peak"] >= 800
-    assert set(found["levels"]) == {"graph", "loops", "kernels", "procs", "wrapper", "source"}
+    assert set(found["levels"]) == {"graph", "optimized", "loops", "kernels", "procs", "wrapper", "source"}
 
 
 def test_reports_are_pickled():

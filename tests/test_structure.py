@@ -24,18 +24,19 @@ LAYERS = {
     "ir": "base sym",
     "passes": "base sym ir",
     "lower": "base sym ir passes",
-    "schedule": "base sym ir passes lower",
+    "loops": "base sym ir",
+    "schedule": "base sym ir passes lower loops",
     "codegen": "base sym ir",
     "kernels": "base sym ir codegen",
     "target": "base sym ir",
     "device": "base sym host ir passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
     "runtime": "base sym host ir passes lower schedule codegen device wrapper",
-    "api": "base sym host ir passes lower schedule codegen device wrapper runtime",
+    "api": "base sym host ir passes lower loops schedule codegen device wrapper runtime",
 }
 # Layers of the binding, from the bottom up: each may use itself and those before it.
 BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
-ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
+ABOVE_DEVICE = ["ir", "passes", "lower", "loops", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYTHON_FILES = sorted((ROOT / "python").rglob("*.py"))

@@ -131,7 +131,7 @@ def make_sweep(size, symbols, step):
         added = g.slice(f"f64[{count},1]", "in0", "0", "t + 1")
         value = g.node(f"f64[{count},1]", f"multiply({before}, {g.number('0.9')})")
         value = g.node(
-            f"f64[{count},1]", f"add({value}, {g.node(f'f64[{count},1]', f'numpy_exp({added})')})"
+            f"f64[{count},1]", f"add({value}, {g.node(f'f64[{count},1]', f'exp({added}, by=numpy)')})"
         )
         return g.node(type, f"assign({y}, {here}, {value})")
 

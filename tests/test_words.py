@@ -380,7 +380,7 @@ def test_explain_says_why_each_specialisation_was_made():
 def test_explain_has_one_name_for_each_level():
     report = cinductor.explain(compile(lambda x: x * 2 + 1, backend="interp"), X)
     titles = [line[:-1] for line in report.full().splitlines() if line[-1:] == ":" and line[0] != " "]
-    assert [t for t in titles if " " not in t][-6:] == ["timings", "graph", "loops", "kernels", "procs", "wrapper"]
+    assert [t for t in titles if " " not in t][-7:] == ["timings", "graph", "optimized", "loops", "kernels", "procs", "wrapper"]
     assert "def call(in0):" in report.wrapper and report.source == ""
     with pytest.raises(AttributeError):
         _ = report.python

@@ -7,6 +7,7 @@
 #include "program/passes.h"
 
 #include "codegen/codegen.h"
+#include "loops/loops.h"
 #include "passes/rewrite.h"
 
 /* ---- one pass ---- */
@@ -66,6 +67,22 @@ bind_all(CxPass *pass, const CiGraph *g)
     CX_CALLBACK_END();
 }
 
+/* With numerics="exact" capture leaves such functions of arrays to NumPy, so a pass has added it. */
+static void
+check_exact(const CxPass *pass, const CiGraph *g, const CiBlock *block)
+{
+    for (int k = 0; k < block->nnodes; k++) {
+        const CiNode *node = block->nodes[k];
+        for (int b = 0; b < node->nblocks; b++)
+            check_exact(pass, g, node->blocks[b]);
+        if (ci_op_kind(node->op) == CI_OPKIND_math && node->kind == CI_KIND_array)
+            ci_fail(g->ctx, CI_ERR_PASS,
+                    "the pass '%s' adds %s, but numerics is 'exact': attributes={'by': 'numpy'} "
+                    "has NumPy's loop compute it",
+                    pass->name, ci_op_name(node->op));
+    }
+}
+
 static CiGraph *
 run_function(void *data, CiGraph *g)
 {
@@ -84,6 +101,8 @@ run_function(void *data, CiGraph *g)
         return g;
     g = ci_graph_parse(g->ctx, made);
     bind_all(pass, g);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
@@ -91,20 +110,23 @@ static CiGraph *
 run_pattern(void *data, CiGraph *g)
 {
     const CxPass *pass = data;
-    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL};
+    CiRule rule = {pass->name, pass->pattern, pass->replacement, CI_OP_none, NULL, true};
 
     ci_rewrite(g, &rule, 1);
+    if (pass->all->is_exact)
+        check_exact(pass, g, g->body);
     return g;
 }
 
 /* ---- the passes of a compile ---- */
 
 int
-cx_passes_open(CxState *state, CxPasses *all, PyObject *rows)
+cx_passes_open(CxState *state, CxPasses *all, PyObject *rows, const CiOptions *options)
 {
     Py_ssize_t count = rows != NULL ? PyTuple_GET_SIZE(rows) : 0;
 
     *all = (CxPasses){.state = state, .rows = Py_XNewRef(rows), .texts = PyList_New(0)};
+    all->is_exact = strcmp(options->numerics, "exact") == 0;
     all->passes = PyMem_Calloc((size_t)count + 1, sizeof *all->passes);
     all->extras = PyMem_Calloc((size_t)count + 1, sizeof *all->extras);
     if (all->texts == NULL || all->passes == NULL || all->extras == NULL) {
@@ -205,7 +227,7 @@ append_pass(PyObject *list, const char *name, bool is_needed, const char *doc, c
     return failed;
 }
 
-/* passes(): (name, cannot be left out, doc, level) for the passes of passes.def, then of
+/* passes(): (name, cannot be left out, doc, level) for the passes of passes.def, loops.def and
  * procs.def. */
 PyObject *
 cx_list_passes(PyObject *module, PyObject *unused)
@@ -217,6 +239,10 @@ cx_list_passes(PyObject *module, PyObject *unused)
     for (int k = 0; !failed && k < ci_pass_count(); k++) {
         const CiPassRow *row = ci_pass_at(k);
         failed = append_pass(list, row->name, row->is_needed, row->doc, "graph");
+    }
+    for (int k = 0; !failed && k < ci_loop_pass_count(); k++) {
+        const CiLoopPass *row = ci_loop_pass_at(k);
+        failed = append_pass(list, row->name, row->is_needed, row->doc, "loops");
     }
     for (int k = 0; !failed && k < ci_proc_pass_count(); k++) {
         const CiProcPass *row = ci_proc_pass_at(k);
@@ -238,7 +264,7 @@ PyObject *
 cx_check_pattern(PyObject *module, PyObject *args)
 {
     CxState *state = PyModule_GetState(module);
-    CiRule rule = {.name = "pattern"};
+    CiRule rule = {.name = "pattern", .is_users = true};
     CiContext *ctx = NULL;
 
     CX_ENTRY();

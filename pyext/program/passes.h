@@ -20,10 +20,11 @@ struct CxPasses {
     CxPass *passes;
     CiExtraPass *extras;
     int count;
+    bool is_exact; /* numerics is "exact" */
 };
 
 /* rows may be NULL. Must be closed, also after a failure. */
-int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows);
+int cx_passes_open(CxState *state, CxPasses *all, PyObject *rows, const CiOptions *options);
 void cx_passes_close(CxPasses *all);
 void cx_passes_explain(CxPasses *all);
 void cx_pass_observed(void *arg, const char *pass, const char *text, double seconds);

@@ -34,7 +34,7 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         PyErr_NoMemory();
         return -1;
     }
-    if (cx_passes_open(state, &extras, passes) < 0 ||
+    if (cx_passes_open(state, &extras, passes, options) < 0 ||
         cx_protect(state, ctx, body_copy_graph, &job) < 0)
         goto done;
     *request = (CiRequest){.graph = job.to,

@@ -127,8 +127,10 @@ op_row(CiOp op)
         if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
             Py_CLEAR(dtypes);
     }
-    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes)
-                  : NULL;
+    if (dtypes == NULL)
+        return NULL;
+    return Py_BuildValue("(ssiNz)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes,
+                         ci_op_why_never_in_graphs(op));
 }
 
 static PyObject *

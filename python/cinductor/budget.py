@@ -63,11 +63,11 @@ class Budget:
     @property
     def is_decided(self) -> bool:
         """Whether nobody is timed any more."""
-        return all(race.is_over for race in self.races.values())
+        return all(race.is_over for race in list(self.races.values()))
 
     def reasons(self, specializations: list[Any]) -> list[str]:
         """Why NumPy answers calls, each reason once."""
-        whys = [*self.plain.values(), *(race.why for race in self.races.values())]
+        whys = [*self.plain.values(), *(race.why for race in list(self.races.values()))]
         return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
 
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, stats_types, events, deferred_warnings, saved, watching
+from . import _core, deferred_warnings, events, saved, stats_types, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
+from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
-from .class_lookup import is_a
 from .signature import signature_of
 from .user_frame import PACKAGE
 
@@ -81,7 +81,11 @@ class Turn:
 
 
 class Job:
-    """What is known of one function beside its specialisations."""
+    """What is known of one function beside its specialisations.
+
+    Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
+    be None or empty afterwards, and iterates over a copy of a dict.
+    """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
@@ -149,7 +153,8 @@ class Job:
         """Whether compiled results have been given that may have other bits than NumPy's: from then
         on it does not answer because it is quicker.
         """
-        return self.has_given_inexact or (self.plan is not None and self.plan.is_inexact)
+        plan = self.plan
+        return self.has_given_inexact or (plan is not None and plan.is_inexact)
 
     @property
     def name(self) -> str:
@@ -247,8 +252,9 @@ class Job:
         race = self.budget.race_for(bound) if self.budget.races and not self.is_inexact else None
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
-        if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
-            return self.run_driver(compiled, bound, args, kwargs or {})
+        plan = self.plan
+        if plan is not None and plan.driver is not None and not any_unbacked(bound):
+            return self.run_driver(plan, compiled, bound, args, kwargs or {})
         turn = self.turn
         is_own = turn.take()
         if not is_own and not is_compiling():
@@ -292,11 +298,11 @@ class Job:
             self.budget.remember(bound, race.why, key)
         return result
 
-    def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
+    def run_driver(self, plan: Any, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function in pieces, with Python between. When it has won the race, it is called
         without asking here.
         """
-        plan, key = self.plan, key_of(bound)
+        key = key_of(bound)
         kind, began, captures = likeness(bound), Race.clock(), plan.captures()
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
@@ -320,10 +326,11 @@ class Job:
         """
         if not self.profile.is_loaded:
             self.profile.load(self.profile_path())
-        if not compiled.specializations:
+        known = compiled.specializations
+        if not known:
             return None
-        count = len(self.alike(compiled, bound))
-        self.reasons = [*self.reasons[-7:], compiled.specializations[0].why_not(bound) or "a guard"]
+        count = len(self.alike(known, bound))
+        self.reasons = [*self.reasons[-7:], known[0].why_not(bound) or "a guard"]
         limit, most = self.option("recompile_limit"), self.option("accumulated_recompile_limit")
         if count < limit and self.captures < most:
             if self.option("log_recompiles"):
@@ -331,11 +338,11 @@ class Job:
             return None
         return self.at_limit(count, self.captures >= most)
 
-    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+    def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
         """Specialisations for calls of this kind, used latest first: of these dtypes and texts, and of other
         sizes.
         """
-        return [s for s in compiled.specializations if not s.is_other_kind(bound)]
+        return [s for s in known if not s.is_other_kind(bound)]
 
     def at_limit(self, count: int, is_accumulated: bool) -> str | None:
         """What happens at a limit: why a call runs in NumPy, or None for one more compile."""
@@ -388,7 +395,7 @@ class Job:
 
     def trim(self, compiled: Any, bound: tuple[Any, ...]) -> None:
         """Drops the specialisations for calls of this kind used longest ago that are over the limit."""
-        for specialization in self.alike(compiled, bound)[max(self.option("recompile_limit"), 1) :]:
+        for specialization in self.alike(compiled.specializations, bound)[max(self.option("recompile_limit"), 1) :]:
             compiled.drop(specialization)
         kept = {id(s) for s in compiled.specializations}
         self.made = {k: text for k, text in self.made.items() if k in kept}

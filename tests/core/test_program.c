@@ -7,6 +7,7 @@
 
 #include "ci_test.h"
 #include "pipeline.h"
+#include "loops/loops.h"
 #include "runtime/plan.h"
 
 #define MAX_RESULTS 160
@@ -484,6 +485,7 @@ TEST(integer_arguments_can_be_symbols)
                                          "  return %0\n"
                                          "}\n");
     CiLoops *loops = ci_lower(graph, &(CiLowerOptions){.inline_limit = 64});
+    ci_loop_passes_run(loops, test_target(ctx), &(CiLoopOptions){0}, &(CiLoopPlan){0});
     CiKernels *kernels = ci_schedule(loops, test_target(ctx), &(CiScheduleOptions){0});
     CiWrapper *w = ci_wrap_with(kernels, &(CiWrapOptions){.env = graph->env});
     CiProgram *program = open_wrapper(ctx, w, &host_backend);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-LEVELS = ("graph", "loops", "kernels", "procs", "wrapper", "source")
+LEVELS = ("graph", "optimized", "loops", "kernels", "procs", "wrapper", "source")
 MOST_LINES = 12  # of a section of the page
 ANEW = "captured anew, for an assumption did not hold"
 FITTED_NONE = "calls that fitted none, the latest last"

@@ -21,7 +21,7 @@ from .sizes import UnknownSize, are_equal, hint, range_text, text_of
 from .values import GraphValue, Refused, Unmapped
 
 aten = torch.ops.aten
-DTYPES_OF = {name: dtypes for name, _, _, dtypes in _core.ops()}
+DTYPES_OF = {row[0]: row[3] for row in _core.ops()}
 BOOLEAN = {
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
     "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit",

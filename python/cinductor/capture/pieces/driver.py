@@ -22,8 +22,8 @@ import numpy as np
 
 from ... import _core
 from ...budget import needs_no_break
-from ...compile import make
 from ...class_lookup import is_a
+from ...compile import make
 from ...job import Job
 from ...signature import method_of, signature_of
 from ..calls.functions import why_not_followed
@@ -93,11 +93,11 @@ class PieceJob(Job):
         self.is_left = why is not None
         return why
 
-    def alike(self, compiled: Any, bound: tuple[Any, ...]) -> list[Any]:
+    def alike(self, known: tuple[Any, ...], bound: tuple[Any, ...]) -> list[Any]:
         """All of them: what a piece is given are values of the function's own, and a text that differs in
         each trip of a loop is no mode that a user has chosen.
         """
-        return list(compiled.specializations)
+        return list(known)
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
         specialization.try_numpy()
@@ -151,11 +151,12 @@ class SplitPlan:
     def captures(self) -> int:
         """Captures of pieces so far, and of what they call."""
         jobs = [p._cinductor_job for p in (*self.made.values(), *self.callees())]
-        return sum(j.captures + (j.plan.captures() if j.plan else 0) for j in jobs)
+        plans = [plan for j in jobs if (plan := j.plan) is not None]
+        return sum(j.captures for j in jobs) + sum(plan.captures() for plan in plans)
 
     def callees(self) -> list[Any]:
         """Functions that are called, have broken inside and are compiled by themselves."""
-        return [made for f, made in self.followed.values() if made is not f]
+        return [made for f, made in list(self.followed.values()) if made is not f]
 
     @property
     def is_inexact(self) -> bool:
@@ -327,11 +328,12 @@ class SplitPlan:
 def is_trying(piece: Any) -> bool:
     """Whether it is being found out how a piece, or what it calls, is quicker."""
     job = piece._cinductor_job
+    plan = job.plan
     if piece.calls < FEW:
         return True
-    if job.plan is not None and job.plan.driver is not None:
+    if plan is not None and plan.driver is not None:
         is_racing = not (job.is_inexact or job.budget.is_decided)
-        return not job.plan.is_tried or is_racing
+        return not plan.is_tried or is_racing
     return any(s.is_trying for s in piece.specializations)
 
 
@@ -345,12 +347,13 @@ def is_numpys(piece: Any) -> bool:
 
 def plan_of(job: Job, compiled: Any) -> SplitPlan | None:
     """The plan of a job whose calls break, made now; None where there can be none."""
-    if job.plan is None:
+    plan = job.plan
+    if plan is None:
         found = method_of(job.fn) if type(job.fn) is not types.FunctionType else job.fn
         if found is None or job.settings["device"] not in (None, "cpu"):
             return None
-        job.plan = SplitPlan(job, found, compiled)
-    return None if job.plan.is_over else job.plan
+        plan = job.plan = SplitPlan(job, found, compiled)
+    return None if plan.is_over else plan
 
 
 def given_first(fn: Any) -> tuple[Any, ...]:
