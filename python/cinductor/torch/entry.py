@@ -18,7 +18,7 @@ from .emit import Emitter
 from .output import artifact_of
 from .values import Refused
 
-# Of cinductor's modes those that say something here; each sets these options.
+# The modes of cinductor that apply here, with the options that each sets.
 MODES: dict[str | None, dict[str, Any]] = {
     None: {},
     "default": {},
@@ -29,7 +29,7 @@ MODES: dict[str | None, dict[str, Any]] = {
 
 
 def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[str, Any]) -> Any:
-    """Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`."""
+    """Compile Dynamo's graph through AOTAutograd; see `cinductor.torch.backend`."""
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, expected one of {sorted(m for m in MODES if m)}")
     given = {"numerics": "close", **MODES[mode], **options}
@@ -53,7 +53,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
 def compile_fx(
     gm: torch.fx.GraphModule, inputs: Any, *, name: str, options: dict[str, Any], is_strict: bool
 ) -> Any:
-    """One functional graph of ATen ops, compiled; eager's own run of it if that is refused."""
+    """Compile one functional graph of ATen ops; if it is refused, return a function by which eager runs it."""
     try:
         emitted = Emitter(gm, name, rows.row_of).run()
         program = _core.compile_graph(emitted.builder, options=options)

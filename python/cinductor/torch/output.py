@@ -30,12 +30,12 @@ def artifact_of(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Progr
             inputs = [source for _, source in emitted.inputs]
             return Artifact(program, functions, inputs, [returned(r) for r in emitted.returns], eager(gm), gm, emitted)
         except (UnknownSize, ValueError, TypeError):
-            pass  # sizes that no input shows, the printed wrapper, arrays of a device
+            pass  # sizes that no input defines, the printed wrapper, device arrays
     return ArrayArtifact(gm, emitted, program)
 
 
 def returned(r: Return) -> tuple[Any, ...]:
-    """A return as C takes it."""
+    """A return in the form that C expects."""
     if r.kind == "part":
         sizes, strides, offset = r.value
         return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset)
@@ -45,7 +45,7 @@ def returned(r: Return) -> tuple[Any, ...]:
 
 
 def eager(gm: torch.fx.GraphModule) -> Any:
-    """The graph as eager runs it, on a list of inputs."""
+    """Runs the graph in eager mode, on a list of inputs."""
 
     def run(args: list[Any]) -> list[Any]:
         return list(gm(*args))
@@ -66,12 +66,14 @@ class Artifact(_core.TensorProgram):
         return super().__new__(cls, *args[:5])
 
     def __init__(self, *args: Any):
-        self._boxed_call = True  # of the object itself: torch copies its attributes to a wrapper
+        self._boxed_call = True  # on the object itself, because torch copies its attributes to a wrapper
         self.gm, self.nodes = args[5], args[6].nodes
 
 
 class ArrayArtifact:
-    """The same by way of arrays: for a torch without the functions that C calls, and for programs that Python runs."""
+    """A program that is called through NumPy arrays: for a torch without the functions that C calls, and for programs
+    that Python runs.
+    """
 
     def __init__(self, gm: torch.fx.GraphModule, emitted: Emitted, program: Any):
         self._boxed_call = True

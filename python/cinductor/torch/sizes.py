@@ -9,7 +9,7 @@ import torch
 
 
 class UnknownSize(Exception):
-    """A size has no form in the core."""
+    """A size that the core cannot express."""
 
 
 def text_of(size: Any) -> int | str:
@@ -50,19 +50,19 @@ def expression(e: Any) -> str:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for all values of their symbols, as far as sympy can tell."""
+    """True if two sizes are equal for all values of their symbols, as far as sympy can tell."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     return bool(sympy.expand(_symbolic(a) - _symbolic(b)) == 0)
 
 
 def are_equal(a: Any, b: Any) -> bool:
-    """The same of two lists of sizes."""
+    """True if two lists of sizes are equal."""
     return len(a) == len(b) and all(is_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def hint(size: Any) -> int:
-    """The value that a size had when the graph was captured; raises UnknownSize if data decide it."""
+    """The value of a size when the graph was captured; raises UnknownSize if it depends on data."""
     if not isinstance(size, torch.SymInt):
         return int(size)
     if not size.node.has_hint():

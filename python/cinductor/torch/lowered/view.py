@@ -22,7 +22,7 @@ def reshape(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def same(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The operand: only what leaves the graph has an order in memory."""
+    """Returns the operand, because a layout only matters for outputs of the graph."""
     value: GraphValue = emitter.env[node.args[0]]
     return value
 
@@ -66,7 +66,7 @@ def size_of(emitter: Emitter, x: Any) -> Any:
 
 
 def start_of(emitter: Emitter, i: Any, size: Any) -> Any:
-    """The first index of a slice, as torch clamps it."""
+    """The first index of a slice, clamped like torch does."""
     i = size_of(emitter, i)
     if i is None:
         return 0
@@ -139,7 +139,7 @@ def cat(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """All elements of the storage that a node's value is a part of, in the order of memory."""
+    """All elements of the storage of a node's value, in the order of memory."""
     owner = emitter.owner_of(layout.storage_of(meta(node)))
     if owner is None or not layout.is_whole(meta(owner)):
         raise Refused("strides over memory that no node of the graph is the whole of")
@@ -153,7 +153,7 @@ def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> GraphValue:
-    """Where in the memory of that many elements those of a view with these strides are."""
+    """The positions, in memory of that many elements, of a view with these strides."""
     if hint(offset) + sum((hint(s) - 1) * hint(t) for s, t in zip(extents, strides, strict=True)) >= hint(room):
         raise Refused("strides that leave the operand's memory")
     at = emitter.value(offset, torch.int64)
@@ -186,7 +186,7 @@ def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """A version of the operand. Its elements outside of the view stay; of places that are written twice one value stays."""
+    """A version of the operand. Elements outside of the view stay; of several values for one position one stays."""
     x, out = node.args[0], meta(node)
     if not layout.is_whole(meta(x)):
         raise Refused("a write by strides into memory that has more than the operand")
