@@ -247,7 +247,7 @@ def test_plans_whose_results_lie_elsewhere_take_no_part():
     (specialization,) = compiled.specializations
     own, strange = specialization.program, other.specializations[0].program
     specialization.race([("default", own, None), ("strange", strange, None)], {}, print)
-    assert dict(specialization.race_rows[0])["strange"] == "its results lie in other memory"
+    assert dict(specialization.race_rows[0])["strange"] == "its results are stored in other memory"
     np.testing.assert_array_equal(compiled(X), X * 2 + 1)
     with pytest.raises(ValueError, match="the first plan of a race is the program's own"):
         other.specializations[0].race([("default", own, None)], {}, print)

@@ -20,7 +20,7 @@ made(CxTracer *tracer, CiOp op, int nargs, const CxOperand *operands, CiKind kin
         tracer, cx_build_pointwise(tracer, op, nargs, operands, CI_DTYPE_none, kind), kind);
 }
 
-/* where(exponent == one, op(base), general). Steals general. */
+/* Builds where(exponent == one, op(base), general). Steals general. */
 static CxTraced *
 or_short_power(CxTracer *tracer, const CxOperand *operands, double one, CxTraced *general)
 {

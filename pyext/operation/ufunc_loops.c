@@ -11,7 +11,7 @@
 #define NO_IMPORT_UFUNC
 #include <numpy/ufuncobject.h>
 
-/* The loop of operands of one type; false where there is none. */
+/* Finds the loop whose operands have one type; false if there is none. */
 static bool
 find_loop(const PyUFuncObject *ufunc, int operand, int result, CiUfuncLoop *loop)
 {
@@ -41,7 +41,8 @@ find_loops(CxState *state, CiOp op, PyObject *ufunc)
     }
 }
 
-/* Looks values up where one float16 is the operand. Another library's loop may have effects. */
+/* Makes the table of a function of one float16. A loop replaced by another library may have
+ * effects, so it is called instead. */
 static void
 open_table(CxState *state, CiOp op, bool is_replaced)
 {
@@ -52,7 +53,7 @@ open_table(CxState *state, CiOp op, bool is_replaced)
         *loop = ci_ufunc_table_open(&state->ufunc_tables[number / CI_DTYPE_COUNT], *loop);
 }
 
-/* ---- whose loops they are ---- */
+/* ---- loops replaced by other libraries ---- */
 
 static bool
 has_others_loop(const PyUFuncObject *ufunc, CiAddresses numpys)
@@ -76,11 +77,11 @@ find_replaced(CxState *state)
                 has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);
 }
 
-/* ---- whose functions are faster ---- */
+/* ---- functions for which cinductor's are faster ---- */
 
 typedef struct SlowRow {
     CiOp op;
-    const char *types[2]; /* with NumPy's vector library, and without */
+    const char *types[2]; /* with and without NumPy's vector library */
 } SlowRow;
 
 static const SlowRow slow_rows[] = {
@@ -88,13 +89,13 @@ static const SlowRow slow_rows[] = {
 #include "operation/slow.def"
 };
 
-/* Does NumPy run the loops of its vector library here? -1: an exception. */
+/* True if NumPy runs the loops of its vector library on this CPU. -1: an exception. */
 static int
 has_vector_library(void)
 {
     PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
     PyObject *features = module ? PyObject_GetAttrString(module, "__cpu_features__") : NULL;
-    static const char *const names[] = {"X86_V4", "AVX512_SKX"}; /* of NumPy 2.4, and before */
+    static const char *const names[] = {"X86_V4", "AVX512_SKX"}; /* name in NumPy 2.4, and before */
     int result = features == NULL ? -1 : 0;
 
     for (int k = 0; k < 2 && result == 0; k++) {
@@ -164,7 +165,8 @@ goes_backwards(CxTracer *t, const CxTraced *x)
     return 0;
 }
 
-/* Its vector loops of float16, and those that write complex numbers, are for neighbours alone. */
+/* True if memory has gaps. NumPy's vector loops of float16, and those that write complex
+ * numbers, need contiguous elements. */
 static int
 has_gaps(CxTraced *x, CiClass of)
 {
@@ -189,7 +191,7 @@ cx_ufunc_lies_otherwise(CxTracer *t, const CxArgs *args)
                                            : result;
 }
 
-/* ---- all of it ---- */
+/* ---- initialisation ---- */
 
 int
 cx_ufunc_loops_init(CxState *state)

@@ -13,7 +13,7 @@ body_parse(CiContext *ctx, void *arg)
     source->graph = ci_graph_parse(ctx, source->text);
 }
 
-/* The context and graph of a builder, which is spent, or of a text. */
+/* Returns the context and graph of a builder, which is then empty, or of a text. */
 static CiContext *
 take_source(CxState *state, PyObject *given, Source *source)
 {

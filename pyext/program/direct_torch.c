@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-enum { MOST = 4 }; /* tensors of a call, the result among them */
+enum { MOST = 4 }; /* tensors of a call, including the result */
 
 typedef int32_t Product(CxHandle result, CxHandle a, CxHandle b);
 typedef int32_t SumOfProduct(CxHandle result, CxHandle added, CxHandle a, CxHandle b, double beta, double alpha);

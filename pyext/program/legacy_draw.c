@@ -16,7 +16,7 @@ struct CxFreeBlock {
     double value;
 };
 
-/* Does the pair's second number lie there? */
+/* True if the second number of a pair may be at this offset. */
 static bool
 is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bitgen_t *bits)
 {
@@ -26,7 +26,7 @@ is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bi
            memcmp(own, bits, sizeof *bits) == 0 && (spare->is_there == 0 || spare->is_there == 1);
 }
 
-/* Does the state that NumPy gives of it say the same? */
+/* True if the state that NumPy reports has the same number. */
 static bool
 is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
 {
@@ -47,7 +47,7 @@ is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
     return is_same && !PyErr_Occurred();
 }
 
-/* Once for all objects of the class: the first place that fits, or -1. */
+/* Finds the offset, once for all objects of the class: the first that fits, or -1. */
 static Py_ssize_t
 find_offset(PyObject *random_state, const bitgen_t *bits)
 {

@@ -50,7 +50,8 @@ cx_driven_visit(const CxDriven *d, visitproc visit, void *arg)
     return 0;
 }
 
-/* The frames of a driver and its piece are one to the user. */
+/* Corrects the traceback of an exception: the user sees the dispatcher and its pieces as one
+ * frame. */
 static void
 fix_exception(PyObject *fix)
 {

@@ -76,7 +76,7 @@ cx_guards_set_words(CxGuards *g, PyObject *names, PyObject *where)
 
 /* ---- checking ---- */
 
-/* Of most calls this is all: an argument, compared where it stands. */
+/* For most calls this is enough: an argument is compared directly. */
 static inline int
 test(CxLookup *l, CxCheck *c)
 {
@@ -100,7 +100,7 @@ relation_holds(const CxRelation *r, const int64_t *table)
     }
 }
 
-/* What waited for the symbols, of an array or an int. */
+/* Tests expressions that depend on symbols, for an array or an int. */
 static inline int
 test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
 {
@@ -122,7 +122,7 @@ test_computed(const CxCheck *c, PyObject *value, const int64_t *table)
     return AGREES;
 }
 
-/* 1, 0 or CX_GUARDS_UNUSUAL with *why. */
+/* Returns 1, 0 or CX_GUARDS_UNUSUAL, with *why set. */
 static int
 check_sizes(CxLookup *l, PyObject **why)
 {
@@ -180,7 +180,8 @@ cx_guards_check(CxGuards *g, PyObject *const *args, Py_ssize_t nargs, PyObject *
     return 1;
 }
 
-/* What there are few of: classes, dtypes, names of modes. Sizes and numbers vary. */
+/* True if the difference is one of few possible ones: a class, dtype or text. Sizes and numbers
+ * vary more. */
 static bool
 is_of_a_kind(const CxCheck *c, int where)
 {

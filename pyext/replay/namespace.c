@@ -65,7 +65,7 @@ cx_namespace_stamp(PyObject *space)
     return PyType_Check(space) ? ((PyTypeObject *)space)->tp_version_tag : 0;
 }
 
-/* The names that a class itself has; a new reference. */
+/* The names that the class itself defines; a new reference. */
 static PyObject *
 own_names(PyTypeObject *class)
 {
@@ -93,8 +93,8 @@ find_after(PyTypeObject *class, PyObject *name, PyObject *after)
     return found;
 }
 
-/* Borrowed; NULL without an exception if there is none. A tuple asks a class for what super() finds: the
- * name, and the class after which the search begins. */
+/* Looks a name up; borrowed, NULL without an exception if it is missing. A tuple (name, class)
+ * in a class means the lookup of super(), which starts after that class. */
 static PyObject *
 find(PyObject *space, PyObject *name)
 {
@@ -140,7 +140,7 @@ name_text(PyObject *name)
                                     : PyObject_Str(name);
 }
 
-/* What a namespace is called: a module, a class. */
+/* The name of a namespace: of a module or class. */
 static PyObject *
 space_text(PyObject *space)
 {
@@ -152,7 +152,7 @@ space_text(PyObject *space)
                                                  : PyUnicode_FromString("the globals");
 }
 
-/* The names of pairs that have a value, or that have none, joined by commas. */
+/* The names of pairs that have a value (or have none), joined by commas. */
 static PyObject *
 joined(PyObject *pairs, PyObject *missing, bool has_value)
 {

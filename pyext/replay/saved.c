@@ -31,7 +31,7 @@ body_print_again(CiContext *ctx, void *arg)
     body_print(ctx, p);
 }
 
-/* The graph's text, which says all that it is; NULL without an exception where it does not. */
+/* The text of the graph, if it is complete; otherwise NULL without an exception. */
 static PyObject *
 graph_text(const CxProgram *program)
 {
@@ -58,7 +58,7 @@ is_portable(const CxProgram *p)
     return p == NULL || (p->wrapper == NULL && p->why_host == NULL);
 }
 
-/* None where the input is no symbol. */
+/* None if the input is not a symbol. */
 static PyObject *
 symbol_text(const CxGuards *guards, const CxInput *input)
 {
@@ -113,7 +113,7 @@ cx_piece_layout_count(const CxPiece *p)
     return p->kind == PIECE_size ? 1 : 2 * p->rank + 1;
 }
 
-/* A number, or the text of what varies. */
+/* A number, or the text of an expression. */
 static PyObject *
 layout_part(const CxGuards *guards, const CxPiece *p, Py_ssize_t k)
 {
@@ -143,7 +143,7 @@ piece_parts(const CxGuards *guards, const CxResult *r, const CxPiece *p)
     return made;
 }
 
-/* NULL without an exception: it has no text. */
+/* NULL without an exception if it has no text. */
 static PyObject *
 result_parts(const CxGuards *guards, const CxResult *r)
 {

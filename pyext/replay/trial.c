@@ -1,7 +1,7 @@
 /* Times a program and the original function, and chooses the faster one.
  *
- * A program may be slower than NumPy: a library call adds the cost of its operands, its result
- * and a way through Python; code for any size is not optimised for this size; and without a
+ * A program may be slower than NumPy. A library call adds the cost of its operands, its result
+ * and a way through Python. Code for any size is not optimised for this size. Without a
  * compiler, interpreted code may take far longer than NumPy's loops. So some calls are timed
  * both ways and the minima are compared; NumPy wins if it takes a tenth less. This is only done
  * if both give the same bits. With varying sizes there is a trial for each size class, because a
@@ -12,11 +12,11 @@
 
 #include "base/os.h"
 
-/* Calls in both ways: many of short ones, few of long ones, one of those that take very long. */
+/* Calls timed per way: many for short ones, few for long ones, one for very long ones. */
 enum { CALLS = 12, FEW = 4, LONG = 200000, VERY_LONG = 100 * LONG };
-enum { CLEAR_CALLS = 3 }; /* of NumPy's, twice as slow: nobody has to ask any more */
+enum { CLEAR_CALLS = 3 }; /* NumPy calls that are twice as slow, after which timing stops */
 
-/* ---- is it worth a trial? ---- */
+/* ---- which programs are timed ---- */
 
 static bool
 has_regions(const CiBlock *body)
@@ -27,7 +27,7 @@ has_regions(const CiBlock *body)
     return false;
 }
 
-/* Does the processor run it, with NumPy's very bits? */
+/* True if the program runs on the CPU with exactly NumPy's bits. */
 static bool
 may_be_numpys(const CxProgram *program)
 {
@@ -70,7 +70,7 @@ cx_trial_class(int64_t elements)
     return class;
 }
 
-/* ---- the trial ---- */
+/* ---- timing ---- */
 
 static int
 calls_needed(const CxNumpyTiming *trial)
@@ -78,8 +78,8 @@ calls_needed(const CxNumpyTiming *trial)
     return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
-/* A program that takes long and that no one has a reason to doubt cannot lose much by its calls, and
- * the function itself may. */
+/* True if timing can stop. A program that takes long, without a reason to doubt it, has little
+ * call overhead, while the original function may take much longer. */
 static bool
 is_over(const CxNumpyTiming *trial)
 {

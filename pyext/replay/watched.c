@@ -8,13 +8,13 @@
 static int
 version_of(CxState *state, uint64_t *version)
 {
-    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is above them */
+    enum { EVENT_BITS = 8 }; /* of the eval breaker; the version is stored above them */
     (void)state;
     *version = (uint64_t)(PyThreadState_Get()->eval_breaker >> EVENT_BITS);
     return 0;
 }
 #elif PY_VERSION_HEX >= 0x030C0000
-/* Code gets the version when it begins to run. */
+/* The version that code gets when it begins to run. */
 static int
 version_of(CxState *state, uint64_t *version)
 {

@@ -9,7 +9,7 @@
 
 #include "host/alloc.h"
 
-enum { HEADER = 64 }; /* bytes: what follows is aligned as the block is */
+enum { HEADER = 64 }; /* bytes, so that the data keep the alignment of the block */
 
 typedef struct Warm {
     PyDataMem_Handler handler;

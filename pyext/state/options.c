@@ -78,7 +78,7 @@ take_option(CiOptions *options, PyObject *key, PyObject *value)
     return -1;
 }
 
-/* Texts point into values, which the caller keeps. */
+/* Texts point into values, which the caller keeps alive. */
 int
 cx_options_fill(PyObject *values, CiOptions *options)
 {
@@ -87,7 +87,7 @@ cx_options_fill(PyObject *values, CiOptions *options)
     const char *text = NULL;
 
     ci_options_default(options);
-    /* A malformed variable counts as unset: an environment must not break a program. */
+    /* An invalid environment variable is ignored, so that it does not break a program. */
 #define OPTION(name, type, initial, allowed, env, doc)                                             \
     if ((text = getenv(env)) != NULL)                                                              \
         (void)read_##type(text, &options->name);

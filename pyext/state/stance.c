@@ -16,7 +16,7 @@ cx_stances_init(CxState *state)
     return state->stance_in_force == NULL || state->proposed == NULL ? -1 : 0;
 }
 
-/* Ends a thread's proposal, of that object or (NULL) of any. */
+/* Ends a thread's proposal made by that object or (NULL) by any. */
 static int
 end(CxState *state, PyObject *thread, PyObject *number, bool holds)
 {
@@ -51,7 +51,7 @@ cx_stance(CxState *state)
 
     if (end_own(state) < 0)
         return -1;
-    if (!state->has_stances) /* no context has any */
+    if (!state->has_stances) /* no context has a stance */
         return state->stance;
     if (PyContextVar_Get(state->stance_in_force, NULL, &found) < 0)
         return -1;
@@ -61,7 +61,7 @@ cx_stance(CxState *state)
     return stance;
 }
 
-/* propose_stance(stance, number): the thread, for end_proposal. */
+/* propose_stance(stance, number): returns the thread, for end_proposal. */
 static PyObject *
 propose_stance(PyObject *module, PyObject *args)
 {
@@ -95,7 +95,7 @@ end_proposal(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Sets the context's stances; takes the reference. */
+/* Sets the context's stances; steals the reference. */
 static PyObject *
 put(CxState *state, PyObject *stances)
 {
@@ -141,10 +141,10 @@ leave_stance(PyObject *module, PyObject *unused)
 
 PyMethodDef cx_stance_methods[] = {
     {"propose_stance", propose_stance, METH_VARARGS,
-     "propose_stance(stance, number): the process's, unless it is ended otherwise; the thread."},
+     "propose_stance(stance, number): proposes a stance for the process; returns the thread."},
     {"end_proposal", end_proposal, METH_VARARGS,
-     "end_proposal(thread, number, holds): whether the proposal becomes the process's."},
-    {"enter_stance", enter_stance, METH_O, "enter_stance(stance): that of this context."},
-    {"leave_stance", leave_stance, METH_NOARGS, "The stance that was before the latest enter_stance."},
+     "end_proposal(thread, number, holds): ends the proposal; with holds it becomes the process's stance."},
+    {"enter_stance", enter_stance, METH_O, "enter_stance(stance): sets the stance of this context."},
+    {"leave_stance", leave_stance, METH_NOARGS, "Restores the stance before the latest enter_stance."},
     {NULL, NULL, 0, NULL},
 };

@@ -13,7 +13,7 @@ typedef struct Hook {
     PyObject *method, *late;
 } Hook;
 
-/* 1: the other one is called; 0; -1. */
+/* 1: the second function is called; 0; -1. */
 static int
 is_late(const CxState *state, PyObject *scope)
 {

@@ -20,7 +20,8 @@
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not
+ * take the GIL while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -172,7 +173,8 @@ module_backends(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* Without asking whether they can be used: for that a driver and compilers are opened. */
+/* The names of all backends, without testing whether they can be used, which would open a driver
+ * and compilers. */
 static PyObject *
 module_backend_names(PyObject *module, PyObject *unused)
 {
@@ -248,7 +250,8 @@ module_set_locals(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+/* view(array, dtype, shape, strides, offset, is_writable): a view of its memory, which must
+ * contain it. */
 static PyObject *
 module_view(PyObject *self, PyObject *args)
 {
@@ -269,7 +272,7 @@ module_view(PyObject *self, PyObject *args)
                          !is_writable);
 }
 
-/* paddings(array): of each axis, as cx_layout_paddings. */
+/* paddings(array): the padding of each axis, as in cx_layout_paddings. */
 static PyObject *
 module_paddings(PyObject *self, PyObject *array)
 {
@@ -289,7 +292,7 @@ static PyMethodDef module_methods[] = {
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
     {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
-    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
+    {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
@@ -310,7 +313,7 @@ static PyMethodDef module_methods[] = {
     {"write_call", cx_write_call, METH_VARARGS, NULL},
     {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
-     "set_locals(frame, values): names of a frame that is running get these values."},
+     "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},

@@ -25,7 +25,7 @@ find_compiler(const CxState *state, PyObject *given)
     return backend != NULL ? backend->compiler : NULL;
 }
 
-/* register_device(device, compilers): its name. */
+/* register_device(device, compilers): returns its name. */
 PyObject *
 cx_register_device(PyObject *module, PyObject *args)
 {

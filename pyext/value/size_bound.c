@@ -2,7 +2,7 @@
  * expression while it is known to fit, if necessary by guards on the magnitude of the sizes. */
 #include "value/index.h"
 
-/* No array has more elements. */
+/* The largest number of elements of an array. */
 #define MOST_ELEMENTS 0x1p47
 #define FITS 0x1p62
 

@@ -3,7 +3,7 @@
 #include "state/array.h"
 #include "value/index.h"
 
-/* Of few arrays: what else is shown is forced at once. */
+/* Records a few sizes; further ones are forced at once. */
 static int
 note(CxTracer *t, const CiExpr *e)
 {

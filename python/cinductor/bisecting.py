@@ -1,4 +1,4 @@
-"""Which part of the compiler changes a result: the function is compiled again and again, each time with less of it."""
+"""Finds the part of the compiler that changes a result, by compiling a function repeatedly with less and less of it."""
 
 from __future__ import annotations
 

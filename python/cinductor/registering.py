@@ -1,5 +1,5 @@
-"""Passes, patterns, lowerings and templates of one's own. What is registered holds for this process, for what
-is compiled from then on; each name, with its version, is part of the key by which programs are found.
+"""Passes, patterns, lowerings and templates registered by the user. A registration holds for this process and for
+later compiles. Its name and version are part of the key by which programs are found.
 """
 
 from __future__ import annotations

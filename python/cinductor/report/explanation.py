@@ -1,5 +1,5 @@
-"""What a function became: the text of every level, guards, breaks with their reasons, kernels with what
-they cost, memory, timings. The object; `page.py` and `html.py` show it.
+"""The report object: the text of every level, guards, breaks with their reasons, kernels with their costs, memory,
+timings. `page.py` and `html.py` display it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A report as text: a page of what matters, or all of it."""
+"""A report as text: one page with the main points, or everything."""
 
 from __future__ import annotations
 

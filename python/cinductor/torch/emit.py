@@ -1,7 +1,7 @@
-"""One FX graph of ATen ops -> a graph of the core.
+"""Emits a graph of the core from one FX graph of ATen ops.
 
-Each call has a row of aten.rows, or becomes a library call that runs ATen itself inside of the program.
-A value that the emitter makes is compared with what torch's meta function says of the node.
+Each call has a row of aten.rows, or becomes a library call that runs ATen inside of the program. A value that the
+emitter makes is compared with the type that torch's meta function gives the node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory of tensors: in which order a dense tensor's axes are stored, and which tensors share storage."""
+"""Memory layouts of tensors: the stride order of a dense tensor's axes, and which tensors share storage."""
 
 from __future__ import annotations
 

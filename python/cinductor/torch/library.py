@@ -1,7 +1,8 @@
-"""Library calls: an op that stays ATen, inside of the program.
+"""Library calls: ops that ATen runs, inside of the program.
 
-The core calls a function of Python with dense operands, which runs the op and fills the result. An op with several
-results is one call for the first, and one for each other that takes it from what the first has left.
+The core calls a Python function with dense operands, which runs the op and fills the result. An op with several
+results is one call for the first result, and one call for each other result, which takes it from what the first
+call has left.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A compiled graph as torch calls it: by C, without NumPy or Python in a call, or by way of NumPy's arrays."""
+"""A compiled graph as torch calls it: from C, without NumPy or Python in a call, or by way of NumPy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes: torch's SymInt (sympy expressions) as texts of the core's expressions, and the symbols they are made of."""
+"""Converts torch's SymInts (sympy expressions) to texts of the core's expressions and symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops that make a tensor, or put one into another one's part."""
+"""Ops that create a tensor, or write one into a part of another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions, scans and what is made of them: means, variances, softmax."""
+"""Reductions, scans and functions built on them: means, variances, softmax."""
 
 from __future__ import annotations
 

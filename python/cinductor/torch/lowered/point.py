@@ -1,4 +1,4 @@
-"""Element-wise ops that no expression of a row says: casts, powers, divisions that round, bounds."""
+"""Element-wise ops that cannot be written as an expression of a row: casts, powers, rounding divisions, clamps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops whose result is their operand's elements in another arrangement."""
+"""Ops whose result is a rearrangement of their operand's elements."""
 
 from __future__ import annotations
 
