@@ -56,6 +56,7 @@ typedef struct CxState {
     int nold_caches;
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
     CiUfuncTable ufunc_tables[CI_UFUNC_COUNT]; /* of functions of one float16 */
+    CiUfuncVector ufunc_vectors[CI_UFUNC_LOOPS];
     bool has_vector_library;                 /* NumPy's loops of functions are quick */
     bool is_replaced[CX_UFUNC_COUNT];        /* some of the ufunc's loops are another library's */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
