@@ -4,7 +4,7 @@
 
 /* ---- sine and cosine: IBM Accurate Mathematical Library, as of 2.28 ---- */
 
-/* The two parts of x's distance from k/128, and the row of that number. */
+/* The distance from the nearest k/128, and the sine and cosine of that as sums. */
 typedef struct Near128 {
     D x, sine, sine_low, cosine, cosine_low;
 } Near128;
@@ -13,11 +13,9 @@ INLINE Near128
 near_128(D size)
 {
     const D big = all_d(0x1.8p45);
-    D u = big + size;
-    L row = ((L)u & 127) * 4;
-    return (Near128){size - (u - big), gather_d(ci_vmath_sincos, row),
-                     gather_d(ci_vmath_sincos + 1, row), gather_d(ci_vmath_sincos + 2, row),
-                     gather_d(ci_vmath_sincos + 3, row)};
+    D u = big + size, row[4];
+    load_4(ci_vmath_sincos, ((L)u & 127) * 4, row);
+    return (Near128){size - (u - big), row[0], row[1], row[2], row[3]};
 }
 
 INLINE D
@@ -37,9 +35,8 @@ sine_part(D xx)
 
 /* The cosine of x + dx, |x| < 0.86. */
 INLINE D
-cos_near(D x, D dx)
+cos_near(Near128 n, D x, D dx)
 {
-    Near128 n = near_128(abs_d(x));
     D r = n.x + (D)((L)dx ^ ((L)x & INT64_MIN)), rr = r * r;
     D s = fma_d(r * rr, sine_part(rr), r), c = rr * cosine_part(rr);
     D sum = fma_d(-n.cosine, c, fma_d(-s, n.sine_low, n.cosine_low));
@@ -48,9 +45,8 @@ cos_near(D x, D dx)
 
 /* The sine of x + dx, |x| < 0.86. */
 INLINE D
-sin_near(D x, D dx)
+sin_near(Near128 n, D x, D dx)
 {
-    Near128 n = near_128(abs_d(x));
     D d = (D)((L)dx ^ ((L)x & INT64_MIN)), r = n.x, rr = r * r, xx = x * x;
     D s = r + fma_d(r * rr, sine_part(rr), d), c = fma_d(r, d, rr * cosine_part(rr));
     D sum = fma_d(n.cosine, s, fma_d(-n.sine, c, fma_d(s, n.cosine_low, n.sine_low)));
@@ -86,7 +82,8 @@ sine_d(D x, int quarter, L *rare)
     low = pick_d(small, all_d(0.0), pick_d(middle, part, low));
     n = (L)pick_d(small, (D)((L){0} + quarter), (D)n);
     n = (L)pick_d(middle, (D)((L){0} + 1 - quarter), (D)n);
-    D result = pick_d((n & 1) == 1, cos_near(a, low), sin_near(a, low));
+    Near128 near = near_128(abs_d(a));
+    D result = pick_d((n & 1) == 1, cos_near(near, a, low), sin_near(near, a, low));
     L flip = (n & 2) << 62;
     if (!quarter)
         flip |= middle & (L)x & INT64_MIN;
@@ -154,10 +151,12 @@ tanh_d(D x, L *rare)
     index = (L)pick_d(index > 0, (D)index, (D)(L){0});
     index = (L)((U)index >> 51);
     index = (L)pick_d(index < 15, (D)index, (D)((L){0} + 15));
-    D y = abs_d(x) - gather_d(ci_vmath_tanh, index);
-    D r = gather_d(ci_vmath_tanh + 17 * 16, index);
+    D c[20];
+    for (int k = 0; k < 20; k += 4)
+        load_4(ci_vmath_tanh + k, index * 20, c + k);
+    D y = abs_d(x) - c[0], r = c[17];
     for (int k = 16; k > 0; k--)
-        r = fma_d(r, y, gather_d(ci_vmath_tanh + k * 16, index));
+        r = fma_d(r, y, c[k]);
     *rare |= ~(abs_d(x) < 0x1p1000);
     return (D)((L)r | ((L)x & INT64_MIN));
 }

@@ -18,9 +18,9 @@
 INLINE D
 exp_scale(L bits, D *tail)
 {
-    L index = (bits & 127) * 2;
-    *tail = gather_d(ci_vmath_exp, index);
-    return (D)((L)gather_d(ci_vmath_exp + 1, index) + (bits << 45));
+    D scale;
+    load_2(ci_vmath_exp, bits & 127, tail, &scale);
+    return (D)((L)scale + (bits << 45));
 }
 
 INLINE D
@@ -98,9 +98,10 @@ INLINE D
 log_d(D x, L *rare)
 {
     Mantissa m = split_d(x);
-    L index = (L)((U)m.bits >> 45) & 127;
-    D r = fma_d(m.z, gather_d(ci_vmath_log, index * 2), all_d(-1.0));
-    D w = fma_d(m.exponent, all_d(0x1.62e42fefa3800p-1), gather_d(ci_vmath_log + 1, index * 2));
+    D of_c, log_of_c;
+    load_2(ci_vmath_log, (L)((U)m.bits >> 45) & 127, &of_c, &log_of_c);
+    D r = fma_d(m.z, of_c, all_d(-1.0));
+    D w = fma_d(m.exponent, all_d(0x1.62e42fefa3800p-1), log_of_c);
     D high = w + r, low = (w - high) + r;
     low = fma_d(m.exponent, all_d(0x1.ef35793c76730p-45), low);
     D r2 = r * r;
@@ -133,11 +134,11 @@ INLINE D
 log2_d(D x, L *rare)
 {
     Mantissa m = split_d(x);
-    L index = (L)((U)m.bits >> 46) & 63;
-    D inverse = all_d(0x1.7154765200000p+0);
-    D r = fma_d(m.z, gather_d(ci_vmath_log2, index * 2), all_d(-1.0)), t1 = r * inverse;
+    D of_c, log_of_c, inverse = all_d(0x1.7154765200000p+0);
+    load_2(ci_vmath_log2, (L)((U)m.bits >> 46) & 63, &of_c, &log_of_c);
+    D r = fma_d(m.z, of_c, all_d(-1.0)), t1 = r * inverse;
     D t2 = fma_d(r, all_d(0x1.705fc2eefa200p-33), fma_d(r, inverse, -t1));
-    D t3 = m.exponent + gather_d(ci_vmath_log2 + 1, index * 2);
+    D t3 = m.exponent + log_of_c;
     D high = t3 + t1, low = ((t3 - high) + t1) + t2, r2 = r * r;
     D p = fma_d(r, all_d(0x1.ec709dc3a04bep-2), all_d(-0x1.71547652b8339p-1));
     p = fma_d(r2, fma_d(r, all_d(0x1.2776c50034c48p-2), all_d(-0x1.7154764702ffbp-2)), p);

@@ -148,6 +148,30 @@ gather_f(const float *table, I index)
     return (F)_mm256_i32gather_ps(table, (__m256i)index, 4);
 }
 
+/* Rows of two and of four doubles by their numbers: loads and shuffles take less time than gathers. */
+INLINE void
+load_2(const double *table, L row, D *a, D *b)
+{
+    __m256d even = _mm256_set_m128d(_mm_loadu_pd(table + 2 * row[2]), _mm_loadu_pd(table + 2 * row[0]));
+    __m256d odd = _mm256_set_m128d(_mm_loadu_pd(table + 2 * row[3]), _mm_loadu_pd(table + 2 * row[1]));
+    *a = (D)_mm256_unpacklo_pd(even, odd);
+    *b = (D)_mm256_unpackhi_pd(even, odd);
+}
+
+/* row: where each begins. */
+INLINE void
+load_4(const double *table, L row, D *parts)
+{
+    __m256d r0 = _mm256_loadu_pd(table + row[0]), r1 = _mm256_loadu_pd(table + row[1]);
+    __m256d r2 = _mm256_loadu_pd(table + row[2]), r3 = _mm256_loadu_pd(table + row[3]);
+    __m256d t0 = _mm256_unpacklo_pd(r0, r1), t1 = _mm256_unpackhi_pd(r0, r1);
+    __m256d t2 = _mm256_unpacklo_pd(r2, r3), t3 = _mm256_unpackhi_pd(r2, r3);
+    parts[0] = (D)_mm256_permute2f128_pd(t0, t2, 0x20);
+    parts[1] = (D)_mm256_permute2f128_pd(t1, t3, 0x20);
+    parts[2] = (D)_mm256_permute2f128_pd(t0, t2, 0x31);
+    parts[3] = (D)_mm256_permute2f128_pd(t1, t3, 0x31);
+}
+
 /* ---- the two halves of a vector of floats, as doubles ---- */
 
 typedef struct Halves {
