@@ -265,7 +265,7 @@ def test_memory_comes_back_if_torch_refuses_it(monkeypatch):
     monkeypatch.setattr(torch._C._aoti, "alloc_tensors_by_stealing_from_void_ptrs", refuse)
     large, t = program_of_large(library.torch_functions.__wrapped__()), torch.zeros(1 << 20)
     before = None
-    for k in range(200):  # 800 MB, were they kept
+    for _ in range(200):  # 800 MB, were they kept
         with pytest.raises(TypeError, match="no tensors today"):
             large([t])
         before = before or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
