@@ -42,8 +42,16 @@ def test_doctor():
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if not line.startswith(" ")}
     assert {"versions", "processor", "compiler", "cache", "c", "interp", "cuda"} <= set(rows)
     assert "can be used" in rows["c"] and done.stdout.rstrip().endswith("right")
-    for name, _ in _core.own_functions():
-        assert f"{name} (" in done.stdout
+    for name, char, way, _ in _core.functions():
+        (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == [name] or line.split()[1:2] == [name]]
+        assert f"{np.dtype(char).name} {'OWN' if way == 'own' else way}" in line
+
+
+def test_doctor_proves_bits(capsys):
+    assert main(["doctor", "--prove-bits", "12"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == sum(way == "vectors" for _, _, way, _ in _core.functions())
+    assert all("no blocks differ" in line for line in lines)
 
 
 def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):

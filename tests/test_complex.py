@@ -114,10 +114,13 @@ def assert_near(got, want):
         assert right.all(), (got[~right][:4], want[~right][:4])
 
 
+OWN = {row for row in _core.functions() if row[2] == "own"}
+
+
 def is_own(name, dtype):
     """True if the function is cinductor's own by default on this machine."""
     name, char = ("arctan2", np.dtype(dtype).char.lower()) if name == "angle" else (name, np.dtype(dtype).char)
-    return char in dict(_core.own_functions()).get(name, "")
+    return (name, char, "own", "") in OWN
 
 
 OF_ONE = """

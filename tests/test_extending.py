@@ -391,10 +391,12 @@ def test_an_operation_has_one_name_whatever_computes_it(numerics):
             found.append(u(*((x if has_floats else n) for _ in range(u.nin))))
         return found
 
+    def ask(node):
+        asked.add(node.op)
+
     with contextlib.ExitStack() as registered:
         for u in UFUNCS:
-            fn = lambda node: asked.add(node.op)
-            registered.enter_context(cinductor.register_template(f"t_{u.__name__}", u.__name__, fn, after="wrap", version="1"))
+            registered.enter_context(cinductor.register_template(f"t_{u.__name__}", u.__name__, ask, after="wrap", version="1"))
         compiled = cinductor.compile(everything, options={"numerics": numerics}, backend="interp")
         compiled(np.full(4, 0.5), np.full(4, 3))
     assert {u.__name__ for u in UFUNCS} - asked == set()

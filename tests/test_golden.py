@@ -78,6 +78,25 @@ def test_variants_forget_nothing(golden):
     assert sum(map(int, re.findall(r"^variants: (\d+)$", done.stdout, re.MULTILINE))) > 60
 
 
+def test_costs_of_gpu_kernels(golden, request):
+    """The accesses, operations and barriers in the statements of each GPU kernel of 60 programs: a regression of
+    the generated code shows here without a GPU. A lower number is an improvement; --accept writes the table."""
+    table = GOLDEN / "gpu_costs.txt"
+    paths = [path for path in FILES if path.parent.name in ("codegen", "schedule") and is_graph(path)][:60]
+    assert len(paths) == 60
+    done = start(golden, "costs", *paths)
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.replace(f"{GOLDEN}/", "")
+    if request.config.getoption("--accept") or os.environ.get("CINDUCTOR_ACCEPT") == "1":
+        table.write_text(rows)
+    assert rows == table.read_text()
+
+
+def is_graph(path):
+    """True if a file starts from a graph and its program does not fail."""
+    return bool(re.search(r"^graph ", split(path.read_text())[0], re.MULTILINE)) and not path.stem.startswith("error_")
+
+
 @pytest.mark.parametrize("path", [p for p in FILES if p.parent.name == "schedule"][:4], ids=name_of)
 def test_same_text_in_every_process(golden, path):
     """Addresses differ from run to run; texts must not depend on them."""

@@ -22,6 +22,7 @@ LAYERS = {
     "sym": "base",
     "host": "base",
     "ir": "base sym",
+    "vmath": "base ir",
     "passes": "base sym ir",
     "lower": "base sym ir passes",
     "loops": "base sym ir",
@@ -29,10 +30,10 @@ LAYERS = {
     "codegen": "base sym ir",
     "kernels": "base sym ir codegen",
     "target": "base sym ir",
-    "device": "base sym host ir passes lower schedule codegen target",
+    "device": "base sym host ir vmath passes lower schedule codegen target",
     "wrapper": "base sym host ir passes lower schedule",
-    "runtime": "base sym host ir passes lower schedule codegen device wrapper",
-    "api": "base sym host ir passes lower loops schedule codegen device wrapper runtime",
+    "runtime": "base sym host ir vmath passes lower schedule codegen device wrapper",
+    "api": "base sym host ir vmath passes lower loops schedule codegen device wrapper runtime",
 }
 # Layers of the binding, from the bottom up: each may use itself and those before it.
 BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]

@@ -1,5 +1,5 @@
-/* Who looks at a compilation: the option dump, a caller's dump, and observers of passes. Names of
- * levels and passes that options list are checked here. */
+/* Shows a compilation to the option dump, to a caller's dump and to observers of passes. Checks the
+ * names of levels and passes in options. */
 #include "api/job.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Whether two accesses can touch the same element at different points of loops. The proof compares
- * strides with the span of inner indices, as Banerjee's inequalities do (Dependence Analysis for
- * Supercomputing, 1988). */
+/* Proves that two accesses cannot touch the same element at different points of loops. The proof
+ * compares strides with the span of inner indices, as Banerjee's inequalities do (Dependence
+ * Analysis for Supercomputing, 1988). */
 #include "loops/loops.h"
 
 /* The variable of a loop around all points. */

@@ -1,8 +1,7 @@
-/* Makes the values that a call with tensors returns: result buffers from torch's allocator, and
- * views of them. */
+/* The values that a call with tensors returns: results in memory of torch's own allocator, and parts of them. */
 #include "foreign/tensor_private.h"
 
-/* The address of tensors without elements. */
+/* Where a tensor without elements is said to lie. */
 static char nowhere[1];
 
 /* ---- result buffers ---- */
@@ -16,7 +15,7 @@ is_layout(int rank, const int64_t *sizes, const int64_t *strides, const int64_t 
     return true;
 }
 
-/* Uses torch's declared strides if they only differ along axes of one element. */
+/* With the strides that torch has promised where they only differ along axes of one element. */
 void *
 cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
 {
@@ -56,7 +55,7 @@ memory_of(const CxTensorCall *call, const CiReturn *r)
     return &call->scalars[number];
 }
 
-/* A copy of a return that shares its memory with something else. */
+/* A tensor of its own of a return that shares its memory with something else. */
 static CxHandle
 copy_of(const CxTensorCall *call, const CiReturn *r)
 {
@@ -92,7 +91,7 @@ base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
     return *base;
 }
 
-/* True if the base already is the requested tensor. */
+/* Whether the base is already the tensor that a give asks for. */
 static bool
 is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
 {
@@ -107,7 +106,7 @@ is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
                            memcmp(wanted + give->rank, r->strides, row) == 0));
 }
 
-/* Makes one returned tensor; call->made owns it. */
+/* The tensor of one give, which belongs to call->made then. */
 static int
 make_tensor(CxTensorCall *call, int number)
 {
@@ -132,11 +131,11 @@ make_tensor(CxTensorCall *call, int number)
 
 /* ---- the list ---- */
 
-/* Makes capsules of all tensors; when torch is called with them, it owns the tensors. */
+/* Capsules of all tensors made. */
 static PyObject *
-wrap(CxTensorCall *call)
+capsules_of(const CxTensorCall *call)
 {
-    PyObject *capsules = PyList_New(0), *tensors = NULL;
+    PyObject *capsules = PyList_New(0);
 
     for (int k = 0; capsules != NULL && k < call->program->ngives; k++) {
         PyObject *one = call->made[k] != NULL ? PyCapsule_New(call->made[k], NULL, NULL) : NULL;
@@ -144,16 +143,26 @@ wrap(CxTensorCall *call)
             Py_CLEAR(capsules);
         Py_XDECREF(one);
     }
-    if (capsules != NULL && PyList_GET_SIZE(capsules) == 0)
+    return capsules;
+}
+
+/* Tensors of Python of all that were made, which are torch's then. They stay the call's if torch refuses the
+ * capsules as they are, before it takes one. */
+static PyObject *
+wrap(CxTensorCall *call)
+{
+    PyObject *capsules = capsules_of(call), *tensors = NULL;
+
+    if (capsules == NULL || PyList_GET_SIZE(capsules) == 0)
         return capsules;
-    if (capsules != NULL) {
-        memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
-        for (int k = 0; k < call->run.program->nreturns; k++)
-            if (call->is_taken[k])
-                call->bases[k] = NULL;
-        tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
-        Py_DECREF(capsules);
-    }
+    tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
+    Py_DECREF(capsules);
+    if (tensors == NULL && PyErr_ExceptionMatches(PyExc_TypeError))
+        return NULL;
+    memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
+    for (int k = 0; k < call->run.program->nreturns; k++)
+        if (call->is_taken[k])
+            call->bases[k] = NULL;
     return tensors;
 }
 

@@ -72,9 +72,15 @@ int cx_ufunc_loops_init(CxState *state);
  * strides, float16 with gaps, one-operand complex functions into gaps. 1, 0 or -1; guarded if
  * strides are symbolic. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
-/* [(name, dtype characters)] of functions for which cinductor's own are the default. */
-PyObject *cx_own_functions(const CxState *state);
-/* The operation that calls NumPy's loop, if numerics requires its bits; else none. */
+/* True if the default numerics computes the function by other steps than NumPy's, which are faster.
+ * The first question about a function may run the test of its vectors. */
+bool cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype);
+/* The op that calls NumPy's loop, if numerics requires its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
+
+/* ufunc_report.c. [(name, character of the dtype, how the bits are had, the algorithm's source)] */
+PyObject *cx_functions(CxState *state);
+/* (name, character, first, step, blocks) -> (blocks that differ from NumPy's, an operand's bits). */
+PyObject *cx_check_function(PyObject *module, PyObject *args);
 
 #endif

@@ -53,6 +53,18 @@ open_table(CxState *state, CiOp op, bool is_replaced)
         *loop = ci_ufunc_table_open(&state->ufunc_tables[number / CI_DTYPE_COUNT], *loop);
 }
 
+/* Runs functions on vectors that have the bits of the loop. */
+static void
+open_vectors(CxState *state, CiOp op)
+{
+    for (int dtype = 0; dtype < CI_DTYPE_COUNT; dtype++) {
+        int number = ci_op_ufunc_loop(ci_op_by_numpy(op), (CiDtype)dtype);
+        CiUfuncLoop *loop = &state->ufunc_loops[number];
+        if (loop->loop != NULL && !state->is_replaced[op])
+            *loop = ci_ufunc_vector_open(&state->ufunc_vectors[number], op, (CiDtype)dtype, *loop);
+    }
+}
+
 /* ---- loops replaced by other libraries ---- */
 
 static bool
@@ -110,14 +122,16 @@ has_vector_library(void)
     return result;
 }
 
-static bool
-is_slow(const CxState *state, CiOp op, CiDtype dtype)
+bool
+cx_ufunc_is_slow(CxState *state, CiOp op, CiDtype dtype)
 {
     const PyArray_Descr *descr = (const PyArray_Descr *)state->descrs[dtype];
 
+    int number = ci_op_ufunc_loop(ci_op_by_numpy(op), dtype);
     for (size_t k = 0; k < sizeof slow_rows / sizeof *slow_rows; k++)
         if (slow_rows[k].op == op)
-            return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL;
+            return strchr(slow_rows[k].types[!state->has_vector_library], descr->type) != NULL &&
+                   ci_ufunc_vector_decide(&state->ufunc_vectors[number]) == NULL;
     return false;
 }
 
@@ -132,24 +146,10 @@ cx_op_by_numpy(const CxTracer *t, CiOp op, CiDtype dtype)
     if (numpys == CI_OP_none || !is_asked ||
         (ci_backend_has_memory(t->backend) && t->backend->compiler->has_own_order) ||
         ci_op_why_not(numpys, dtype) ||
-        (!is_exact && !is_replaced && is_slow(t->state, op, dtype)) ||
+        (!is_exact && !is_replaced && cx_ufunc_is_slow(t->state, op, dtype)) ||
         t->state->ufunc_loops[ci_op_ufunc_loop(numpys, dtype)].loop == NULL)
         return CI_OP_none;
     return numpys;
-}
-
-PyObject *
-cx_own_functions(const CxState *state)
-{
-    PyObject *list = PyList_New(0);
-    for (size_t k = 0; list != NULL && k < sizeof slow_rows / sizeof *slow_rows; k++) {
-        const char *types = slow_rows[k].types[!state->has_vector_library];
-        PyObject *row = Py_BuildValue("(ss)", ci_op_name(slow_rows[k].op), types);
-        if (row == NULL || (*types && PyList_Append(list, row) < 0))
-            Py_CLEAR(list);
-        Py_XDECREF(row);
-    }
-    return list;
 }
 
 /* ---- layouts ---- */
@@ -205,6 +205,7 @@ cx_ufunc_loops_init(CxState *state)
         CiOp by_numpy = ci_op_by_numpy((CiOp)op);
         if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL) {
             find_loops(state, by_numpy, state->ufuncs[op]);
+            open_vectors(state, (CiOp)op);
             open_table(state, by_numpy, state->is_replaced[op]);
         }
     }

@@ -194,11 +194,11 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_own_functions(PyObject *module, PyObject *unused)
+module_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
     CX_ENTRY();
-    return cx_own_functions(PyModule_GetState(module));
+    return cx_functions(PyModule_GetState(module));
 }
 
 static PyObject *
@@ -303,7 +303,8 @@ static PyMethodDef module_methods[] = {
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
-    {"own_functions", module_own_functions, METH_NOARGS, NULL},
+    {"functions", module_functions, METH_NOARGS, NULL},
+    {"check_function", cx_check_function, METH_VARARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},

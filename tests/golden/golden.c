@@ -3,6 +3,8 @@
  *   golden FILE
  *   golden variants FILE...   for each kernel that the GPU makes of the program: its variants, which are
  *                             of its own text, have its procs but for ranges of symbols
+ *   golden costs FILE...      for each proc that the GPU makes of a graph: its accesses of global
+ *                             memory, their bytes, operations and barriers
  *
  * The file: lines of `# word: value` (passes: those to run, `all` for the pipeline; loop_passes: those over loops to run before
  * loops are printed, the others do not run; dump: the
@@ -532,6 +534,68 @@ check_variants(void *arg, const CiKernel *kernel)
 }
 #endif
 
+/* ---- costs of the GPU's kernels ---- */
+
+#ifdef GOLDEN_DEVICE
+/* What one point of a proc does, counted in its statements: the iterations of its serial loops are
+ * not, so a number says that a text has changed and not how long it runs. */
+typedef struct Costs {
+    int loads, stores, bytes, barriers, operations;
+} Costs;
+
+static void
+count_access(Costs *costs, const CiProc *proc, const CiStmt *stmt)
+{
+    bool is_store = stmt->kind == CI_STMT_store;
+    CiType type = is_store ? proc->types[stmt->args[0]] : stmt->type;
+    if (stmt->at.memory->space != CI_SPACE_global)
+        return;
+    costs->loads += !is_store;
+    costs->stores += is_store;
+    costs->bytes += (int)ci_dtype_size(stmt->at.memory->dtype) * type.lanes;
+}
+
+static void
+count_block(Costs *costs, const CiProc *proc, const CiStmts *block)
+{
+    for (const CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        bool is_access = stmt->kind == CI_STMT_store || (stmt->kind == CI_STMT_let && stmt->at.memory);
+        if (is_access)
+            count_access(costs, proc, stmt);
+        else if (stmt->kind == CI_STMT_let && ci_op_kind(stmt->op) == CI_OPKIND_pointwise)
+            costs->operations++;
+        costs->barriers += stmt->kind == CI_STMT_barrier;
+        count_block(costs, proc, &stmt->body);
+        count_block(costs, proc, &stmt->other);
+    }
+}
+#endif
+
+static void
+run_costs(CiContext *ctx, void *arg)
+{
+#ifdef GOLDEN_DEVICE
+    Run *run = arg;
+    run->device = "cuda";
+    run->backend = "interp";
+    run->device_memory = run->splits = run->templates = true;
+    run->graph = ci_graph_parse(ctx, run->text);
+    run_passes(ctx, run);
+    make_loops(ctx, run);
+    rewrite_loops(ctx, run);
+    make_kernels(ctx, run);
+    const CiProcs *procs = ci_cuda_lower(run->kernels, true, true);
+    for (int k = 0; k < procs->nprocs; k++) {
+        Costs costs = {0};
+        count_block(&costs, procs->procs[k], &procs->procs[k]->body);
+        printf("%s loads %d stores %d bytes %d operations %d barriers %d\n", procs->procs[k]->name,
+               costs.loads, costs.stores, costs.bytes, costs.operations, costs.barriers);
+    }
+#else
+    (void)ctx, (void)arg;
+#endif
+}
+
 /* The number of kernels that have variants. */
 static void
 run_variants(CiContext *ctx, void *arg)
@@ -615,11 +679,11 @@ main(int argc, char **argv)
 {
     if (argc < 2)
         return 2;
-    bool is_of_variants = !strcmp(argv[1], "variants");
-    for (int k = 1 + is_of_variants; k < argc; k++) {
+    bool is_of_variants = !strcmp(argv[1], "variants"), is_of_costs = !strcmp(argv[1], "costs");
+    for (int k = 1 + (is_of_variants || is_of_costs); k < argc; k++) {
         if (argc > 2)
             printf("=== %s\n", argv[k]);
-        if (!show_file(argv[k], is_of_variants ? run_variants : run_levels)) {
+        if (!show_file(argv[k], is_of_variants ? run_variants : is_of_costs ? run_costs : run_levels)) {
             fprintf(stderr, "usage: golden FILE...\n");
             return 2;
         }

@@ -16,9 +16,13 @@ import pytest
 pytest.importorskip("torch._C", reason="torch is not installed: make test-torch")
 
 import torch  # noqa: E402
+import torch._functorch.config  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
 import cinductor.torch  # noqa: E402
+
+# Each test compiles, whatever an earlier run has left on the disk.
+torch._functorch.config.enable_autograd_cache = False
 
 TOLERANCES = {torch.float32: 2e-5, torch.float64: 1e-9, torch.complex64: 2e-5}
 NARROW = {torch.bfloat16: 2e-2, torch.float16: 4e-3}

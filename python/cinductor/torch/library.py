@@ -176,13 +176,3 @@ def tensor_of(array: Any) -> torch.Tensor:
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
-
-
-def array_of(tensor: torch.Tensor) -> Any:
-    """An array over the tensor's memory."""
-    tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.dtype == torch.bfloat16:
-        import ml_dtypes
-
-        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return tensor.numpy()
