@@ -192,7 +192,7 @@ def test_loops_exchange_two_buffers(function, shapes, is_doubled, order, device,
 
 
 @pytest.mark.parametrize(("function", "shapes", "_"), DOUBLED)
-def test_views_keep_what_lies_between(function, shapes, _):
+def test_views_keep_elements_between(function, shapes, _):
     """An array with gaps has no second buffer of its layout."""
     rng = np.random.default_rng(6)
     base = rng.random(tuple(2 * s for s in shapes[0]))

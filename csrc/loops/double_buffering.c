@@ -200,7 +200,7 @@ find_box(const Doubling *d, const CiExpr **start, const CiExpr **end)
     return first == 0;
 }
 
-/* The elements outside the box, as slabs: before and behind it along each axis. */
+/* The elements outside the box, as slabs: before and after it along each axis. */
 static void
 copy_outside(const Doubling *d, CiItems *items)
 {
@@ -225,7 +225,7 @@ copy_outside(const Doubling *d, CiItems *items)
 
 /* ---- rewriting ---- */
 
-/* Loads of the array before the copy see the old buffer, and loads behind it the new one. */
+/* Loads of the array before the copy see the old buffer, and loads after it the new one. */
 static void
 rename_loads(const Doubling *d, int at)
 {
