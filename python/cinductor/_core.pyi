@@ -327,6 +327,7 @@ class Tracer:
     constant: Callable[[np.ndarray], Any] | None  # makes an input of an array that never changes
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_force: type[BaseException] | None
+    last_storage: int  # the serial number of the newest storage
     seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
     quiet: int  # flags of which the errstate around what is traced now wants to hear nothing

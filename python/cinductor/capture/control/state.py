@@ -34,7 +34,7 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "held")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
@@ -125,6 +125,8 @@ class State:
         self.classes: list[str] = []  # of numbers that were asked for it, in regions being captured
         self.blocks: list[Any] = []
         self.facts: list[Any] = []
+        self.held: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
+        self.unseen = 0  # the newest storage that other operands which wait may have
 
     # --- doors ---
 
@@ -309,7 +311,7 @@ class Snapshot:
         del state.snapshots[self.depths["snapshots"] :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes"):
+        for name in ("active", "conditions", "classes", "held"):
             del getattr(state, name)[self.depths[name] :]
         self.forget()
         self.rewind()
