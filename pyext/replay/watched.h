@@ -12,7 +12,8 @@ typedef struct CxWatched {
 } CxWatched;
 
 /* 1 if a trace function of this thread or a tool of sys.monitoring records the lines; -1 with an
- * exception. miss: the compiled function's, a method of its job; other methods of the job are called. */
-int cx_is_watched(CxState *state, CxWatched *watched, PyObject *miss);
+ * exception. code: the function's, or NULL. miss: the compiled function's, a method of its job; other
+ * methods of the job are called. */
+int cx_is_watched(CxState *state, CxWatched *watched, PyObject *code, PyObject *miss);
 
 #endif

@@ -17,6 +17,7 @@ import datetime
 import decimal
 import operator
 import random
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -432,18 +433,16 @@ def value_of(container: Any, before: Any = None) -> Any:
 
 # --- who holds what ---
 
-# Classes of C whose objects hold no other that the user could change.
+# Classes of C modules that the collector does not know because their objects hold no other; besides builtins and
+# NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)),
-        *(bool, complex, bytes, bytearray, range, object, types.CodeType, type(...)),
-        *(type(NotImplemented), type(iter(range(1))), type(iter(range(1 << 64)))),
         *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
         *(type(threading.RLock()), type(datetime.datetime_CAPI)),
     }
 )
 # Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
-SHOWN = frozenset({"_abc", "_collections", "collections", "functools", "itertools", "numpy", "operator", "types", "weakref"})
+SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
 # Classes of the package's whose objects stand for the user's; others hold what is at work.
 OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
 
