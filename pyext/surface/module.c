@@ -61,17 +61,6 @@ module_set_surface(PyObject *module, PyObject *args)
 }
 
 static PyObject *
-module_set_nothing(PyObject *module, PyObject *function)
-{
-    CxState *state = PyModule_GetState(module);
-    CX_ENTRY();
-    if (!PyFunction_Check(function))
-        return PyErr_Format(PyExc_TypeError, "a function is expected");
-    Py_XSETREF(state->nothing, Py_NewRef(function));
-    Py_RETURN_NONE;
-}
-
-static PyObject *
 module_set_exact(PyObject *module, PyObject *value)
 {
     CxState *state = PyModule_GetState(module);
@@ -291,7 +280,6 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
-    {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
     {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
