@@ -24,6 +24,7 @@ typedef enum CxGiveKind {
 typedef struct CxGive {
     CxGiveKind kind;
     int index;          /* of the return or argument */
+    CiDtype dtype;      /* in which a part sees the memory */
     int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
     PyObject *constant;
 } CxGive;

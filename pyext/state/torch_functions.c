@@ -47,6 +47,7 @@ find_all(CxTorch *torch)
     return find(torch, "aoti_torch_empty_strided", &torch->empty_strided) &&
            find(torch, "aoti_torch_create_tensor_from_blob_v2", &torch->from_memory) &&
            find(torch, "aoti_torch__reinterpret_tensor", &torch->reinterpret) &&
+           find(torch, "aoti_torch_view_dtype", &torch->view_dtype) &&
            find(torch, "aoti_torch_clone_preserve_strides", &torch->clone) &&
            find(torch, "aoti_torch_copy_", &torch->copy) &&
            find(torch, "aoti_torch_get_data_ptr", &torch->data_of) &&

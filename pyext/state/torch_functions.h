@@ -21,6 +21,7 @@ typedef struct CxTorch {
                            CxHandle *made, int32_t layout, const uint8_t *opaque, int64_t opaque_size);
     int32_t (*reinterpret)(CxHandle tensor, int64_t rank, const int64_t *sizes, const int64_t *strides,
                            int64_t offset, CxHandle *made);
+    int32_t (*view_dtype)(CxHandle tensor, int32_t dtype, CxHandle *made);
     int32_t (*clone)(CxHandle tensor, CxHandle *made); /* strides stay */
     int32_t (*copy)(CxHandle into, CxHandle from, int32_t non_blocking);
     int32_t (*data_of)(CxHandle tensor, void **data);

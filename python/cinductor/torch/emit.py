@@ -34,7 +34,7 @@ class Return:
 
     kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
     index : number of the result or of the FX input.
-    value : the constant or size; of a part its sizes, strides and offset.
+    value : the constant or size; of a part its sizes, strides, offset and dtype.
     """
 
     kind: str
@@ -277,7 +277,7 @@ class Emitter:
         """Storage of several outputs, or of one that leaves gaps -> [the node that is all of it, number of its result]."""
         uses: dict[int, set[Any]] = {}
         for x in outputs:
-            if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
+            if isinstance(x, torch.fx.Node) and layout.is_strided(x.meta.get("val")) and not layout.is_lazy(x.meta["val"]):
                 uses.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
         shared: dict[int, Any] = {}
         for key, nodes in uses.items():
@@ -314,16 +314,16 @@ class Emitter:
             return Return("input", number)
         if not isinstance(val, torch.Tensor):
             raise Refused(f"an output is a {type(val).__name__}")
-        base = bases.get(layout.storage_of(val))
+        base = None if layout.is_lazy(val) else bases.get(layout.storage_of(val))
         if base is None:
             is_dense = layout.is_dense(val)  # of others torch promises no strides: they are parts of something
             results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
-            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
+            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0, val.dtype))
         owner = base[0]
         if base[1] < 0:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
-        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset()))
+        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset(), val.dtype))
 
 
 def compare(node: torch.fx.Node, made: Any, val: Any) -> None:

@@ -165,13 +165,17 @@ class OpResult:
         if self.is_first:
             self.call.run([tensor_of(a) for a in arrays[:-1]])
         made = self.call.of_thread.made
-        made = made[self.index] if self.call.has_several else made
-        tensor_of(arrays[-1]).copy_(made)
+        made, out = made[self.index] if self.call.has_several else made, tensor_of(arrays[-1])
+        if made.shape != out.shape:
+            raise _core.CheckFailed(f"{self.call.target} gives sizes {tuple(made.shape)}, not {tuple(out.shape)}")
+        out.copy_(made)
 
 
 def tensor_of(array: Any) -> torch.Tensor:
     """The array's memory as a tensor."""
     array = np.asarray(array)
+    if any(s < 0 for s in array.strides):  # of an operand: torch has no such strides
+        array = array.copy()
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
