@@ -16,6 +16,8 @@ typedef struct CxDirect {
     const struct CxTorch *torch;           /* of a product by torch: that, its tensors, and what it multiplies by */
     int ntensors;
     double factors[2];
+    const struct CxAtenCall *aten; /* of a call by torch's dispatcher: that, and which of its results */
+    int result;
     bool (*run)(const struct CxDirect *direct, const CiExternCall *call);
     /* From any thread, which is left with the float flags; NULL: it is not so. */
     bool (*run_anywhere)(const struct CxDirect *direct, const CiExternCall *call);
@@ -26,6 +28,11 @@ void cx_direct_init(CxState *state, CxDirect *direct, const char *name);
 
 /* direct_torch.c: the same by (functions, name, number of tensors, beta, alpha) of torch; -1 with an exception. */
 int cx_direct_torch_init(CxDirect *direct, PyObject *torch_call);
+
+/* direct_aten.c: the same by (aten_call, number of the result, whether it is the first that the program takes). */
+typedef struct CxAtenCall CxAtenCall;
+int cx_direct_aten_init(CxDirect *direct, PyObject *torch_call);
+PyObject *cx_aten_call(PyObject *module, PyObject *args);
 
 /* legacy_draw.c: the second of two normal numbers, which waits in the generator behind np.random's
  * functions; NULL where it cannot be reached. Whoever draws holds the lock of the bits. */

@@ -171,7 +171,9 @@ set_direct(CxState *state, Callee *callee, const char *name)
         PyErr_Clear();
     cx_direct_init(state, &callee->direct, name);
     if (torch_call != NULL && torch_call != Py_None)
-        result = cx_direct_torch_init(&callee->direct, torch_call);
+        result = PyTuple_Check(torch_call) && PyTuple_GET_SIZE(torch_call) == 3
+                     ? cx_direct_aten_init(&callee->direct, torch_call)
+                     : cx_direct_torch_init(&callee->direct, torch_call);
     Py_XDECREF(torch_call);
     return result;
 }

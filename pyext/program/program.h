@@ -53,6 +53,8 @@ typedef struct CxGenerators {
     PyObject *locks[CX_FEW_GENERATORS];
 } CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
+typedef struct CxStash CxStash;
+
 typedef struct CxRun {
     CxProgram *program;
     void *const *inputs;
@@ -71,6 +73,7 @@ typedef struct CxRun {
     CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
     PyObject *streams[CI_MAX_DEVICES]; /* their objects, or NULL; until cx_run_close */
     CxGenerators generators;
+    CxStash *stash; /* results of calls of torch that the program has not taken yet */
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */
     int64_t few_symbols[CX_FEW_SYMBOLS];
@@ -84,6 +87,8 @@ typedef struct CxInput {
     CiDtype dtype;
     int symbol; /* number in the environment, in a specialization in its table; or -1 */
 } CxInput;
+
+void cx_stash_close(CxRun *run); /* direct_aten.c */
 
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
  * `planned` only plans it. arg: of dump and planned. */

@@ -361,6 +361,57 @@ def test_products_are_called_without_python(name, dtype, monkeypatch):
     torch.testing.assert_close(artifact(list(tensors))[0], function(*tensors))
 
 
+aten = torch.ops.aten
+
+
+def convolution_gradients(mask):
+    def function(g, x, w):
+        found = aten.convolution_backward.default(g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask)
+        return [t for t in found if t is not None]
+
+    return function
+
+
+DISPATCHED = {
+    "tensors, lists of ints, bools": (lambda x, w, b: aten.convolution.default(x, w, b, [1, 1], [1, 1], [1, 1], False, [0, 0], 1), (2, 3, 6, 6), (4, 3, 3, 3), (4,)),
+    "no tensor": (lambda x, w: aten.convolution.default(x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "three results": (convolution_gradients([True, True, True]), (2, 4, 6, 6), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "no first result": (convolution_gradients([False, True, False]), (2, 4, 6, 6), (2, 3, 6, 6), (4, 3, 3, 3)),
+    "two dtypes": (lambda x: aten.topk.default(x, 3), (7,)),
+    "a bool by name": (lambda x: aten.sort.stable(x, stable=True, descending=True), (3, 7)),
+    "a list of tensors": (lambda x, y: aten._stack.default([x, y, x], 1), (3, 4), (3, 4)),
+    "a float that is left out": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q)[0], (1, 2, 8, 8)),
+    "a float that is given": (lambda q: aten._scaled_dot_product_flash_attention_for_cpu.default(q, q, q, scale=0.5)[0], (1, 2, 8, 8)),
+    "strides": (lambda x: aten.lgamma.default(x.t()[1:]), (3, 4)),
+    "nothing": (lambda x: aten.lgamma.default(x), (0, 4)),
+}
+
+
+@pytest.mark.parametrize("name", DISPATCHED)
+def test_operators_are_called_without_python(name, monkeypatch):
+    function, *sizes = DISPATCHED[name]
+    tensors = [torch.randn(s) for s in sizes]
+    artifact = compiled(function, *tensors)
+
+    def fail(*args):
+        raise AssertionError("Python was called")
+
+    monkeypatch.setattr(library.Call, "run", fail)
+    wanted = function(*tensors)
+    for got, one in zip(artifact(list(tensors)), wanted if isinstance(wanted, (list, tuple)) else [wanted], strict=True):
+        torch.testing.assert_close(got, one)
+
+
+def test_a_wrong_plan_of_a_call_is_refused():
+    functions = library.torch_functions()
+    for arguments in ([(0,)], [0], [(0, "1")], [(3, 7)]):
+        with pytest.raises((TypeError, ValueError)):
+            _core.aten_call(functions, "aten::lgamma", "", arguments, 1)
+    call = _core.aten_call(functions, "aten::lgamma", "", [(library.TENSOR, 0)], 1)
+    with pytest.raises(ValueError, match="no result 1"):
+        _core.add_extern("wrong", "wrong", library.OpResult(None, 1, True, (call, 1, True)))
+
+
 def test_a_product_of_ints_is_pythons():
     a, b = torch.arange(12).reshape(3, 4), torch.arange(8).reshape(4, 2)
     assert torch.equal(compiled(torch.ops.aten.mm.default, a, b)([a, b])[0], a @ b)
