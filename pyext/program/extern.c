@@ -191,6 +191,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
         *callee = (Callee){.state = state,
                            .callable = Py_NewRef(callable),
                            .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
+        bool launches = PyObject_HasAttrString(callable, "launch_on");
         bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name) < 0;
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
@@ -202,7 +203,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .release = keep,
                           .position_axis = position_axis,
                           .may_fail = may_fail,
-                          .call_on = PyObject_HasAttrString(callable, "launch_on") ? call_on : NULL};
+                          .call_on = launches ? call_on : NULL};
         capsule = has_failed ? NULL : PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;

@@ -404,7 +404,7 @@ def test_operators_are_called_without_python(name, monkeypatch):
 
 def test_a_wrong_plan_of_a_call_is_refused():
     functions = library.torch_functions()
-    for arguments in ([(0,)], [0], [(0, "1")], [(3, 7)]):
+    for arguments in ([(0,)], [0], [(0, "1")], [(3, 7)], [(9, 1)], [(4, 1)]):
         with pytest.raises((TypeError, ValueError)):
             _core.aten_call(functions, "aten::lgamma", "", arguments, 1)
     call = _core.aten_call(functions, "aten::lgamma", "", [(library.TENSOR, 0)], 1)

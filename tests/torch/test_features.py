@@ -614,3 +614,36 @@ def test_constants_of_the_graph():
 
 def test_many_operands():
     agree(lambda *xs: (torch.cat(xs), torch.stack(xs).sum(0), sum(xs)), rand(*[(3,)] * 20))
+
+
+# ---- reports ----
+
+
+class Reported(torch.nn.Module):
+    def forward(self, x):
+        y = torch.linalg.inv(x)  # a library call
+        return y * 2 + 1
+
+
+def cut_in_two(x):
+    y = x + 1
+    torch._dynamo.graph_break()
+    return y * 2
+
+
+def test_reports():
+    import inspect
+
+    import cinductor
+
+    report = cinductor.explain(torch.compile(Reported(), backend=cinductor_backend()), torch.eye(3))
+    same_values(report.result, Reported()(torch.eye(3)))
+    (graph,) = report.graphs
+    line = inspect.getsourcelines(Reported)[1] + 2
+    assert any(op.startswith("aten.linalg_inv") and kind == "library" and where == f"{__file__}:{line}" for op, kind, _, where in graph.nodes)
+    assert graph.name == "inference" and "multiply" in graph.program.text("graph") and "library call" in str(report)
+
+    report = cinductor.explain(torch.compile(cut_in_two, backend=cinductor_backend()), torch.ones(2))
+    assert len(report.graphs) == 2 and sum(report.breaks.values()) == 1 and "cut by Dynamo" in str(report)
+    refused = cinductor.explain(torch.nn.Identity(), torch.ones(2))
+    assert refused.graphs == [] and str(refused) == "no graph was compiled"

@@ -49,7 +49,7 @@ class Emitted:
     builder: _core.Builder
     inputs: list[tuple[str, Any]]  # per input of the program: ("tensor" | "int" | "float", FX input) or ("constant", tensor)
     returns: list[Return]
-    nodes: list[tuple[str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why
+    nodes: list[tuple[str, str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why, the model's line
 
 
 class Emitter:
@@ -60,7 +60,7 @@ class Emitter:
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
         self.constants: dict[Any, GraphValue] = {}
-        self.log: list[tuple[str, str, str]] = []
+        self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
         self.line: tuple[str | None, int] = (None, 0)
         self.shape_env: Any = None
@@ -241,7 +241,7 @@ class Emitter:
             value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
             self.writes.append((base, value))
             self.env[node] = base
-            self.log.append((str(target), "core", ""))
+            self.note(target, "")
             return
         if isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.env[node] = val  # arithmetic of sizes, which torch has done
@@ -259,7 +259,11 @@ class Emitter:
             self.constants = constants
             made, why = library.call(self, node, val), str(error)
         self.env[node] = made
-        self.log.append((str(node.target), "library" if why else "core", why))
+        self.note(node.target, why)
+
+    def note(self, target: Any, why: str) -> None:
+        """Record what became of a call: a library call says why."""
+        self.log.append((str(target), "library" if why else "core", why, ":".join(map(str, self.line)) if self.line[0] else ""))
 
     # ---- outputs ----
 

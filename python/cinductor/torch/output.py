@@ -76,8 +76,8 @@ class Artifact(RegionalOutputCode):
 
     Attributes
     ----------
-    nodes : list of (str, str, str)
-        What became of each call of the graph: its target, "core" or "library", and why.
+    nodes : list of (str, str, str, str)
+        What became of each call of the graph: its target, "core" or "library", why, and the line of the model.
     why : str
         Why eager runs the graph; "" for a program.
     """
@@ -89,7 +89,7 @@ class Artifact(RegionalOutputCode):
 
     def build(self, gm: torch.fx.GraphModule) -> None:
         """Compile the graph, or leave it to eager."""
-        self.nodes: list[tuple[str, str, str]] = []
+        self.nodes: list[tuple[str, str, str, str]] = []
         self.why, self.run = "", eager(gm)
         try:
             emitted = Emitter(gm, self.name, row_of).run()
