@@ -3,6 +3,7 @@
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/direct.h"
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
@@ -305,6 +306,7 @@ static PyMethodDef module_methods[] = {
      "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
+    {"aten_call", cx_aten_call, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
     {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},

@@ -766,6 +766,26 @@ def set_beside(number: int, /) -> None:
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
 
+def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int) -> Any:
+    """A call of an ATen operator by torch's dispatcher, without Python.
+
+    Parameters
+    ----------
+    functions : capsule
+        What torch_functions() returned.
+    name, overload : str
+        The operator, as `aten::topk` and ``.
+    arguments : list of (int, object)
+        A kind and a value for each: (0, 64 bits), (1, operand), (2, operand that is an int), (3, an optional argument
+        that is given), (4, list).
+    nresults : int
+
+    Returns
+    -------
+    capsule or None
+        None if torch has no such dispatcher, or if the call has too many arguments or results.
+    """
+
 def torch_functions(
     library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /
 ) -> Any:

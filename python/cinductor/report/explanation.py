@@ -8,6 +8,7 @@ import inspect
 import json
 import linecache
 import os
+import sys
 import time
 from typing import Any
 
@@ -340,9 +341,14 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
     return first, [line.rstrip("\n") for line in lines]
 
 
-def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """See `cinductor.explain`."""
     from ..compile import for_show, make
+
+    if is_of_torch(fn):
+        from ..torch.report import explain as explain_torch
+
+        return explain_torch(fn, args, kwargs)
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
@@ -363,6 +369,12 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         add_known(report, known, kept, getattr(job.last, "kind", None))
     add_rewritten(report, fn)
     return report
+
+
+def is_of_torch(fn: Any) -> bool:
+    """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
+    torch = sys.modules.get("torch")
+    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
 
 
 def of_latest(compiled: Any) -> Explanation:

@@ -24,6 +24,8 @@ def order_text(tensor: Any) -> str:
 
 def is_dense(tensor: Any) -> bool:
     """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    if any(decide(s == 0) for s in tensor.size()):
+        return True  # there are no elements
     step: Any = 1
     for k in reversed(order_of(tensor)):
         size = tensor.size(k)
@@ -31,6 +33,11 @@ def is_dense(tensor: Any) -> bool:
             return False
         step = step * size
     return True
+
+
+def is_lazy(tensor: Any) -> bool:
+    """Whether its values are not those in its memory, but conjugated or negated."""
+    return bool(tensor.is_conj() or tensor.is_neg())
 
 
 def is_strided(value: Any) -> bool:
