@@ -18,6 +18,7 @@
 
 #include "base/hash.h"
 #include "base/version.h"
+#include "device/cpu/level.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
@@ -174,8 +175,26 @@ module_backend_names(PyObject *module, PyObject *unused)
     (void)unused;
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
-        PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
-                                      PyBool_FromLong(k < ci_backend_count(NULL)));
+        PyObject *row = Py_BuildValue("(ssNN)", b->device->name, b->compiler->name,
+                                      PyBool_FromLong(k < ci_backend_count(NULL)),
+                                      PyBool_FromLong(b->compiler->why_slower != NULL));
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *
+module_arch_levels(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name = NULL;
+    bool runs = false;
+
+    (void)module, (void)unused;
+    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++) {
+        PyObject *row = Py_BuildValue("(sO)", name, runs ? Py_True : Py_False);
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -294,6 +313,7 @@ static PyMethodDef module_methods[] = {
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"functions", module_functions, METH_NOARGS, NULL},
     {"check_function", cx_check_function, METH_VARARGS, NULL},
+    {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},

@@ -88,6 +88,7 @@ class Job:
     """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
@@ -116,6 +117,7 @@ class Job:
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
         self.unraced: str | None = None  # why its latest program has no race, where one was asked for
+        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
         self.failed_checks = 0
         self.flags = 0  # of floating point, for which NumPy has answered a call
@@ -368,7 +370,7 @@ class Job:
             more = "It is compiled once more, for any sizes; calls that still fit none run in NumPy"
             self.warn_once("limit", f"{text}. {more}{advice}")
             return None
-        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
+        self.warn_once("limit", f"{text}. {self.past_limit}{advice}")
         return "the limit of recompiles is reached"
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
@@ -378,6 +380,8 @@ class Job:
         self.has_given_inexact |= specialization.is_inexact
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
+        else:
+            self.tell_unused(specialization.program)
         if any(map(self.options().get, RACED)):
             from . import racing
 
@@ -386,6 +390,15 @@ class Job:
         compiled.add(specialization)
         if not first:
             self.trim(compiled, bound)
+
+    def tell_unused(self, program: Any) -> None:
+        """One warning for each option that the function was given for nothing."""
+        if self.asked and self.owner is None and program is not None:
+            from .effects import without_effect
+
+            for line in without_effect(self.asked, self.settings["mode"], program):
+                self.unused[line] = None
+                self.warn_once(line, f"{self.title}: {line}")
 
     def is_interpreted_instead(self, specialization: Any) -> bool:
         """Whether it runs by the interpreter though nobody has asked for that."""

@@ -57,6 +57,7 @@ class DeviceJob(Job):
     """What is known of a function as it runs on arrays of a device: it runs there or raises,
     because NumPy cannot take its arguments."""
 
+    past_limit = "The programs used longest ago are dropped for others"
     why_whole = "an argument is an array of a device"
 
     def options(self) -> dict[str, Any]:
@@ -67,8 +68,10 @@ class DeviceJob(Job):
             return _core.MISSING  # the call looks again
         from ..capture import session
 
-        if len(compiled.specializations) >= self.options()["recompile_limit"]:
+        if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
+            self.captures = 0
+        self.captures += 1
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
         except signals.Abandon as reason:

@@ -87,6 +87,7 @@ class Stage:
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
         self.limit = math.inf  # seconds of capture work
+        self.why_whole = ""  # why NumPy may not continue
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
         self.why_over = ""  # a limit has been reached
@@ -193,7 +194,7 @@ def limit(stage: Stage) -> None:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
     if tracer.fullgraph:
-        raise _core.Unsupported(f"{why}, {PATIENCE} times over (fullgraph=True)")
+        raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
     if is_half_full:
         why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
     stage.why_over = why

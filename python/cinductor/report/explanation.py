@@ -58,6 +58,7 @@ class Explanation:
     result: what the call returned. error: the exception that it raised, as text, or None.
     plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
     None.
+    unused: options that the function was given and that have no effect here, with the reasons.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
     optimized (the graph after all passes), loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
@@ -80,6 +81,7 @@ class Explanation:
         self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
         remembered = list(job.budget.plain.values())
         self.later: str | None = remembered[-1] if remembered else None
+        self.unused: list[str] = list(job.unused)
         self.error: str | None = None
         self.breaks: list[Break] = []
         self.guards: list[str] = []
