@@ -274,6 +274,8 @@ static PyMemberDef tracer_members[] = {
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
+    {"last_storage", T_UINT, offsetof(CxTracer, last_storage), READONLY,
+     "The serial number of the newest storage."},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,
      "CPU time of this thread in the programs of this call."},
     {"float_flags", T_UINT, offsetof(CxTracer, float_flags), 0,

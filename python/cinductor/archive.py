@@ -6,6 +6,7 @@ import os
 import re
 import tempfile
 import zipfile
+import zlib
 
 from . import _core
 from .user_frame import wrong
@@ -52,12 +53,20 @@ def load(path: str | os.PathLike[str]) -> int:
     try:
         with zipfile.ZipFile(path) as archive:
             rows = archive.infolist()
-            for row in rows:  # checked completely before the first is written
-                if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES:
+            for row in rows:  # all of them before the first one is written
+                if not ENTRY.fullmatch(row.filename) or row.file_size > MOST_BYTES or row.header_offset < 0:
                     raise ValueError(f"load: {os.fspath(path)} is no cache: it has {row.filename!r}")
+                check_contents(archive, row)
             return sum(keep(archive, row, place) for row in rows)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise ValueError(f"load: {os.fspath(path)} is no cache that `save` has written: {error}") from None
+
+
+def check_contents(archive: zipfile.ZipFile, row: zipfile.ZipInfo) -> None:
+    """Read an entry to its end, which compares its check sum."""
+    with archive.open(row) as entry:
+        while entry.read(1 << 20):
+            pass
 
 
 def keep(archive: zipfile.ZipFile, row: zipfile.ZipInfo, place: str) -> bool:

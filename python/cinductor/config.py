@@ -82,7 +82,9 @@ OWN = (
         "A line on stderr of a terminal or notebook while compiling takes longer than half a second.",
     ),
 )
-OPTIONS: dict[str, Option] = {o.name: o for o in (*(Option(*r) for r in _core.options()), *OWN)}
+OPTIONS: dict[str, Option] = {
+    option.name: option for option in (*(Option(*row) for row in _core.options()), *OWN) if option.environment
+}
 
 
 def nearest(name: Any, names: Any) -> str:
@@ -147,6 +149,8 @@ def names_of(option: Option) -> list[str]:
     if option.type == "passes":
         return [*(name for name, is_needed, *_ in _core.passes() if not is_needed), *added]
     names = option.allowed.split("|")
+    if option.name == "arch":  # C for another family would not run in this process
+        return ["", *(name for name, _ in _core.arch_levels())]
     if option.type == "levels":
         names += [*added, *(f"before_{name}" for name in added)]
     return names

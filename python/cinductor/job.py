@@ -81,10 +81,15 @@ class Turn:
 
 
 class Job:
-    """The state of one function besides its specialisations."""
+    """The state of one function besides its specialisations.
 
-    devices: tuple[Any, ...] = ()  # of the arrays that it takes: kind and index, or that of each
-    why_whole = "fullgraph=True"  # the reason why Python may not run between kernels, if so; see errors.WHOLE
+    Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
+    be None or empty afterwards, and iterates over a copy of a dict.
+    """
+
+    devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
+    why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
     def __init__(self, fn: Any, settings: dict[str, Any]) -> None:
         self.fn = fn
@@ -111,7 +116,8 @@ class Job:
         self.is_for_show = False  # its only call is made by `explain`
         self.why: str | None = None  # why NumPy ran the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
-        self.unraced: str | None = None  # why its latest program is not timed, if that was requested
+        self.unraced: str | None = None  # why its latest program has no race, where one was asked for
+        self.unused: dict[str, None] = {}  # lines about options that it was given for nothing
         self.warned: set[str] = set()
         self.failed_checks = 0
         self.flags = 0  # float flags for which NumPy has run a call
@@ -174,7 +180,8 @@ class Job:
 
     @property
     def dynamic(self) -> bool | None:
-        """Whether sizes are symbols: True, False, or None for those that calls have shown to vary."""
+        """True if sizes are symbols, False if they are constants, None if those that differed between calls are symbols.
+        """
         asked = self.settings["dynamic"]
         return True if asked is None and self.is_at_limit else asked
 
@@ -361,7 +368,7 @@ class Job:
             more = "It is compiled once more, for any sizes; calls that still fit none run in NumPy"
             self.warn_once("limit", f"{text}. {more}{advice}")
             return None
-        self.warn_once("limit", f"{text}. Calls that fit none run in NumPy now{advice}")
+        self.warn_once("limit", f"{text}. {self.past_limit}{advice}")
         return "the limit of recompiles is reached"
 
     def keep(self, compiled: Any, specialization: Any, bound: tuple[Any, ...]) -> None:
@@ -371,6 +378,8 @@ class Job:
         self.has_given_inexact |= specialization.is_inexact
         if self.is_interpreted_instead(specialization):
             specialization.doubt()
+        else:
+            self.tell_unused(specialization.program)
         if any(map(self.options().get, RACED)):
             from . import racing
 
@@ -379,6 +388,15 @@ class Job:
         compiled.add(specialization)
         if not first:
             self.trim(compiled, bound)
+
+    def tell_unused(self, program: Any) -> None:
+        """One warning for each option that the function was given for nothing."""
+        if self.asked and self.owner is None and program is not None:
+            from .effects import without_effect
+
+            for line in without_effect(self.asked, self.settings["mode"], program):
+                self.unused[line] = None
+                self.warn_once(line, f"{self.title}: {line}")
 
     def is_interpreted_instead(self, specialization: Any) -> bool:
         """True if the interpreter runs it although it was not requested."""

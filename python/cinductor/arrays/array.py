@@ -443,21 +443,38 @@ def from_dlpack(x: Any) -> Array:
     TypeError
         For other objects.
     BufferError
-        For memory of a device that does not exist here (for host arrays use `to_device`), unknown dtypes, and read-only memory.
+        For memory of the host (`to_device` copies it), of a device that does not exist here, unknown dtypes, read-only memory, and
+        arrays that their package does not share.
     """
-    prepare()
     if hasattr(type(x), "__dlpack__"):
-        stream = _core.stream_in_force.get()
-        number = 1 if stream is None else stream.handle
-        try:
-            capsule = x.__dlpack__(stream=number, max_version=(1, 0))
-        except TypeError:  # protocol before DLPack 1.0
-            capsule = x.__dlpack__(stream=number)
-        return Array(_core.dlpack_take(capsule))
+        return Array(_core.dlpack_take(capsule_of(x)))
+    prepare()
     interface = getattr(x, "__cuda_array_interface__", None)
     if interface is None:
         raise TypeError(f"{type(x).__name__} has neither __dlpack__ nor __cuda_array_interface__")
     return Array(over(x, interface))
+
+
+HOST_MEMORY = (1, 3)  # of DLPack's numbers of devices: memory of the host, pinned or not
+
+
+def capsule_of(x: Any) -> Any:
+    """Ask an array for its capsule of DLPack. Its package's exceptions are causes of a BufferError."""
+    try:
+        if x.__dlpack_device__()[0] in HOST_MEMORY:
+            raise BufferError("the array is in the host's memory; cinductor.to_device(x) copies it to a device")
+        prepare()
+        stream = _core.stream_in_force.get()
+        number = 1 if stream is None else stream.handle
+        try:
+            return x.__dlpack__(stream=number, max_version=(1, 0))
+        except TypeError:  # from before DLPack 1.0
+            return x.__dlpack__(stream=number)
+    except (BufferError, _core.Error):
+        raise
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise BufferError(f"{type(x).__module__}.{type(x).__name__} does not share its memory: {words}") from error
 
 
 def over(owner: Any, interface: dict[str, Any]) -> np.ndarray:

@@ -59,6 +59,7 @@ class DeviceJob(Job):
     arguments.
     """
 
+    past_limit = "The programs used longest ago are dropped for others"
     why_whole = "an argument is an array of a device"
 
     def options(self) -> dict[str, Any]:
@@ -69,8 +70,10 @@ class DeviceJob(Job):
             return _core.MISSING  # the caller tries again
         from ..capture import session
 
-        if len(compiled.specializations) >= self.options()["recompile_limit"]:
+        if self.why_no_more(compiled, bound) is not None:
             compiled.clear()
+            self.captures = 0
+        self.captures += 1
         try:
             return session.attempt(self, compiled, bound, args, kwargs or {}, "")
         except signals.Abandon as reason:

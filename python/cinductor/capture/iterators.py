@@ -371,7 +371,7 @@ class Called:
         self.scope, self.f = scope, f
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.scope.call(self.f, *args, **kwargs)
+        return self.scope.call_method(self.f, *args, **kwargs)
 
 
 class Steps:

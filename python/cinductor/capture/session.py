@@ -358,7 +358,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
-    stage.limit = job.option("capture_limit")
+    stage.limit, stage.why_whole = job.option("capture_limit"), job.why_whole
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage

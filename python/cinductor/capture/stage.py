@@ -85,6 +85,7 @@ class Stage:
         self.leaves_open = True  # leave conditions on sizes to the program
         self.has_left_open = False  # a condition was left to the program
         self.limit = math.inf  # seconds of capture work
+        self.why_whole = ""  # why NumPy may not continue
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds in the user's own code
         self.why_over = ""  # reason, if a limit has been reached
@@ -191,7 +192,7 @@ def limit(stage: Stage) -> None:
         return None
     why = f"capture has taken longer than capture_limit ({stage.limit:g} s)"
     if tracer.fullgraph:
-        raise _core.Unsupported(f"{why}, {PATIENCE} times over (fullgraph=True)")
+        raise _core.Unsupported(f"{why}, {PATIENCE} times over ({stage.why_whole})")
     if is_half_full:
         why = f"the graph has half of the nodes of node_limit ({stage.most_nodes})"
     stage.why_over = why

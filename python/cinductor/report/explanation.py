@@ -8,6 +8,7 @@ import inspect
 import json
 import linecache
 import os
+import sys
 import time
 from typing import Any
 
@@ -56,6 +57,7 @@ class Explanation:
     result: what the call returned. error: the exception that it raised, as text, or None.
     plain: why NumPy answered the call, or None. later: why calls like it will be left to NumPy, or
     None.
+    unused: options that the function was given and that have no effect here, with the reasons.
     programs: how many compiled graphs ran; program: the last one, whose levels are the texts graph,
     optimized (the graph after all passes), loops, kernels, procs ("" where kernels are printed as they are), wrapper (Python source, which
     options={"wrapper": "python"} runs) and source ("" without one), with kernels_count and
@@ -78,6 +80,7 @@ class Explanation:
         self.name, self.place, self.result, self.plain = job.name, place_of(job.fn), result, job.why
         remembered = list(job.budget.plain.values())
         self.later: str | None = remembered[-1] if remembered else None
+        self.unused: list[str] = list(job.unused)
         self.error: str | None = None
         self.breaks: list[Break] = []
         self.guards: list[str] = []
@@ -342,9 +345,14 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
     return first, [line.rstrip("\n") for line in lines]
 
 
-def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
+def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
     """See `cinductor.explain`."""
     from ..compile import for_show, make
+
+    if is_of_torch(fn):
+        from ..torch.report import explain as explain_torch
+
+        return explain_torch(fn, args, kwargs)
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
@@ -365,6 +373,12 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
         add_known(report, known, kept, getattr(job.last, "kind", None))
     add_rewritten(report, fn)
     return report
+
+
+def is_of_torch(fn: Any) -> bool:
+    """True if torch compiles the function: a torch module, or a result of torch.compile."""
+    torch = sys.modules.get("torch")
+    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
 
 
 def of_latest(compiled: Any) -> Explanation:

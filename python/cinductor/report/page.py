@@ -77,6 +77,7 @@ def verdict(report: Explanation) -> list[str]:
     if report.plain is not None:
         hint = reason_of(report.plain).hint
         return [*lines, f"runs in NumPy: {report.plain}", *([f"  -> {hint}"] if hint else [])]
+    lines += report.unused
     if report.guards or not report.breaks:
         if report.error is not None and not report.parts:
             return lines

@@ -30,10 +30,11 @@ BOOLEAN = {
 
 @dataclass
 class Return:
-    r"""How one output of the FX graph is made after a run.
+    """How one output of the FX graph is made after a run.
 
-    kind : "result" (a result of the program), "part" (a strided view of one), "input", "size" or "constant". index :
-    number of the result or of the FX input. value : the constant or size; for a part its sizes, strides and offset.
+    kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
+    index : number of the result or of the FX input.
+    value : the constant or size; of a part its sizes, strides, offset and dtype.
     """
 
     kind: str
@@ -48,7 +49,7 @@ class Emitted:
     builder: _core.Builder
     inputs: list[tuple[str, Any]]  # per input of the program: ("tensor" | "int" | "float", FX input) or ("constant", tensor)
     returns: list[Return]
-    nodes: list[tuple[str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why
+    nodes: list[tuple[str, str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why, the model's line
 
 
 class Emitter:
@@ -59,7 +60,7 @@ class Emitter:
         self.inputs: list[tuple[str, Any]] = []
         self.symbols: set[str] = set()
         self.constants: dict[Any, GraphValue] = {}
-        self.log: list[tuple[str, str, str]] = []
+        self.log: list[tuple[str, str, str, str]] = []
         self.writes: list[tuple[GraphValue, GraphValue]] = []
         self.line: tuple[str | None, int] = (None, 0)
         self.shape_env: Any = None
@@ -165,7 +166,7 @@ class Emitter:
         self.builder.check(condition.number, why, self.line[0], self.line[1])
 
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
-        """The same elements in separate memory."""
+        """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
     # ---- the graph ----
@@ -240,7 +241,7 @@ class Emitter:
             value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
             self.writes.append((base, value))
             self.env[node] = base
-            self.log.append((str(target), "core", ""))
+            self.note(target, "")
             return
         if isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
             self.env[node] = val  # arithmetic of sizes, computed by torch
@@ -258,7 +259,11 @@ class Emitter:
             self.constants = constants
             made, why = library.call(self, node, val), str(error)
         self.env[node] = made
-        self.log.append((str(node.target), "library" if why else "core", why))
+        self.note(node.target, why)
+
+    def note(self, target: Any, why: str) -> None:
+        """Record what became of a call: a library call says why."""
+        self.log.append((str(target), "library" if why else "core", why, ":".join(map(str, self.line)) if self.line[0] else ""))
 
     # ---- outputs ----
 
@@ -276,7 +281,7 @@ class Emitter:
         """Storage of several outputs, or of one with gaps -> [the node that covers it, number of its result]."""
         uses: dict[int, set[Any]] = {}
         for x in outputs:
-            if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
+            if isinstance(x, torch.fx.Node) and layout.is_strided(x.meta.get("val")) and not layout.is_lazy(x.meta["val"]):
                 uses.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
         shared: dict[int, Any] = {}
         for key, nodes in uses.items():
@@ -313,16 +318,16 @@ class Emitter:
             return Return("input", number)
         if not isinstance(val, torch.Tensor):
             raise Refused(f"an output is a {type(val).__name__}")
-        base = bases.get(layout.storage_of(val))
+        base = None if layout.is_lazy(val) else bases.get(layout.storage_of(val))
         if base is None:
             is_dense = layout.is_dense(val)  # torch promises no strides for others: they are parts of something
             results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
-            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
+            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0, val.dtype))
         owner = base[0]
         if base[1] < 0:
             results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
             base[1] = len(results) - 1
-        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset()))
+        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset(), val.dtype))
 
 
 def compare(node: torch.fx.Node, made: Any, val: Any) -> None:

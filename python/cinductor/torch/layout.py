@@ -23,7 +23,9 @@ def order_text(tensor: Any) -> str:
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    """True if the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    if any(decide(s == 0) for s in tensor.size()):
+        return True  # there are no elements
     step: Any = 1
     for k in reversed(order_of(tensor)):
         size = tensor.size(k)
@@ -33,13 +35,18 @@ def is_dense(tensor: Any) -> bool:
     return True
 
 
+def is_lazy(tensor: Any) -> bool:
+    """True if the memory of the tensor has its values conjugated or negated (torch does so lazily)."""
+    return bool(tensor.is_conj() or tensor.is_neg())
+
+
 def is_strided(value: Any) -> bool:
     """True for a tensor with strides and storage."""
     return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
 def is_whole(tensor: Any) -> bool:
-    """Whether it is dense from the start of its memory on."""
+    """True if the tensor is dense and starts at the start of its storage."""
     return is_dense(tensor) and decide(tensor.storage_offset() == 0)
 
 

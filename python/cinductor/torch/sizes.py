@@ -72,7 +72,7 @@ def decide(condition: Any) -> bool:
 
 
 def is_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal for all values of their symbols, as far as is known without a guard."""
+    """True if two sizes are equal for all values of their symbols, as far as is known without a guard."""
     if isinstance(a, int) and isinstance(b, int):
         return a == b
     if sympy.expand(_symbolic(a) - _symbolic(b)) == 0:

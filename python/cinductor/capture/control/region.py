@@ -19,6 +19,7 @@ from ... import _core
 from ...class_lookup import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
+from ...user_frame import OURS
 from ..iterators import END, Items
 from ..kinds import UNBOUND, is_one
 from ..objects import Traced
@@ -244,25 +245,31 @@ class Region:
         return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
-        """The values that the calling frames refer to."""
+        """The values that the calling frames refer to, and those on the stacks of all frames: what waits in
+        expressions, and what the loops around iterate over."""
         values: list[Any] = []
-        frame = self.frame and self.frame.f_back
+        frame = self.frame
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
-            values.extend(frame.f_locals.values())
+            names = frame.f_locals
+            values.extend(names.values() if frame is not self.frame else ())
+            for name in [name for name in names if name.startswith(OURS)]:
+                values.extend(getattr(names[name], "operands", ()))
             frame = frame.f_back
         values.extend(attributes for _, attributes in self.scope.stage.stores.objects.values())
         values.extend(lists.cells for lists in self.state.list_buffers.values())
+        values.extend(self.state.held)
         return values
 
     def elsewhere(self) -> list[Any] | None:
         """References besides the names of the construct's state; None if unknown."""
+        if self.state.unseen:
+            return None
         return [*self.others.values(), *self.callers()]
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
-        """True if at most one of the values, including those that callers see, may use this memory, which was made
-        here.
-        """
-        if not array.is_fresh:
+        """True if at most one of the values, with what callers see, may be of that memory, made
+        here."""
+        if not array.is_fresh or array.storage <= self.state.unseen:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
         known = self.state.records if records is None else records

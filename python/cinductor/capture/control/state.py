@@ -17,6 +17,7 @@ import datetime
 import decimal
 import operator
 import random
+import sys
 import threading
 import types
 from collections.abc import Callable, Iterable
@@ -34,7 +35,7 @@ from ..sources import Sources
 RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
-STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
+STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes", "held")
 MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
@@ -125,6 +126,8 @@ class State:
         self.classes: list[str] = []  # classes of numbers queried in regions being captured
         self.blocks: list[Any] = []
         self.facts: list[Any] = []
+        self.held: list[Any] = []  # operands that wait on the stacks of frames: `syntax/pending.py`
+        self.unseen = 0  # the newest storage that other operands which wait may have
 
     # --- mutation hooks ---
 
@@ -309,7 +312,7 @@ class Snapshot:
         del state.snapshots[self.depths["snapshots"] :]
         self.swap()
         self.begin()
-        for name in ("active", "conditions", "classes"):
+        for name in ("active", "conditions", "classes", "held"):
             del getattr(state, name)[self.depths[name] :]
         self.forget()
         self.rewind()
@@ -431,19 +434,17 @@ def value_of(container: Any, before: Any = None) -> Any:
 
 # --- reachability ---
 
-# C classes whose objects refer to no other object that the user could change.
+# Classes of C modules that the collector does not know because their objects hold no other; besides builtins and
+# NumPy's scalars.
 ATOMS: frozenset[Any] = frozenset(
     {
-        *(kind for kind in np.sctypeDict.values() if kind not in (np.void, np.object_)),
-        *(bool, complex, bytes, bytearray, range, object, types.CodeType, type(...)),
-        *(type(NotImplemented), type(iter(range(1))), type(iter(range(1 << 64)))),
         *(type(np.sum), random.Random.__base__, decimal.Decimal, datetime.date, datetime.timedelta),
         *(type(threading.RLock()), type(datetime.datetime_CAPI)),
     }
 )
-# Modules, besides builtins, of C classes whose tp_traverse visits everything that an object refers to.
-SHOWN = frozenset({"_abc", "_collections", "collections", "functools", "itertools", "numpy", "operator", "types", "weakref"})
-# Classes of the package whose objects stand for the user's; others have internal state.
+# Modules of C whose classes' tp_traverse shows all that an object holds; besides Python's builtins.
+SHOWN = frozenset({*sys.stdlib_module_names, "numpy"})
+# Classes of the package's whose objects stand for the user's; others hold what is at work.
 OPENED = frozenset({Items, Called, Escaped, Flat, Octets, Range, Steps, Walk, Asked, Method})
 
 

@@ -48,7 +48,7 @@ class Attributes(Reads):
             return setattr(self.fall_back_for_flags(value), name, item)
         found = stage.sources.class_attr(cls, name)
         if type(found) is property and type(found.fset) is types.FunctionType:
-            self.call(found.fset, value, item)
+            self.call_method(found.fset, value, item)
             return None
         if stage.sources.source_of(value) is None and not is_a(value, type | types.ModuleType):
             is_slot = is_slot_of(cls, found)
@@ -104,7 +104,7 @@ class Attributes(Reads):
     def _del_attr(self, name: str, value: Any) -> None:
         found = self.stage.sources.class_attr(type(value), name)
         if type(found) is property and type(found.fdel) is types.FunctionType:
-            self.call(found.fdel, value)
+            self.call_method(found.fdel, value)
             return
         is_slot = is_slot_of(type(value), found)
         is_plain = is_slot or not hasattr(type(found), "__delete__")
@@ -145,6 +145,11 @@ class Slot:
         """Read the current value."""
         self.current = self.get(self.key, *self.owner)
         return self
+
+    @property
+    def waiting(self) -> tuple[Any, ...]:
+        """The values that Python has on its stack between `load` and `augment`."""
+        return self.current, self.key, *self.owner
 
     def augment(self, name: str, other: Any) -> None:
         """The rest of `place op= other`."""

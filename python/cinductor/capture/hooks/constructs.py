@@ -57,6 +57,11 @@ class For(Construct):
     def __init__(self, items: Iterable[Any]) -> None:
         self.items = items
 
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The values without a name: what the loop iterates over."""
+        return (self.items,)
+
     def __iter__(self) -> Iterator[None]:
         for item in self.items:
             self.item = item

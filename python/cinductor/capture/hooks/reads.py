@@ -161,8 +161,8 @@ class Reads:
         if getter is MISSING:
             stage.sources.note_name(where, "__getattr__", _core.MISSING)
             return getattr(module, name), OWN  # raises
-        made = self.call(self.attr(module, "__getattr__"), name)
-        stage.learned |= name in where  # it has imported something that the next capture finds
+        made = self.call_method(self.attr(module, "__getattr__"), name)
+        stage.learned |= name in where  # it has imported what the next capture finds
         return made, OWN
 
     # --- classes ---
@@ -198,7 +198,7 @@ class Reads:
         getter = sources.class_attr(kind, "__get__")
         if type(getter) is FUNCTION and not is_standard(kind):
             self.stage.lifting.fix(found)
-            return self.call(getter, found, None, cls), OWN
+            return self.call_method(getter, found, None, cls), OWN
         if getter is MISSING or is_standard(kind) or is_numpys(kind.__module__):
             return self._at_class(cls, name, getattr(cls, name))
         return self._unknown(cls, name, kind.__name__)
@@ -250,7 +250,7 @@ class Reads:
         if type(method) is FUNCTION and not is_standard(kind) and not is_numpys(kind.__module__):
             self._guard_unset(value, name)
             stage.lifting.fix(found)
-            return self.call(method, found, value, cls), OWN
+            return self.call_method(method, found, value, cls), OWN
         return self._unknown(value, name, kind.__name__)
 
     def _bound_function(self, value: Any, name: str, found: Any) -> Read:
@@ -273,13 +273,13 @@ class Reads:
             return self.read(value, inner)
         if type(found.fget) is not FUNCTION:
             return self._unknown(value, name, type(found).__name__)
-        return self.call(found.fget, value), OWN
+        return self.call_method(found.fget, value), OWN
 
     def _bound_cached(self, value: Any, name: str, found: Any) -> Read:
         if type(found.func) is not FUNCTION:
             return self._unknown(value, name, "cached_property")
         self._guard_unset(value, name)
-        made = self.call(found.func, value)
+        made = self.call_method(found.func, value)
         self._set_attr(found.attrname, made, value)
         return made, OWN
 
@@ -306,7 +306,7 @@ class Reads:
         if kind is staticmethod:
             return found.__func__, FIXED
         if kind is property and owner is not start and type(found.fget) is FUNCTION:
-            return self.call(found.fget, owner), OWN
+            return self.call_method(found.fget, owner), OWN
         if stage.sources.class_attr(kind, "__get__") is MISSING:
             return found, FIXED
         return self._unknown(value, name, kind.__name__)

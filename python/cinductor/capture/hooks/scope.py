@@ -261,7 +261,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         for name in ("__bool__", "__len__"):
             method = stage.sources.class_attr(cls, name)
             if type(method) is types.FunctionType:
-                return self.call(method, value)
+                return self.call_method(method, value)
             if method is not MISSING and stage.sources.source_of(value) is not None:
                 stage.effects.stop(f"the truth of a {cls.__name__}")
                 return value
@@ -298,6 +298,16 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             stage.effects.stop(f"an operator of class {hooked.__name__}")
             return self.lifted_once(op(stage.materialise(value), stage.materialise(other)))
         return op(value, other)
+
+    def hold(self, value: Any) -> Any:
+        """The value, an operand that waits while a later one runs code."""
+        self.stage.state.held.append(value.waiting if type(value) is Slot else value)
+        return value
+
+    def done(self, count: int, value: Any) -> Any:
+        """The value, the operand for which `count` others have waited."""
+        del self.stage.state.held[-count:]
+        return value
 
     # --- statements ---
 
@@ -388,11 +398,20 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
             grown.materialise()
         return dispatch(self, args[0], args[1:], kwargs)
 
+    def call_method(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Like `call`, where the user's code writes no call: operands around may wait unseen."""
+        state = self.stage.state
+        before, state.unseen = state.unseen, state.tracer.last_storage
+        try:
+            return self.call(*args, **kwargs)
+        finally:
+            state.unseen = before
+
 
 # Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
-    star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_
+    star key iter_unpacked unpack attr item call call_method slice import_module import_name lt le gt ge eq ne bound for_
     while_ if_ bool_begin then not_ truth is_bool is_one holds
     _get_global _set_global _del_global _get_free _set_free _del_free
     _get_attr _set_attr _del_attr _get_item _set_item _del_item
@@ -431,12 +450,13 @@ class PlainScope(Scope):
     truth = local = use = operand = members = test = mapping = iter = star = context = staticmethod(
         lambda value: value
     )
-    key = born = truth
+    key = born = hold = truth
+    done = staticmethod(lambda count, value: value)
     own_super = staticmethod(lambda made, cls: made)
     attr = staticmethod(getattr)
     item = staticmethod(operator.getitem)
     contains = staticmethod(lambda value, members: value in members)
-    call = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
+    call = call_method = staticmethod(lambda f, /, *args, **kwargs: f(*args, **kwargs))
     iter_unpacked = unpack = staticmethod(lambda value, shape: value)
     augment = staticmethod(lambda name, value, other: getattr(operator, name)(value, other))
     decorator = staticmethod(lambda value: value)

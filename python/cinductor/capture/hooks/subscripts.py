@@ -109,7 +109,7 @@ class Subscripts:
             return int.__index__(key)  # the __index__ of a subclass is not called
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
-            made = self.call(method, key)
+            made = self.call_method(method, key)
             if not is_a(made, int) and type(made) is not Traced:
                 raise TypeError(f"__index__ returned non-int (type {type(made).__name__})")
             return made
@@ -183,9 +183,9 @@ class Subscripts:
             return constants(self, value[key])
         method = self.stage.sources.class_attr(cls, "__getitem__")
         if type(method) is types.FunctionType:
-            return self.call(method, value, key)
+            return self.call_method(method, value, key)
         if is_numpys(cls.__module__) and cls.__name__ in INDEX_TRICKS:
-            return self.call(value.__getitem__, key)
+            return self.call_method(value.__getitem__, key)
         stage.effects.stop(f"reads an item of a {cls.__name__}")
         return stage.lift(value[stage.materialise(key)])
 
@@ -261,7 +261,7 @@ class Subscripts:
             stage.state.before_change(value)
             value[key if cls is not collections.deque else self._index(key)] = item
         elif type(method) is types.FunctionType:
-            self.call(method, value, key, item)
+            self.call_method(method, value, key, item)
         elif stage.stores.may_wait_at(value, key):
             stage.lifting.store(value, key, item)
         else:
@@ -279,7 +279,7 @@ class Subscripts:
         stage, cls = self.stage, type(value)
         method = self.stage.sources.class_attr(cls, "__delitem__")
         if type(method) is types.FunctionType:
-            self.call(method, value, key)
+            self.call_method(method, value, key)
             return
         if is_a(value, list | dict):
             key = self._place(value, key)
@@ -427,7 +427,7 @@ class Iteration:
                 return self._steps(value)
             method = self.stage.sources.class_attr(cls, "__iter__")
             if type(method) is types.FunctionType and not has_length(cls):
-                return self._steps(self.call(method, value))
+                return self._steps(self.call_method(method, value))
             if not self.stage.sources.has_hooks(cls):
                 return value
         elif cls in VALUE_TYPES or (is_a(value, type) and is_standard(cls)):
@@ -449,7 +449,7 @@ class Iteration:
         if not is_ours(type(value)):
             method = self.stage.sources.class_attr(type(value), "__next__")
             if type(method) is types.FunctionType:
-                return self.call(method, value)
+                return self.call_method(method, value)
         self.stage.state.before_change(value)
         if type(value) is np.broadcast:
             value = self.stage.effects.filled(value)

@@ -146,8 +146,7 @@ class Statements(Expressions):
         target = self.visit(node.target)
         if isinstance(target, ast.Name):
             load = placed(ast.Name(target.id, ast.Load()), target)
-            if self.where(target.id) == LOCAL:
-                load = self.visit_Name(load)
+            load = self.visit_Name(load)
             new = self.ask(node, "augment", name, load, value)
             return placed(ast.Assign([target], new), node)
         slot = target.value  # `__ci__.x_slot(...)` of `__ci__.x_slot(...).value`

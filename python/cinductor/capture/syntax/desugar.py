@@ -257,7 +257,10 @@ class Matches(Transformer):
                 target = placed(ast.Name(name, ast.Store()), place)
                 binds.append(placed(ast.Assign([target], at(place, item)), place))
             body = [*binds, *written.body]
-            chain = [placed(ast.If(all_of(tests, place), body, chain), place)] if tests else body
+            if tests or chain:  # cases that are never tried make their names local
+                chain = [placed(ast.If(all_of(tests, place), body, chain), place)]
+            else:
+                chain = body
         return chain
 
 

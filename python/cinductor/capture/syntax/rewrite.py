@@ -33,6 +33,7 @@ from .control import Control
 from .desugar import COMPREHENSION, COMPREHENSIONS, with_loops, without_matches
 from .jumps import with_exits_behind
 from .names import FunctionNode, Transformer, children, place_of, walk
+from .pending import hold_operands
 
 FACTORY = "__ci_factory__"
 FUNCTION = "__ci_function__"
@@ -528,7 +529,9 @@ def _rewrite_source(
     if with_regions and isinstance(node, ast.FunctionDef) and not classes.isdisjoint(COMPREHENSIONS):
         with_loops(node)
     rewriter = Control(node, code.co_freevars, with_regions, annotations_run)
-    tree = factory(rewriter.run(), (STAGE, *code.co_freevars))
+    rewritten = rewriter.run()
+    hold_operands(rewritten)
+    tree = factory(rewritten, (STAGE, *code.co_freevars))
     new = compile_function(tree, code)
     if new is None and with_regions:
         return None

@@ -18,9 +18,9 @@ def axes_of(node: torch.fx.Node, x: GraphValue) -> list[int]:
     name = "dim" if has_argument(node, "dim") else "dims"
     dims = argument(node, name) if has_argument(node, name) else None
     rank = len(x.sizes)
-    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+    if not rank or dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return list(range(rank))
-    return [d % rank if rank else 0 for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
+    return [d % rank for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
 
 
 def keeps(node: torch.fx.Node) -> bool:
