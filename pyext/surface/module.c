@@ -322,6 +322,7 @@ static PyMethodDef module_methods[] = {
     {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
+    {"cache_stores", cx_cache_stores, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 import zipfile
 import zlib
 
 from . import _core
+from .trimming import ENTRY
 from .user_frame import wrong
 
-# Kernels of a processor or card, what is known of them, captures, learnt sizes.
-ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")
 MOST_BYTES = 1 << 30  # of one entry
 
 

@@ -283,7 +283,15 @@ class Job:
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            self.trim_cache()
             events.end(self, begun)
+
+    def trim_cache(self) -> None:
+        """Enforces the option cache_limit after kernels were stored."""
+        if _core.cache_stores():
+            from .trimming import keep_within
+
+            keep_within(self.option("cache_limit"))
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""

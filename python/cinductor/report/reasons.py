@@ -1,7 +1,7 @@
 """Why something runs in Python or NumPy: the one table of reasons.
 
 A row is a family of reasons: how their texts begin or what they contain, what a user can do, and where
-`docs/reasons.md` has more (a heading of the row's name). The first row that matches counts.
+the page of reasons has more (a heading of the row's name). The first row that matches counts.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PAGE = "docs/reasons.md"
+from .pages import of_reason
 
 
 class Reason(NamedTuple):
@@ -21,8 +21,8 @@ class Reason(NamedTuple):
 
     @property
     def page(self) -> str:
-        """Where the docs have it."""
-        return f"{PAGE}#{self.name}"
+        """Where the docs have it: an address, or the command that prints it."""
+        return of_reason(self.name)
 
 
 REASONS = tuple(
