@@ -69,6 +69,7 @@ struct CxTracer {
     PyObject *whole; /* why breaks are refused, for the message: "fullgraph=True"; or NULL */
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* what Python has done that the function itself would do again */
+    bool is_dry;           /* programs are compiled and not run */
     bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */

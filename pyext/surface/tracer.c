@@ -272,6 +272,7 @@ static PyMemberDef tracer_members[] = {
      "How often something has been done that the function itself would do again."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
+    {"is_dry", T_BOOL, offsetof(CxTracer, is_dry), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"seconds", T_DOUBLE, offsetof(CxTracer, seconds), READONLY,

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .registering import register_lowering, register_pass, register_pattern, register_template
     from .report.explanation import Explanation as Explanation
     from .report.explanation import explain
+    from .warming import ShapeDtype, lower, warm
 
 __version__ = _core.VERSION
 
@@ -104,6 +105,7 @@ __all__ = [
     "PromiseBroken",
     "RecompileError",
     "RecompileLimitExceeded",
+    "ShapeDtype",
     "Stream",
     "Unsupported",
     "bisect",
@@ -131,6 +133,7 @@ __all__ = [
     "list_mode_options",
     "list_options",
     "list_passes",
+    "lower",
     "mark_dynamic",
     "mark_static",
     "mark_unbacked",
@@ -155,6 +158,7 @@ __all__ = [
     "synchronize",
     "to_device",
     "toolkit",
+    "warm",
     "while_loop",
 ]
 
@@ -215,6 +219,7 @@ PLACES = {
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
         "arrays.streams",
     ),
+    **dict.fromkeys(("ShapeDtype", "lower", "warm"), "warming"),
     **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
     **dict.fromkeys(
         "AccuracyError BackendCompilerFailed ConstraintViolation RecompileLimitExceeded".split(), "errors"

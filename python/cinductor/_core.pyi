@@ -334,6 +334,7 @@ class Tracer:
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out
     is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
+    is_dry: bool  # programs are compiled and not run
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it

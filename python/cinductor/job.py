@@ -84,6 +84,7 @@ class Job:
     """What is known of one function beside its specialisations."""
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    is_dry = False  # programs are compiled and not run: warming.py
     past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 

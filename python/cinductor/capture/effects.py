@@ -233,6 +233,8 @@ class Effects:
     def happens(self, note: Callable[[str], None], reason: str) -> None:
         """Lists that are as long as a loop had iterations get their items, because the call cannot
         begin again after it; what waits for the end of the call is set."""
+        if self.tracer.is_dry:
+            raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)
