@@ -136,8 +136,8 @@ ELSEWHERE = {
     "progress": "test_logs.test_progress",
     "cache_limit": "test_options.test_the_cache_has_a_limit",
 }
-# Values that turn off what these do not do anyway.
-NOTHING_TO_TURN_OFF = {("dummy", "saved_calls"), ("dummy", "pools"), ("cuda", "pools")}  # pools: with the option graphs
+# Values that turn off what these do not do anyway, or on what they always do.
+NOTHING_TO_TURN_OFF = {("dummy", "saved_calls"), ("dummy", "pools"), ("cuda", "pools"), ("dummy", "offload")}  # pools: with the option graphs
 ADDRESS = re.compile(r"0x[0-9a-f]+|[0-9.]+ m?s\b|/[\w/.-]+")
 
 

@@ -183,9 +183,8 @@ module_backend_names(PyObject *module, PyObject *unused)
     (void)unused;
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
-        PyObject *row = Py_BuildValue("(ssNN)", b->device->name, b->compiler->name,
-                                      PyBool_FromLong(k < ci_backend_count(NULL)),
-                                      PyBool_FromLong(b->compiler->why_slower != NULL));
+        PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
+                                      PyBool_FromLong(k < ci_backend_count(NULL)));
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
