@@ -95,6 +95,7 @@ GROUPS = {
     "Sizes": "mark_dynamic mark_static mark_unbacked",
     "Loops as functions": "fori_loop while_loop cond scan",
     "The disk cache": "cache",
+    "Graphs": "graph Graph",
     "Export": "export register_wrapper_backend",
     "Extend": "kernel custom_op list_passes observe_passes register_pass register_pattern register_lowering register_template",
     "Devices and arrays": "Device device devices Array to_device from_dlpack from_ipc_handle ops Stream Event synchronize"

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     )
     from .exporting import Program as Program
     from .exporting import export, register_wrapper_backend
-    from .graphs import Graph as Graph
+    from .graphs import Graph, graph
     from .graphs import Node as Node
     from .heuristics import Facts, register_heuristics
     from .kernels import UserKernel as UserKernel
@@ -98,6 +98,7 @@ __all__ = [
     "Error",
     "Event",
     "Facts",
+    "Graph",
     "InternalError",
     "LoweringError",
     "NoFolder",
@@ -126,6 +127,7 @@ __all__ = [
     "from_dlpack",
     "from_ipc_handle",
     "get_include",
+    "graph",
     "is_compiling",
     "kernel",
     "list_backends",
@@ -219,6 +221,7 @@ PLACES = {
         "Event Stream configure_memory empty_cache memory_stats reset_peak synchronize".split(),
         "arrays.streams",
     ),
+    **dict.fromkeys(("Graph", "graph"), "graphs"),
     **dict.fromkeys(("ShapeDtype", "lower", "warm"), "warming"),
     **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
     **dict.fromkeys(

@@ -135,6 +135,9 @@ class Job:
         watching.log(self.title)
         return True
 
+    def note_sources(self, rows: Any) -> None:
+        """Of a capture that ran nothing: where its values come from."""
+
     def retire(self, compiled: Any) -> None:
         """Its compiled function ends, which is asked for the last time."""
         stats_types.retire(compiled)

@@ -58,6 +58,19 @@ class WarmJob(Job):
     def tell_unused(self, program: Any) -> None:
         """The other job does."""
 
+    def note_sources(self, rows: Any) -> None:
+        self.rows = list(rows)
+
+    def name_of(self, source: int) -> str:
+        """The text of a value that the function is given: "x", "pair[0]"."""
+        kind, *parts = self.rows[source]
+        if kind == "arg":
+            return self.names[parts[0]]
+        if kind in ("item", "attr"):
+            inner = self.name_of(parts[0])
+            return f"{inner}[{parts[1]!r}]" if kind == "item" else f"{inner}.{parts[1]}"
+        return f"<{kind}>"
+
 
 def filled(spec: Any) -> Any:
     """An argument for a spec, or the argument itself; containers are looked into."""
@@ -99,6 +112,11 @@ def warm(fn: Any, *specs: Any, **named: Any) -> Any:
     --------
     >>> f = cinductor.warm(step, cinductor.ShapeDtype((1000, 1000)), 0.1)
     """
+    return captured(fn, specs, named)[0]
+
+
+def captured(fn: Any, specs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, WarmJob]:
+    """The compiled function, and the job that has captured it."""
     if not callable(fn):
         raise TypeError(wrong("warm", "fn", fn, "a function or a compiled one"))
     target = fn if is_a(fn, _core.CompiledFunction) else compile(fn)
@@ -112,7 +130,7 @@ def warm(fn: Any, *specs: Any, **named: Any) -> Any:
     trial(*map(filled, specs), **{name: filled(value) for name, value in named.items()})
     if own.why is not None:
         raise _core.Unsupported(f"{job.name}: {own.why} ({own.why_whole})")
-    return target
+    return target, own
 
 
 def lower(fn: Any, *specs: Any, **named: Any) -> Any:
