@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from .kernels import UserKernel as UserKernel
     from .kernels import kernel
     from .logs import set_logs
+    from .option_types import Options
     from .machine import Device, device, devices, get_include, register_device, toolkit
     from .passes import Pass as Pass
     from .passes import PassEvent as PassEvent
@@ -102,6 +103,7 @@ __all__ = [
     "InternalError",
     "LoweringError",
     "NoFolder",
+    "Options",
     "PassFailed",
     "PromiseBroken",
     "RecompileError",
@@ -223,6 +225,7 @@ PLACES = {
     ),
     **dict.fromkeys(("Graph", "graph"), "graphs"),
     **dict.fromkeys(("ShapeDtype", "lower", "warm"), "warming"),
+    "Options": "option_types",
     **dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "control"),
     **dict.fromkeys(
         "AccuracyError BackendCompilerFailed ConstraintViolation RecompileLimitExceeded".split(), "errors"

@@ -19,6 +19,7 @@ from .signature import signature_of
 
 if TYPE_CHECKING:
     from .machine import Device
+    from .option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
@@ -31,7 +32,7 @@ def compile(
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
     mode: Mode | None = ...,
-    options: dict[str, Any] | None = ...,
+    options: Options | None = ...,
     backend: str | None = ...,
     device: str | Device | None = ...,
     disable: bool = ...,
@@ -43,7 +44,7 @@ def compile(
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
     mode: Mode | None = ...,
-    options: dict[str, Any] | None = ...,
+    options: Options | None = ...,
     backend: str | None = ...,
     device: str | Device | None = ...,
     disable: bool = ...,
