@@ -81,7 +81,7 @@ class Turn:
 
 
 class Job:
-    """The state of one function besides its specialisations."""
+    """The state of one function besides its specialisations.
 
     Another thread may call `forget` or capture at any time: a method reads an attribute once if its value may
     be None or empty afterwards, and iterates over a copy of a dict.
