@@ -1,4 +1,4 @@
-"""First calls: by many threads at once, of many kinds, with and without a compiler."""
+"""Tests first calls: from many threads at once, of many kinds, with and without a compiler."""
 
 import random
 import sys
@@ -18,7 +18,7 @@ X = np.arange(100.0)
 
 
 def all_at_once(calls):
-    """What each of them returns, begun together."""
+    """Call all functions at the same time, on threads; return their results."""
     results, gate = [None] * len(calls), threading.Barrier(len(calls))
 
     def run(k, fn):
@@ -55,7 +55,9 @@ def test_threads_whose_calls_differ_compile_each_kind_once():
 
 
 def test_nobody_waits_where_python_runs_in_a_capture(monkeypatch):
-    """Both calls wait for the other one: threads that waited for the capture would never meet."""
+    """Each call waits for the other one in Python code. If a thread waited for the other's capture, this would
+    deadlock.
+    """
     monkeypatch.setattr(job, "MOST_WAIT", 60)
     gate = threading.Barrier(2)
 
@@ -85,7 +87,7 @@ def test_a_capture_that_takes_too_long_is_not_waited_for(monkeypatch):
 def test_a_turn_is_free_in_a_new_process(monkeypatch):
     own = job.Turn()
     assert own.take()
-    own.process = -1  # as if this were the child of the process that has it
+    own.process = -1  # as if this were a fork of the process that captured
     assert all_at_once([own.take]) == [True]
 
 
@@ -183,7 +185,7 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
     f = cinductor.compile(fn, dynamic=True, backend="c")
     f(X)
     (made,) = f.specializations
-    assert not made.is_trying  # nothing of that size has been replayed
+    assert not made.is_trying  # no call of that size has been replayed
     for x in (X, np.arange(5000.0)):
         f(x)
         assert made.is_trying
@@ -194,7 +196,7 @@ def test_a_program_for_any_size_is_tried_against_numpy_in_each_class_of_sizes():
 
 
 def calls_in(fn, *args):
-    """How many Python functions of the package a first call runs."""
+    """The number of Python functions of the package that a first call runs."""
     compiled, count = cinductor.compile(fn, backend="interp"), 0
 
     def note(frame, event, arg):
@@ -225,9 +227,9 @@ def test_what_a_capture_runs_does_not_depend_on_trips_and_grows_with_statements(
     def empty(x):
         return x.sum()
 
-    calls_in(lambda x: x + 1, X)  # what is done once in a process
+    calls_in(lambda x: x + 1, X)  # work done once per process
     few = calls_in(once, X)
-    assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # it is rewritten already
+    assert abs(calls_in(once, X) - calls_in(once, np.arange(1000.0))) < 20  # the function is rewritten already
     assert calls_in(twice, X) - few < 1.3 * (few - calls_in(empty, X))
     assert few < 1300
 

@@ -1,11 +1,11 @@
 """State of one compiled function beyond its specializations, and guard misses.
 
-`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set
-matches. A failure of the compiler never reaches the caller: the original function runs instead.
+`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set matches. A
+failure of the compiler never reaches the caller: the original function runs instead.
 
-Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then
-look it up. They stop waiting if the capture has begun to run Python code (which may take long, or may
-wait for them), or after `MOST_WAIT`; the original function then runs their calls.
+Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then look
+it up. They stop waiting if the capture has begun to run Python code (which may take long, or may wait for them),
+or after `MOST_WAIT`; the original function then runs their calls.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, stats_types, events, deferred_warnings, saved, watching
+from . import _core, deferred_warnings, events, saved, stats_types, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
+from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
-from .class_lookup import is_a
 from .signature import signature_of
 from .user_frame import PACKAGE
 

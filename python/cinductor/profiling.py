@@ -1,4 +1,4 @@
-"""`profile`: what each kernel and library call of compiled functions takes, while a with statement runs."""
+"""`profile`: times each kernel and library call of compiled functions while a with statement runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`set_stance`: what compiled functions do with a call."""
+"""`set_stance`: selects how compiled functions handle a call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from . import _core
-from .config import refusal
 from .class_lookup import is_a
+from .config import refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]

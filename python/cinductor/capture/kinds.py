@@ -1,5 +1,5 @@
-"""Values of the user's frame, compared and described: a Traced one, a number, a tuple of values, or
-any other object, which is itself alone.
+"""Compares and describes values of the user's frame: a Traced value, a number, a tuple of values, or any other
+object, which only equals itself.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .. import _core
-from ..float_warnings import quietly
 from ..class_lookup import is_a
+from ..float_warnings import quietly
 from .objects import UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak

@@ -1,4 +1,4 @@
-"""One captured call from its arguments to its result, and the ways out when that does not work."""
+"""Runs one captured call from its arguments to its result, and handles failures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from .. import _core, float_warnings, heuristics, saved, watching
 from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
+from ..class_lookup import is_a
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
-from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword

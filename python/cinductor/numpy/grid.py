@@ -1,6 +1,4 @@
-"""Numbers in equal steps: arange and linspace by NumPy's own formulas, triangles of ones, window
-functions.
-"""
+"""Evenly spaced numbers: arange and linspace by NumPy's own formulas, triangles of ones, window functions."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..float_warnings import quietly
 from ..class_lookup import is_a
+from ..float_warnings import quietly
 from .create import array as make
 from .create import constant, plain, wanted_dtype
 from .surface import (

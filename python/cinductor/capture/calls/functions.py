@@ -1,11 +1,10 @@
-"""Calls of functions without a row: inlined from rewritten code, run on real values at a break, or
-made library calls of the graph.
+"""Calls of functions without a row: inlined from rewritten code, run on real values at a break, or made library calls
+of the graph.
 
-Library calls are the user's kernels, custom operations, and library functions that only compute.
-Their result types are not known in advance. The first call of a kind is a break, and its
-result's dtypes, shapes and memory order are recorded by function and arguments. Later captures
-make it a library call that checks its result against this record. If the result differs, the
-original function runs the call.
+Library calls are the user's kernels, custom operations, and library functions that only compute. Their result
+types are not known in advance. The first call of a kind is a break, and its result's dtypes, shapes and memory
+order are recorded by function and arguments. Later captures make it a library call that checks its result against
+this record. If the result differs, the original function runs the call.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...custom_ops import CustomOp
 from ...class_lookup import is_a
+from ...custom_ops import CustomOp
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel

@@ -1,4 +1,4 @@
-"""Attributes that a captured function sets and deletes, and context managers. Reads have a file of their own."""
+"""Attribute stores and deletions of a captured function, and context managers. Reads are in `reads`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...float_warnings import quietened
 from ...class_lookup import is_a
+from ...float_warnings import quietened
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
 from ..objects import FLAGS, Traced, attributes_of, is_slot_of

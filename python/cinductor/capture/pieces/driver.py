@@ -1,12 +1,12 @@
-"""Drivers: what answers the calls of a function that breaks.
+"""Dispatchers: functions that run the calls of a function that breaks.
 
-The first call is captured piece by piece, and where it broke is noted. The function is then split
-at those lines (`pieces`), each piece is compiled like a function of its own, and the driver, the
-user's code with calls of the pieces in it, answers from then on: between two breaks a call costs a
-dispatch. A piece that breaks itself, or that NumPy does quicker, has the function split again.
+The first call is captured piece by piece, and its breaks are recorded. The function is then split at those lines
+(`split`), and each piece is compiled like a function of its own. The dispatcher is the user's code with calls of
+the pieces in it; it runs later calls, at the cost of one dispatch between two breaks. If a piece breaks itself, or
+NumPy is faster, the function is split again.
 
-Code comes from the user's own syntax alone, and a piece is a compiled function: so whatever happens
-in it, guards that fail or checks, it does what its statements do.
+The code comes from the user's own syntax, and a piece is a compiled function. So in every case, also after failed
+guards or checks, a piece does what its statements do.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 
 from ... import _core
 from ...budget import needs_no_break
-from ...compile import make
 from ...class_lookup import is_a
+from ...compile import make
 from ...job import Job
 from ...signature import method_of, signature_of
 from ..calls.functions import why_not_followed
