@@ -178,7 +178,7 @@ arcsinh_f(F x, I *rare)
     F y = log1p_f(of_log1p, &none), log = logf_f(of_log, &none_too);
     y = pick_f(is_large, log, y);
     y = pick_f(is_huge, log + 6.9314718246e-01f, y);
-    *rare |= ~(a < __builtin_inff()) | (none & ~is_large & ~is_huge);
+    *rare |= ~(a < 0x1p60f) | (none & ~is_large & ~is_huge);
     return pick_f(a < WORD(0x38000000), x, sign_f(y, x));
 }
 
@@ -186,11 +186,11 @@ INLINE F
 arccosh_f(F x, I *rare)
 {
     I none = {0}, none_too = {0}, is_huge = x >= 0x1p28f, is_large = (x > 2.0f) & ~is_huge;
-    F square = x * x, t = x - 1.0f;
-    F of_log = pick_f(is_huge, x, 2.0f * x - 1.0f / (x + sqrt_f(square - 1.0f)));
+    F inner = pick_f(is_large, x * x - 1.0f, all_f(1.0f)), t = x - 1.0f;
+    F of_log = pick_f(is_large, 2.0f * x - 1.0f / (x + sqrt_f(inner)), x);
     F log = logf_f(of_log, &none_too);
     F y = log1p_f(t + sqrt_f(2.0f * t + t * t), &none);
-    *rare |= ~((x > 1.0f) & (x < __builtin_inff())) | (none & ~is_large & ~is_huge);
+    *rare |= ~((x > 1.0f) & (x < 0x1p60f)) | (none & ~is_large & ~is_huge);
     y = pick_f(is_large, log, y);
     return pick_f(is_huge, log + 6.9314718246e-01f, y);
 }
