@@ -89,8 +89,8 @@ VECTORS = [(name, char) for name, char, way, _ in _core.functions() if way == "v
 def test_vectors_have_numpys_bits(name, char):
     """A sample of what `python -m cinductor doctor --prove-bits` compares, and float flags."""
     assert _core.check_function(name, char, 5, 0, 64)[0] == 0
-    if char == "f":
-        assert _core.check_function(name, char, 77, 131101, 64)[0] == 0
+    if char != "e":
+        assert _core.check_function(name, char, 77, {"f": 131101, "d": 0x2000700D0011}[char], 64)[0] == 0
     with pytest.raises(ValueError, match="no vectors"):
         _core.check_function(name, "D", 0, 1, 1)
 
