@@ -23,11 +23,12 @@ def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
     return i
 
 
-def wrapped(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices from 0 on, of some that count from the end where they are negative."""
+def wrapped(emitter: Emitter, index: Any, size: Any, is_known: bool) -> GraphValue:
+    """Indices from 0 on, of some that count from the end where they are negative. is_known: none is out of range."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
-    is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
-    emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
+    if not is_known:
+        is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
+        emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
     from_end = emitter.apply("less", [i, emitter.constant(0, torch.int64)])
     return emitter.apply("where", [from_end, emitter.apply("add", [i, n]), i])
 
@@ -45,13 +46,14 @@ def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
 
 
-def _indices(emitter: Emitter, x: GraphValue, indices: Any) -> tuple[list[int], list[GraphValue]]:
+def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list[int], list[GraphValue]]:
+    indices, is_known = node.args[1], "_unsafe" in str(node.target)  # torch's own indices, of a decomposition
     axes = [k for k, i in enumerate(indices) if i is not None]
     if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
         raise Unmapped("a mask as an index")
     if not 0 < len(axes) <= MOST_INDICES:
         raise Unmapped(f"{len(axes)} indices")
-    return axes, [wrapped(emitter, indices[k], x.sizes[k]) for k in axes]
+    return axes, [wrapped(emitter, indices[k], x.sizes[k], is_known) for k in axes]
 
 
 def are_neighbours(axes: list[int]) -> bool:
@@ -60,7 +62,7 @@ def are_neighbours(axes: list[int]) -> bool:
 
 def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     left = [s for k, s in enumerate(x.sizes) if k not in axes]
     common, at = list(broadcast([i.sizes for i in ids])), axes[0]
     v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
@@ -72,7 +74,7 @@ def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, value = emitter.env[node.args[0]], emitter.value(node.args[2], meta(node).dtype)
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     if not are_neighbours(axes):
         raise Unmapped("indices of axes that are no neighbours")
     return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
