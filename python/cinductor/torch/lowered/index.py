@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -40,7 +41,8 @@ def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
-    if not x.sizes or not i.sizes:
+    i = i if i.sizes else emitter.reshape(i, (1,))
+    if not x.sizes:
         raise Unmapped("an element of a number")
     axis = node.args[1] % len(x.sizes)
     return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
@@ -132,6 +134,22 @@ def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -
     if value.sizes:
         value = emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes)
     return _scatter(emitter, x, value, axes, ids, combine)
+
+
+def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The k-th element where the mask is true is the source's k-th one."""
+    x, mask, source = (emitter.env[a] for a in node.args)
+    mask = emitter.expand(emitter.value(mask, torch.bool), sizes(node))
+    room, n = math.prod(source.sizes), math.prod(mask.sizes)
+    if decide(room == 0) or decide(n == 0):
+        raise Unmapped("no element")
+    counts = emitter.put("cumsum", [emitter.cast(emitter.reshape(mask, (n,)), torch.int64)], torch.int64, (n,), axes=[0])
+    emitter.check(emitter.apply("less_equal", [counts, emitter.value(room, torch.int64)]), "too few elements in the source")
+    one = emitter.constant(1, torch.int64)
+    at = emitter.apply("subtract", [emitter.apply("maximum", [counts, one]), one])
+    flat = emitter.reshape(emitter.value(source, x.dtype), (room,))
+    taken = emitter.reshape(emitter.put("gather", [flat, at], x.dtype, (n,), axes=[0]), mask.sizes)
+    return emitter.apply("where", [mask, taken, emitter.expand(x, mask.sizes)])
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
