@@ -1,4 +1,5 @@
-"""Models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a step.
+"""Times the models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a
+step.
 
     python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--history FILE] [--cold]
 
@@ -23,7 +24,9 @@ SECONDS = 0.7  # of a steady measurement
 
 
 def measure(name: str, backend: str) -> dict[str, float]:
-    """Seconds of the first call and in cinductor itself, and microseconds of a later one: inference and a training step."""
+    """Seconds of the first call, seconds in cinductor itself, and microseconds of a later call, for inference and for
+    a training step.
+    """
     sys.path.insert(0, str(ROOT / "tests" / "torch"))
     import torch
     from models import MODELS

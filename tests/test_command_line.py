@@ -1,4 +1,4 @@
-"""python -m cinductor, as its users call it."""
+"""Tests the command line: python -m cinductor."""
 
 import os
 import subprocess
@@ -42,13 +42,21 @@ def test_doctor():
     rows = {line.split()[0]: line for line in done.stdout.splitlines() if not line.startswith(" ")}
     assert {"versions", "processor", "compiler", "cache", "c", "interp", "cuda"} <= set(rows)
     assert "can be used" in rows["c"] and done.stdout.rstrip().endswith("right")
-    for name, _ in _core.own_functions():
-        assert f"{name} (" in done.stdout
+    for name, char, way, _ in _core.functions():
+        (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == [name] or line.split()[1:2] == [name]]
+        assert f"{np.dtype(char).name} {'OWN' if way == 'own' else way}" in line
+
+
+def test_doctor_proves_bits(capsys):
+    assert main(["doctor", "--prove-bits", "12"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == sum(way == "vectors" for _, _, way, _ in _core.functions())
+    assert all("no blocks differ" in line for line in lines)
 
 
 def test_doctor_of_a_machine_without_a_compiler(monkeypatch, capsys):
     monkeypatch.setenv("CC", "no-such-compiler -m64")
-    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # another one is used
+    assert main(["doctor"]) == 0 and "compiler    /" in capsys.readouterr().out  # falls back to another compiler
     monkeypatch.setenv("PATH", "/nonexistent")
     cinductor.reset()
     assert main(["doctor"]) == 1
@@ -75,7 +83,8 @@ def test_bench(file, capsys):
 
 
 def test_a_cache_is_taken_elsewhere(tmp_path, capsys, monkeypatch):
-    """Another folder, without a compiler: what was saved serves, and what is no cache is refused."""
+    """A saved cache is loaded in another folder and used without a compiler. A file that is not a cache is refused.
+    """
     before = cinductor.cache.info()["directory"]
     (tmp_path / "wrong.zip").write_bytes(b"nothing")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
@@ -147,3 +156,34 @@ def test_help(capsys):
             main(arguments)
         assert ended.value.code == 0
     assert "doctor" in capsys.readouterr().out
+
+
+def test_a_damaged_bundle_adds_nothing(tmp_path):
+    """Every eighth byte, changed: an error and no entry, or all of the entries as they were."""
+    before = cinductor.cache.info()["directory"]
+    folder = tmp_path / "one"
+    try:
+        cinductor.cache.set_directory(folder)
+        cinductor.compile(lambda x: x * 5 + 2)(np.ones(3))
+        cinductor.cache.save(tmp_path / "all.zip")
+        saved = {path.name: path.read_bytes() for path in folder.iterdir() if "." in path.name}
+        whole = (tmp_path / "all.zip").read_bytes()
+        refused = 0
+        for at in range(0, len(whole), 8):
+            (tmp_path / "bad.zip").write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            target = tmp_path / f"to{at}"
+            cinductor.cache.set_directory(target)
+            try:
+                cinductor.cache.load(tmp_path / "bad.zip")
+            except ValueError as error:
+                refused += 1
+                assert "is no cache" in str(error) and not [p for p in target.iterdir() if p.suffix], at
+            else:
+                found = {path.name: path.read_bytes() for path in target.iterdir()}
+                assert all(saved[name] == data for name, data in found.items() if name in saved), at
+        assert refused > 0.8 * len(range(0, len(whole), 8))
+        (tmp_path / "short.zip").write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(ValueError, match="is no cache"):
+            cinductor.cache.load(tmp_path / "short.zip")
+    finally:
+        cinductor.cache.set_directory(before or None)

@@ -1,4 +1,4 @@
-/* The module: its state, its functions, multi-phase initialisation. */
+/* The extension module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
@@ -18,10 +18,12 @@
 
 #include "base/hash.h"
 #include "base/version.h"
+#include "device/cpu/level.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not
+ * take the GIL while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -58,17 +60,6 @@ module_set_surface(PyObject *module, PyObject *args)
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
     return before;
-}
-
-static PyObject *
-module_set_nothing(PyObject *module, PyObject *function)
-{
-    CxState *state = PyModule_GetState(module);
-    CX_ENTRY();
-    if (!PyFunction_Check(function))
-        return PyErr_Format(PyExc_TypeError, "a function is expected");
-    Py_XSETREF(state->nothing, Py_NewRef(function));
-    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -127,8 +118,10 @@ op_row(CiOp op)
         if (PyDict_SetItemString(dtypes, ci_dtype_name((CiDtype)d), can ? Py_True : Py_False) < 0)
             Py_CLEAR(dtypes);
     }
-    return dtypes ? Py_BuildValue("(ssiN)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes)
-                  : NULL;
+    if (dtypes == NULL)
+        return NULL;
+    return Py_BuildValue("(ssiNz)", ci_op_name(op), kinds[kind], ci_op_arity(op), dtypes,
+                         ci_op_why_never_in_graphs(op));
 }
 
 static PyObject *
@@ -171,7 +164,8 @@ module_backends(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* Without asking whether they can be used: for that a driver and compilers are opened. */
+/* The names of all backends, without testing whether they can be used, which would open a driver
+ * and compilers. */
 static PyObject *
 module_backend_names(PyObject *module, PyObject *unused)
 {
@@ -181,8 +175,9 @@ module_backend_names(PyObject *module, PyObject *unused)
     (void)unused;
     for (int k = 0; list != NULL && k < ci_backend_count(registry); k++) {
         const CiBackend *b = ci_backend_at(registry, k);
-        PyObject *row = Py_BuildValue("(ssN)", b->device->name, b->compiler->name,
-                                      PyBool_FromLong(k < ci_backend_count(NULL)));
+        PyObject *row = Py_BuildValue("(ssNN)", b->device->name, b->compiler->name,
+                                      PyBool_FromLong(k < ci_backend_count(NULL)),
+                                      PyBool_FromLong(b->compiler->why_slower != NULL));
         if (row == NULL || PyList_Append(list, row) < 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
@@ -191,11 +186,28 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_own_functions(PyObject *module, PyObject *unused)
+module_arch_levels(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name = NULL;
+    bool runs = false;
+
+    (void)module, (void)unused;
+    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++) {
+        PyObject *row = Py_BuildValue("(sO)", name, runs ? Py_True : Py_False);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *
+module_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
     CX_ENTRY();
-    return cx_own_functions(PyModule_GetState(module));
+    return cx_functions(PyModule_GetState(module));
 }
 
 static PyObject *
@@ -247,7 +259,8 @@ module_set_locals(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+/* view(array, dtype, shape, strides, offset, is_writable): a view of its memory, which must
+ * contain it. */
 static PyObject *
 module_view(PyObject *self, PyObject *args)
 {
@@ -268,7 +281,7 @@ module_view(PyObject *self, PyObject *args)
                          !is_writable);
 }
 
-/* paddings(array): of each axis, as cx_layout_paddings. */
+/* paddings(array): the padding of each axis, as in cx_layout_paddings. */
 static PyObject *
 module_paddings(PyObject *self, PyObject *array)
 {
@@ -287,8 +300,7 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
-    {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
-    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
+    {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
@@ -299,7 +311,9 @@ static PyMethodDef module_methods[] = {
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
-    {"own_functions", module_own_functions, METH_NOARGS, NULL},
+    {"functions", module_functions, METH_NOARGS, NULL},
+    {"check_function", cx_check_function, METH_VARARGS, NULL},
+    {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
@@ -309,7 +323,7 @@ static PyMethodDef module_methods[] = {
     {"write_call", cx_write_call, METH_VARARGS, NULL},
     {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
-     "set_locals(frame, values): names of a frame that is running get these values."},
+     "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"aten_call", cx_aten_call, METH_VARARGS, NULL},

@@ -30,9 +30,9 @@ from ._core import (
 )
 from .compile import compile, disable, reset, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
+from .deferred_warnings import CacheWarning, CinductorWarning
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
-from .deferred_warnings import CacheWarning, CinductorWarning
 from .stance import set_stance
 
 if TYPE_CHECKING:
@@ -306,8 +306,8 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
     Parameters
     ----------
-    level : {"graph", "procs"}
-        Passes over graphs, or those that make statements of kernels.
+    level : {"graph", "loops", "procs"}
+        Passes over graphs, over the loops that they become, or over the statements of kernels.
 
     Returns
     -------
@@ -327,8 +327,8 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     Parameters
     ----------
     observer : callable
-        Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
-    level : {"graph", "procs"}
+        Takes a PassEvent: `name`, `before` and `after` (the level as text), `seconds`, `level`, `has_changed`.
+    level : {"graph", "loops", "procs"}
     """
     from .passes import observe_passes as run
 
@@ -570,7 +570,7 @@ def get_include() -> str:
     return find()
 
 
-# What is not imported until it is asked for, by where it is.
+# Names that are imported when they are first used, with their modules.
 PLACES = {
     **dict.fromkeys(("Device", "devices", "device", "register_device", "toolkit"), "machine"),
     **dict.fromkeys(("Facts", "register_heuristics"), "heuristics"),

@@ -1,4 +1,4 @@
-"""A call of a program with tensors: what crosses between torch and the core, and what keeps it from being wrong."""
+"""Tests calls of a program with tensors: conversion between torch and the core, and when a call falls back to eager."""
 
 import gc
 import resource
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(library.torch_functions() is None, reason="this 
 
 
 class Eager:
-    """What a program calls where it is not for its arguments."""
+    """The fallback that a program calls if it cannot run with its arguments."""
 
     def __init__(self):
         self.calls = 0
@@ -36,7 +36,7 @@ def test_arguments_are_read_where_they_lie_and_results_are_torchs():
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     args = [x, y]
     (made,) = f(args)
-    assert args == []  # the list is emptied, as torch wants
+    assert args == []  # the list is emptied, as torch expects
     assert torch.equal(made, x + y) and made.untyped_storage().resizable()
     assert made.untyped_storage().nbytes() == 48 and not made.requires_grad
 
@@ -247,7 +247,7 @@ def test_references_and_memory_come_back():
     large, t = program_of_large(), torch.zeros(1 << 20)
     large([t])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(200):  # 800 MB, were they kept
+    for _ in range(200):  # 800 MB if they were kept
         large([t])
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + (400 << 10)
 
@@ -265,7 +265,7 @@ def test_memory_comes_back_if_torch_refuses_it(monkeypatch):
     monkeypatch.setattr(torch._C._aoti, "alloc_tensors_by_stealing_from_void_ptrs", refuse)
     large, t = program_of_large(library.torch_functions.__wrapped__()), torch.zeros(1 << 20)
     before = None
-    for k in range(200):  # 800 MB, were they kept
+    for _ in range(200):  # 800 MB, were they kept
         with pytest.raises(TypeError, match="no tensors today"):
             large([t])
         before = before or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -323,7 +323,7 @@ def test_a_wrong_recipe_is_refused(inputs, returns, words):
 
 
 def compiled(function, *tensors):
-    """The artifact of a function's functional ATen graph."""
+    """The compiled functional ATen graph of a function."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 

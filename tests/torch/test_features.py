@@ -1,4 +1,6 @@
-"""What torch.compile promises beside values: aliases, mutation, sizes, random numbers, errors, effects, control flow."""
+"""Tests the features of torch.compile other than values: aliases, mutation, sizes, random numbers, errors, effects,
+control flow.
+"""
 
 import functools
 
@@ -15,7 +17,7 @@ def rand(*sizes, **more):
 
 
 def make_all(sizes, more):
-    """Tensors of these sizes, drawn after the seed is set."""
+    """Tensors of these sizes, drawn with a fixed seed."""
     return tuple(torch.randn(s, **more) for s in sizes)
 
 
@@ -167,7 +169,7 @@ def test_one_graph_for_five_sizes():
 
 
 def test_sizes_that_break_a_guard():
-    """Sizes that were equal in the first call, and are not in later ones."""
+    """Sizes that are equal in the first call, but not in later ones."""
 
     def fn(a, b):
         return a + b if a.shape[0] == b.shape[0] else a.sum() + b
@@ -371,7 +373,7 @@ def cinductor_backend():
     return cinductor.torch.backend
 
 
-# ---- inputs that are not plain ----
+# ---- inputs that are not plain tensors ----
 
 
 @pytest.mark.parametrize(
@@ -505,7 +507,7 @@ def test_conditions_and_loops():
 
 
 def test_batch_norm_statistics():
-    # Without a bias: before a normalisation its gradient is 0, and eager's is what rounding leaves of it.
+    # Without a bias: before a normalisation its gradient is 0, and eager's consists of rounding errors.
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
     agree(net, rand((2, 3, 8, 8)), rand((2, 3, 8, 8)), backward=True)
     net.zero_grad()
@@ -590,7 +592,7 @@ def test_gradients_of_some_inputs():
 
 
 def test_views_saved_for_the_backward():
-    """Activations that eager keeps as views whose memory has gaps."""
+    """Activations that eager saves as views with gaps in memory."""
 
     def fn(x, w):
         q, k, v = (x @ w).chunk(3, -1)

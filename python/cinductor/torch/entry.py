@@ -17,7 +17,7 @@ from ..config import list_options
 from . import rows
 from .output import Artifact
 
-# Of cinductor's modes those that say something here; each sets these options.
+# The modes of cinductor that apply here, with the options that each sets.
 MODES: dict[str | None, dict[str, Any]] = {
     None: {},
     "default": {},

@@ -1,4 +1,4 @@
-"""Memory of tensors: in which order a dense tensor's axes are stored, and which tensors share storage."""
+"""Memory layouts of tensors: the stride order of a dense tensor's axes, and which tensors share storage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sizes import decide, hint
 
 
 def order_of(tensor: Any) -> list[int]:
-    """Axes from the largest stride to the smallest, as the core names the order of an array's memory."""
+    """The axes from the largest stride to the smallest: the core's notation of a stride order."""
     strides, sizes = [hint(s) for s in tensor.stride()], [hint(s) for s in tensor.size()]
     return sorted(range(tensor.dim()), key=lambda k: (-strides[k], -sizes[k], k))
 
@@ -41,7 +41,7 @@ def is_lazy(tensor: Any) -> bool:
 
 
 def is_strided(value: Any) -> bool:
-    """Whether it is a tensor that has strides and storage."""
+    """True for a tensor with strides and storage."""
     return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
@@ -51,12 +51,12 @@ def is_whole(tensor: Any) -> bool:
 
 
 def storage_of(tensor: Any) -> int:
-    """An identity of the memory that a fake or real tensor is of."""
+    """An identifier of the storage of a fake or real tensor."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether the core can read it: strided memory with one dtype, none of torch's lazy or wrapped kinds."""
+    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized

@@ -1,7 +1,8 @@
-"""Library calls: an op that stays ATen, inside of the program.
+"""Library calls: ops that ATen runs, inside of the program.
 
-The core calls a function of Python with dense operands, which runs the op and fills the result. An op with several
-results is one call for the first, and one for each other that takes it from what the first has left.
+The core calls a Python function with dense operands, which runs the op and fills the result. An op with several
+results is one call for the first result, and one call for each other result, which takes it from what the first
+call has left.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from .emit import Emitter
 
 _numbers = itertools.count()
-MOST_OPERANDS = 256  # of a library call of the core
+MOST_OPERANDS = 256  # the core's limit for a library call
 
 
 def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
-    """The values of a node whose op is called as it is."""
+    """The values of a node whose op is called."""
     if not isinstance(node.target, torch._ops.OperatorBase):
         raise Refused(f"{node.target} is no operator")
     if isinstance(node.target, torch._ops.HigherOrderOperator):
@@ -74,7 +75,7 @@ def call(emitter: Emitter, node: torch.fx.Node, val: Any) -> Any:
 
 
 def check_bases(node: torch.fx.Node) -> None:
-    """Refuses operands that are not in C order: a higher-order op may make views of them by strides."""
+    """Refuse operands that are not in C order, because a higher-order op may make views of them by strides."""
     for x in node.all_input_nodes:
         val = x.meta.get("val")
         if layout.is_strided(val) and not (val.is_contiguous() and layout.is_whole(val)):
@@ -82,7 +83,7 @@ def check_bases(node: torch.fx.Node) -> None:
 
 
 def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tuple[str, Any]], Any]:
-    """Operands of the call, and how each leaf of its arguments is had: an operand, or itself."""
+    """The operands of the call, and for each leaf of its arguments an operand or the leaf itself."""
     leaves, spec = torch.utils._pytree.tree_flatten((node.args, node.kwargs))
     operands: list[GraphValue] = []
     plan: list[tuple[str, Any]] = []
@@ -108,7 +109,7 @@ def arguments(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[tu
 
 @functools.cache
 def torch_functions() -> Any:
-    """What C calls of this torch; None where that torch has not all of it."""
+    """The functions of this torch that C calls; None if one is missing."""
     exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     wrap = getattr(getattr(torch._C, "_aoti", None), "alloc_tensors_by_stealing_from_void_ptrs", None)
     if exchange is None or wrap is None:
@@ -118,7 +119,7 @@ def torch_functions() -> Any:
     return _core.torch_functions(path, exchange, types, torch.Tensor.is_conj, torch.Tensor.is_neg, wrap)
 
 
-# Operators of matrices alone, and the functions of torch's library that they end in.
+# Operators on matrices only, with the functions of torch's library that implement them.
 PRODUCTS = {
     torch.ops.aten.mm.default: "mm_out",
     torch.ops.aten.bmm.default: "bmm_out",
@@ -128,14 +129,14 @@ PRODUCTS = {
 
 
 def torch_call(node: torch.fx.Node, plan: list[tuple[str, Any]], operands: list[Any]) -> Any:
-    """How C makes the call: its functions, name, number of tensors and factors; None: Python does."""
+    """How C makes the call: its functions, name, number of tensors and factors; None if Python makes it."""
     name, val = PRODUCTS.get(node.target), node.meta["val"]
     if name is None or torch_functions() is None or val.device.type != "cpu":
         return None
     factors = [node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)]
     are_tensors = [kind for kind, _ in plan].count("tensor") == len(operands) == len(node.args)
     if not are_tensors or not val.is_floating_point() or not all(type(f) in (int, float) for f in factors):
-        return None  # of ints torch wants factors that are ints
+        return None  # for ints torch requires int factors
     return torch_functions(), f"aoti_torch_cpu_{name}", len(operands) + 1, *map(float, factors)
 
 
@@ -206,11 +207,11 @@ def word(name: str, value: Any) -> int:
 
 
 class Call:
-    """An op with its arguments, and what the last call of it has made."""
+    """An op with its arguments, and the results of its last call."""
 
     def __init__(self, target: Any, plan: list[tuple[str, Any]], spec: Any, has_several: bool):
         self.target, self.plan, self.spec, self.has_several = target, plan, spec, has_several
-        self.of_thread = threading.local()  # several may run a program at once
+        self.of_thread = threading.local()  # several threads may run a program
 
     def run(self, tensors: list[torch.Tensor]) -> None:
         leaves = [
@@ -223,9 +224,9 @@ class Call:
 
 
 class OpResult:
-    """The function that the core calls for one result of a call, unless C calls that of torch's library."""
+    """The function that the core calls for one result of a call, unless C calls torch's library."""
 
-    is_of_numpy = True  # operands are arrays that may be written, as torch.from_numpy wants them
+    is_of_numpy = True  # operands are writable arrays, as torch.from_numpy requires
 
     def __init__(self, call: Call, index: int, is_first: bool, torch_call: Any):
         self.call, self.index, self.is_first, self.torch_call = call, index, is_first, torch_call
@@ -241,7 +242,7 @@ class OpResult:
 
 
 def tensor_of(array: Any) -> torch.Tensor:
-    """The array's memory as a tensor."""
+    """A tensor over the array's memory."""
     array = np.asarray(array)
     if any(s < 0 for s in array.strides):  # of an operand: torch has no such strides
         array = array.copy()

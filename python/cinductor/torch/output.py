@@ -40,7 +40,7 @@ def tensor_program(gm: torch.fx.GraphModule, emitted: Emitted, program: _core.Pr
 
 
 def returned(r: Return) -> tuple[Any, ...]:
-    """A return as C takes it."""
+    """A return in the form that C expects."""
     if r.kind == "part":
         sizes, strides, offset, dtype = r.value
         return "part", r.index, [text_of(s) for s in sizes], [text_of(s) for s in strides], text_of(offset), WORDS[dtype]
@@ -50,7 +50,7 @@ def returned(r: Return) -> tuple[Any, ...]:
 
 
 def eager(gm: torch.fx.GraphModule) -> Any:
-    """The graph as eager runs it, on a list of inputs."""
+    """Runs the graph in eager mode, on a list of inputs."""
 
     def run(args: list[Any]) -> list[Any]:
         return list(gm(*args))

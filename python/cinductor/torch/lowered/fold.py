@@ -1,4 +1,4 @@
-"""Reductions, scans and what is made of them: means, variances, softmax."""
+"""Reductions, scans and functions built on them: means, variances, softmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import argument, has_argument, meta, sizes
 
 
 def axes_of(node: torch.fx.Node, x: GraphValue) -> list[int]:
-    """The axes that a reduction is over; all of them without dim."""
+    """The axes of a reduction; all of them without dim."""
     name = "dim" if has_argument(node, "dim") else "dims"
     dims = argument(node, name) if has_argument(node, name) else None
     rank = len(x.sizes)
@@ -32,7 +32,7 @@ def is_empty(v: GraphValue) -> bool:
 
 
 def count(emitter: Emitter, x: GraphValue, axes: list[int], dtype: torch.dtype) -> GraphValue:
-    """The number of elements that a reduction adds up."""
+    """The number of elements that are reduced."""
     return emitter.value(math.prod([x.sizes[a] for a in axes]), dtype)
 
 
