@@ -38,7 +38,7 @@ def compile_graph_module(gm: Any, inputs: Any, mode: str | None, options: dict[s
     """
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}, expected one of {sorted(m for m in MODES if m)}")
-    given = {"numerics": "close", **MODES[mode], **options}
+    given = {"numerics": "close", "threads": torch.get_num_threads(), **MODES[mode], **options}
     is_strict = bool(given.pop("strict", False))
     known = {option.name for option in list_options()}
     if wrong := sorted(set(given) - known):
