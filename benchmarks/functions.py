@@ -1,11 +1,12 @@
-"""NumPy's loops of functions beside our own: which of them take twice as long (pyext/operation/slow.def).
+"""Elementary functions: NumPy's loops, the default's way to their bits, and libmvec (numerics="close").
 
     python benchmarks/functions.py [--arch x86-64-v3] [--size 20000]
     python benchmarks/functions.py --errors [--device cuda] [--size 1000000]
 
-One thread, the fastest of several runs of each in turn, nanoseconds an element. What NumPy does without its vector library
-is seen with NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" and --arch x86-64-v3. With --errors: how many ULP our
-own functions are off at most, half of them random numbers of moderate size, half random bits, against long doubles.
+Runs on one thread; prints the minimum of alternating runs in nanoseconds per element. To see NumPy without its
+vector library, set NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL AVX512_SPR" and pass --arch x86-64-v3. With
+--errors, prints the largest error of cinductor's functions in ULP, compared with long doubles. Half of the
+operands are random numbers of moderate size, half are random bits.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 import numpy as np
 
 import cinductor
+from cinductor import _core
 
 NAMES = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh cbrt
 power arctan2 hypot logaddexp logaddexp2 absolute""".split()
@@ -21,7 +23,7 @@ RUNS, SECONDS = 9, 0.003
 
 
 def once(fn, args):
-    """Seconds of one call, over calls of a few milliseconds."""
+    """Seconds per call, averaged over a few milliseconds."""
     start, calls = time.perf_counter(), 0
     while (passed := time.perf_counter() - start) < SECONDS:
         fn(*args)
@@ -38,7 +40,7 @@ def operands(ufunc, dtype, size):
 
 
 def error(ours, ufunc, dtype, size):
-    """The greatest distance from the value, in ULP of it, where that is finite and normal."""
+    """The largest error in ULP, over finite and normal values."""
     rng = np.random.default_rng(1)
     bits = f"u{np.dtype(dtype).itemsize}"
     args = []
@@ -73,8 +75,8 @@ def main():
     given = parser.parse_args()
     if given.errors:
         return errors(given.device, given.size)
-    options = {"numerics": "close", "threads": 1, "arch": given.arch}
-    print(f"{'':24}   NumPy  close  ratio")
+    ways = {(name, char): way for name, char, way, _ in _core.functions()}
+    print(f"{'':22}   NumPy default   close  NumPy/default  default/close")
     for name in NAMES:
         ufunc = getattr(np, name)
         for dtype in "efdFD":
@@ -83,15 +85,22 @@ def main():
                 out = ufunc(*args)
             except TypeError:
                 continue
-            ours = cinductor.compile(lambda *args, ufunc=ufunc: ufunc(*args), options=options)
-            ours(*args)
-            pairs = [
-                (once(lambda *a, u=ufunc, o=out: u(*a, out=o), args), once(ours, args))
-                for _ in range(RUNS)
+            made = [
+                cinductor.compile(
+                    lambda *args, ufunc=ufunc: ufunc(*args),
+                    options={"numerics": numerics, "threads": 1, "arch": given.arch},
+                )
+                for numerics in ("numpy", "close")
             ]
-            theirs, own = (min(times) / given.size * 1e9 for times in zip(*pairs, strict=True))
-            slow = "  slow" if theirs > 2 * own else ""
-            print(f"{name:12}{np.dtype(dtype)!s:12} {theirs:7.2f} {own:6.2f} {theirs / own:6.1f}{slow}")
+            calls = [lambda *a, u=ufunc, o=out: u(*a, out=o), *made]
+            for _ in range(2 + (1 << 18) // given.size):  # the first elements precede the test of vectors
+                [call(*args) for call in calls]
+            rows = [[once(call, args) for call in calls] for _ in range(RUNS)]
+            theirs, default, close = (min(times) / given.size * 1e9 for times in zip(*rows, strict=True))
+            print(
+                f"{name:12}{np.dtype(dtype)!s:10} {theirs:7.2f} {default:7.2f} {close:7.2f} {theirs / default:14.1f}"
+                f" {default / close:14.1f}  {ways.get((name, dtype), '')}{', slow' if theirs > 2 * close else ''}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Rewritten functions run without a stage, and a scope that shows what liveness gets wrong."""
+"""Helpers that run rewritten functions without a tracer, and a scope that finds mistakes of the liveness analysis."""
 
+import sys
 import types
 
 from cinductor.capture.hooks.scope import PlainScope
@@ -8,7 +9,7 @@ from cinductor.capture.syntax.rewrite import rewrite
 
 
 def plain(fn, cls=PlainScope):
-    """The rewritten function with the scope that only does the plain thing."""
+    """The rewritten function in a scope whose constructs only do what Python does."""
     scope = object.__new__(cls)
     scope.stage = None
     scope.fn_globals = fn.__globals__
@@ -17,11 +18,17 @@ def plain(fn, cls=PlainScope):
     scope.cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     rewritten = rewrite(fn)
     scope.sites = rewritten.sites
+    if sys.version_info < (3, 12):  # later versions count the names of comprehensions
+        assert locals_of(fn.__code__) <= locals_of(rewritten.code), "a local name has become a global one"
     return rewritten.bind(fn, types.CellType(scope))
 
 
+def locals_of(code):
+    return {*code.co_varnames, *code.co_cellvars}
+
+
 class Forgetful:
-    """A construct that runs plainly but restores names, and only those that its site calls live."""
+    """A construct that does what Python does, but only keeps the names that its site declares live."""
 
     restores = True
 
@@ -70,7 +77,7 @@ class Forgetful:
 
 
 class ForgetfulScope(PlainScope):
-    """Its constructs forget what is not live."""
+    """A scope whose constructs drop all names that are not live."""
 
     __slots__ = ()
 

@@ -25,6 +25,15 @@ ci_float_flags_clear(void)
         __builtin_ia32_ldmxcsr(control & ~(unsigned)CI_FLOAT_FLAGS);
 }
 
+/* These and no others are set after it. */
+static inline void
+ci_float_flags_restore(unsigned flags)
+{
+    unsigned control = __builtin_ia32_stmxcsr();
+    if ((control & CI_FLOAT_FLAGS) != flags)
+        __builtin_ia32_ldmxcsr((control & ~(unsigned)CI_FLOAT_FLAGS) | flags);
+}
+
 static inline void
 ci_float_flags_raise(unsigned flags)
 {
@@ -33,7 +42,25 @@ ci_float_flags_raise(unsigned flags)
         __builtin_ia32_ldmxcsr(control | flags);
 }
 
+/* Moves the flags of the older registers to MXCSR: feraiseexcept(FE_OVERFLOW), which NumPy's loops
+ * call, sets them there. */
+static inline void
+ci_float_flags_gather(void)
+{
+    unsigned short status;
+    __asm__ volatile("fnstsw %0" : "=a"(status));
+    if (status & CI_FLOAT_FLAGS) {
+        __asm__ volatile("fnclex");
+        ci_float_flags_raise(status & CI_FLOAT_FLAGS);
+    }
+}
+
 #else
+
+static inline void
+ci_float_flags_gather(void)
+{
+}
 
 static inline unsigned
 ci_float_flags_read(void)
@@ -45,6 +72,13 @@ static inline void
 ci_float_flags_clear(void)
 {
     feclearexcept(CI_FLOAT_FLAGS);
+}
+
+static inline void
+ci_float_flags_restore(unsigned flags)
+{
+    feclearexcept(CI_FLOAT_FLAGS);
+    feraiseexcept((int)flags);
 }
 
 static inline void

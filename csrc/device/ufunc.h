@@ -3,14 +3,20 @@
 #define CI_DEVICE_UFUNC_H
 
 #include "ir/op.h"
+#include "vmath/vmath.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 /* NumPy's PyUFuncGenericFunction and the data that goes with it; a loop of NULL: there is none. */
 typedef struct CiUfuncLoop {
     void (*loop)(char **operands, const intptr_t *count, const intptr_t *steps, void *data);
     void *data;
+    bool keeps_flags; /* the float flags set before: NumPy's loops may clear them */
 } CiUfuncLoop;
+
+/* Calls a loop; the float flags set before are kept. */
+void ci_ufunc_call(CiUfuncLoop loop, char **operands, const intptr_t *count, const intptr_t *steps);
 
 /* A function of float16: NumPy's loop, and what it gives for each operand (ufunc_table.c). Zeroed
  * before it is opened. */
@@ -24,12 +30,31 @@ typedef struct CiUfuncTable {
 CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
 void ci_ufunc_table_close(CiUfuncTable *table);
 
+/* A function on vectors in the place of NumPy's loop (ufunc_vector.c). Zeroed before it is opened. */
+typedef struct CiUfuncVector {
+    CiUfuncLoop numpys;
+    const CiVmathRow *rows; /* the variants */
+    int nrows;
+    _Atomic(const CiVmathRow *) row; /* the one with NumPy's bits; NULL: not tested */
+    _Atomic int64_t computed;        /* elements that the loop was called for before the test */
+} CiUfuncVector;
+
+/* The loop that runs the function after a test; NumPy's if there is none. The vector outlives its
+ * calls. */
+CiUfuncLoop ci_ufunc_vector_open(CiUfuncVector *vector, CiOp op, CiDtype dtype, CiUfuncLoop numpys);
+/* Tests unless that has been done. The variant that has NumPy's bits; NULL: none has. */
+const CiVmathRow *ci_ufunc_vector_decide(CiUfuncVector *vector);
+/* Compares blocks of CI_VMATH_BLOCK first operands: `first` and every `step`th pattern after it;
+ * step 0: random numbers, of which `first` is the seed. The number of blocks that differ, and an
+ * operand of the first one. */
+int64_t ci_ufunc_vector_check(const CiUfuncVector *vector, const CiVmathRow *row, uint64_t first,
+                              uint64_t step, int64_t blocks, uint64_t *example);
+
 /* How many a runtime has: ci_op_ufunc_loop says which is which. */
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
 
 /* `count` contiguous elements; step: bytes from one element of an operand to the next, 0 if it is
- * one for all. b: NULL for one operand. The float flags set before are kept, because a loop may
- * clear them. Part of the kernel contract (CiRun.apply). */
+ * one for all. b: NULL for one operand. The float flags set before are kept. Part of the kernel contract (CiRun.apply). */
 void ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out,
                     const void *a, int64_t a_step, const void *b, int64_t b_step);
 

@@ -1,4 +1,5 @@
-/* The TensorProgram type: a program, and how its inputs and results are torch's arguments and outputs. */
+/* The type TensorProgram: a program, and the mapping between its inputs and results and torch's
+ * arguments and outputs. */
 #include "foreign/tensor_private.h"
 #include "foreign/tensor_program.h"
 #include "program/builder.h"
@@ -86,14 +87,14 @@ add_numbers(CxTensorProgram *t, PyObject *sizes)
     return result;
 }
 
-/* ("part", index, sizes, strides, offset) over a return of the program. */
+/* ("part", index, sizes, strides, offset, dtype) over a return of the program. */
 static int
 read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
 {
     PyObject *sizes, *strides, *offset;
-    const char *kind;
+    const char *kind, *dtype;
 
-    if (!PyArg_ParseTuple(one, "siOOO", &kind, &give->index, &sizes, &strides, &offset) ||
+    if (!PyArg_ParseTuple(one, "siOOOs", &kind, &give->index, &sizes, &strides, &offset, &dtype) ||
         add_numbers(t, sizes) < 0)
         return -1;
     give->rank = t->nnumbers - give->at;
@@ -101,6 +102,11 @@ read_part(CxTensorProgram *t, PyObject *one, CxGive *give)
         return -1;
     if (give->rank > CI_MAX_RANK || t->nnumbers - give->at != 2 * give->rank + 1) {
         PyErr_SetString(PyExc_ValueError, "a part has a stride for each size");
+        return -1;
+    }
+    give->dtype = ci_dtype_find(dtype);
+    if (give->dtype == CI_DTYPE_none || t->torch->dtypes[give->dtype] < 0) {
+        PyErr_Format(PyExc_ValueError, "torch has no dtype %s", dtype);
         return -1;
     }
     return 0;
@@ -140,7 +146,7 @@ read_give(CxTensorProgram *t, PyObject *one, CxGive *give)
     return 0;
 }
 
-/* A result buffer is made in the layout that the first part of a return asks for, if the part is all of it. */
+/* A result buffer gets the layout of the first view of it, if that view covers all of it. */
 static void
 find_owners(CxTensorProgram *t)
 {
@@ -151,7 +157,7 @@ find_owners(CxTensorProgram *t)
         if (give->kind != CX_GIVE_part)
             continue;
         const CxReturn *back = &t->program->returns[give->index];
-        if (!back->is_shared && back->layout.rank == give->rank && t->owners[back->layout.result_buffer] < 0 &&
+        if (!back->is_shared && back->layout.rank == give->rank && back->layout.dtype == give->dtype && t->owners[back->layout.result_buffer] < 0 &&
             ci_expr_equals_const(t->numbers[give->at + 2 * give->rank], 0))
             t->owners[back->layout.result_buffer] = k;
     }
@@ -162,7 +168,7 @@ read_gives(CxTensorProgram *t, PyObject *gives)
 {
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(gives); k++, t->ngives++)
         if (read_give(t, PyList_GET_ITEM(gives, k), &t->gives[k]) < 0) {
-            t->ngives++; /* what it holds is given up with the others */
+            t->ngives++; /* so that the references in it are released with the others */
             return -1;
         }
     find_owners(t);
@@ -171,7 +177,7 @@ read_gives(CxTensorProgram *t, PyObject *gives)
 
 /* ---- the type ---- */
 
-/* torch has no number for a dtype: no tensor is of it. */
+/* Refuses dtypes for which torch has no number, because no tensor has them. */
 static int
 check_dtypes(const CxTensorProgram *t)
 {

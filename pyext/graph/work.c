@@ -1,19 +1,21 @@
-/* How much work a graph is in this call, by the sizes that the call has: what is little is not
- * worth a compiler, nor a break. An estimate: nothing but the way to run it follows from it. */
+/* Estimates how many elements a graph computes with the sizes of this call. Little work is not
+ * worth a compile or a break. The estimate only selects how the graph is run. */
 #include "graph/graph.h"
 
-enum { TRIPS_NODE = 10 }; /* elements that NumPy makes in the time of a number in a loop's iteration */
+/* Elements that NumPy computes in the time of one scalar operation in a loop. */
+enum { TRIPS_NODE = 10 };
 
 typedef struct Work {
     CiContext *ctx;
     const CiGraph *graph;
-    const CiShapeEnv *env; /* of the call; NULL: any */
+    const CiShapeEnv *env; /* of the call; NULL: for any sizes */
     int64_t limit, total;
 } Work;
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
-/* Value of a symbol in this call, half of a loop's iterations, or the symbol's upper bound. */
+/* The value of a symbol in this call, half of the iterations for a loop variable, or the
+ * symbol's upper bound. */
 static int64_t
 value_of(void *arg, const CiExpr *symbol)
 {
@@ -47,7 +49,7 @@ has_param(const CiBlock *block, const CiNode *node)
     return false;
 }
 
-/* A while may have any number of iterations, but for one that counts them in a symbol with a
+/* The number of iterations of a while is unknown, except if it counts them in a symbol with a
  * limit. */
 static int64_t
 trips_of(Work *w, const CiNode *region)
@@ -113,7 +115,7 @@ cx_call_makes_at_most(CxTracer *t, int64_t limit)
 {
     Work work = {.graph = t->graph, .env = t->env, .limit = limit};
 
-    if (cx_protect(t->state, t->ctx, body_count, &work) < 0) { /* a size that is no number here */
+    if (cx_protect(t->state, t->ctx, body_count, &work) < 0) { /* a size has no number here */
         PyErr_Clear();
         return false;
     }

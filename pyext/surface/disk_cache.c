@@ -1,4 +1,4 @@
-/* The disk cache, as the package reads and sets it: its directory, its counts, and the texts of saved calls. */
+/* The disk cache for the package: its directory, its statistics, and the texts of saved calls. */
 #include "surface/disk_cache.h"
 
 PyObject *
@@ -26,7 +26,7 @@ cx_cache_stores(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_stores(state->runtime.cache) : 0);
 }
 
-/* read_call(key): the text kept under a key, or None. */
+/* read_call(key): the text stored under a key, or None. */
 PyObject *
 cx_read_call(PyObject *module, PyObject *key)
 {
@@ -85,7 +85,7 @@ cx_cache_directory(PyObject *module, PyObject *unused)
     return cx_path(state->runtime.cache ? ci_cache_directory(state->runtime.cache) : NULL);
 }
 
-/* Another thread may be building through the old cache, so it stays open as long as the module. */
+/* Another thread may be building in the old cache, so it stays open as long as the module. */
 PyObject *
 cx_set_cache_directory(PyObject *module, PyObject *path)
 {

@@ -1,8 +1,9 @@
-/* The module: its state, its functions, multi-phase initialisation. */
+/* The extension module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/direct.h"
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
@@ -21,7 +22,8 @@
 
 #define WARM_BYTES ((size_t)256 << 20)
 
-/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not lock while Python ends. */
+/* Polled by launches and builds without the GIL. A device's thread gets no signals, and may not
+ * take the GIL while Python ends. */
 static int32_t
 poll_signals(void *arg)
 {
@@ -58,17 +60,6 @@ module_set_surface(PyObject *module, PyObject *args)
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
     return before;
-}
-
-static PyObject *
-module_set_nothing(PyObject *module, PyObject *function)
-{
-    CxState *state = PyModule_GetState(module);
-    CX_ENTRY();
-    if (!PyFunction_Check(function))
-        return PyErr_Format(PyExc_TypeError, "a function is expected");
-    Py_XSETREF(state->nothing, Py_NewRef(function));
-    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -173,7 +164,8 @@ module_backends(PyObject *module, PyObject *unused)
     return list;
 }
 
-/* Without asking whether they can be used: for that a driver and compilers are opened. */
+/* The names of all backends, without testing whether they can be used, which would open a driver
+ * and compilers. */
 static PyObject *
 module_backend_names(PyObject *module, PyObject *unused)
 {
@@ -210,11 +202,11 @@ module_arch_levels(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_own_functions(PyObject *module, PyObject *unused)
+module_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
     CX_ENTRY();
-    return cx_own_functions(PyModule_GetState(module));
+    return cx_functions(PyModule_GetState(module));
 }
 
 static PyObject *
@@ -266,7 +258,8 @@ module_set_locals(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* view(array, dtype, shape, strides, offset, is_writable): a part of its memory, which it has. */
+/* view(array, dtype, shape, strides, offset, is_writable): a view of its memory, which must
+ * contain it. */
 static PyObject *
 module_view(PyObject *self, PyObject *args)
 {
@@ -287,7 +280,7 @@ module_view(PyObject *self, PyObject *args)
                          !is_writable);
 }
 
-/* paddings(array): of each axis, as cx_layout_paddings. */
+/* paddings(array): the padding of each axis, as in cx_layout_paddings. */
 static PyObject *
 module_paddings(PyObject *self, PyObject *array)
 {
@@ -306,8 +299,7 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
-    {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
-    {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
+    {"set_exact", module_set_exact, METH_O, "True if the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
     {"options", module_options, METH_NOARGS, NULL},
@@ -318,8 +310,9 @@ static PyMethodDef module_methods[] = {
     {"register_device", cx_register_device, METH_VARARGS, NULL},
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
+    {"functions", module_functions, METH_NOARGS, NULL},
+    {"check_function", cx_check_function, METH_VARARGS, NULL},
     {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
-    {"own_functions", module_own_functions, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_stores", cx_cache_stores, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
@@ -330,9 +323,10 @@ static PyMethodDef module_methods[] = {
     {"write_call", cx_write_call, METH_VARARGS, NULL},
     {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
-     "set_locals(frame, values): names of a frame that is running get these values."},
+     "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
+    {"aten_call", cx_aten_call, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
     {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},

@@ -18,7 +18,7 @@ from typing import Any
 from . import __version__, benching, cache, compile, config, explain, rerun, trimming
 from ._core import CheckFailed, Error
 from .config import nearest
-from .doctor import report
+from .doctor import prove, report
 from .report import pages
 from .report.page import LEVELS
 
@@ -33,7 +33,7 @@ class Wrong(Exception):
 
 
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
-    """The function, and one that makes its arguments."""
+    """The function, and a function that makes its arguments."""
     path, _, name = place.rpartition(":")
     if not path or not all(part.isidentifier() for part in name.split(".")):
         raise Wrong(f"{place}: FILE:FUNC is expected, as model.py:loss, or MODULE:FUNC")
@@ -78,12 +78,12 @@ def attribute(found: dict[str, Any], name: str) -> Any:
 
 
 def names_in(found: dict[str, Any]) -> list[str]:
-    """Of the functions of a file."""
+    """The names of the functions in a file."""
     return [name for name, value in found.items() if callable(value) and not name.startswith("_")]
 
 
 def missing(fn: Callable[..., Any]) -> str:
-    """The arguments that a function cannot be called without, as text."""
+    """The required arguments that are not given, as text."""
     try:
         parameters = inspect.signature(fn).parameters.values()
     except (TypeError, ValueError):
@@ -92,6 +92,10 @@ def missing(fn: Callable[..., Any]) -> str:
 
 
 def doctor(given: argparse.Namespace) -> None:
+    if given.prove_bits is not None:
+        for name, points, found in prove(given.prove_bits):
+            print(f"{name:24} {points} operands, {found or 'no'} blocks differ from NumPy", flush=True)
+        return
     text, works = report()
     print(text)
     if not works:
@@ -213,7 +217,7 @@ def about_cache() -> Iterator[str]:
 
 
 def keep_file(given: argparse.Namespace) -> None:
-    """Writes the cache into a file, or takes one in."""
+    """Save the cache to a file, or load one."""
     if not given.file:
         raise Wrong(f"cache {given.what} FILE: the file is missing")
     try:
@@ -228,7 +232,7 @@ def keep_file(given: argparse.Namespace) -> None:
 
 
 def show_aten(given: argparse.Namespace) -> None:
-    """Prints each ATen op with its status, and how many have each."""
+    """Print each ATen op with its status, and the number of ops per status."""
     if importlib.util.find_spec("torch") is None:
         raise Wrong("aten: torch is not installed: pip install 'cinductor[torch]'")
     from .torch import rows
@@ -251,7 +255,9 @@ def parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    command("doctor", doctor, "what a report of a bug needs: versions, compiler, cache, devices, a kernel")
+    made = command("doctor", doctor, "what a report of a bug needs: versions, compiler, cache, devices, a kernel")
+    about = "compare functions on vectors with NumPy's: 2^N operands of each, by default all of float32 (minutes each)"
+    made.add_argument("--prove-bits", type=int, nargs="?", const=32, metavar="N", help=about)
     for name, run, doc in (
         ("explain", show, "what a function becomes: a report"),
         ("bench", bench, "a function's time compiled, and in NumPy"),
@@ -289,7 +295,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0, or 1 when what is asked for cannot be had, which stderr says."""
+    """Run one command. Returns 0, or 1 if the request cannot be fulfilled, with the reason on stderr."""
     words = sys.argv[1:] if arguments is None else arguments
     given = parser().parse_args(words or ["--help"])
     try:

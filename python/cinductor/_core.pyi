@@ -327,6 +327,7 @@ class Tracer:
     constant: Callable[[np.ndarray], Any] | None  # makes an input of an array that never changes
     # Raised where the value of an unbacked size is needed; args: its name, file, line, who needs it.
     on_force: type[BaseException] | None
+    last_storage: int  # the serial number of the newest storage
     seconds: float  # of this thread, in the programs of the call
     useful: int  # of the flushes, those until the last that had more than little work
     quiet: int  # flags of which the errstate around what is traced now wants to hear nothing
@@ -668,7 +669,6 @@ def propose_stance(stance: int, number: int, /) -> int: ...
 def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
-def set_nothing(function: Callable[[], None], /) -> None: ...  # one that does nothing
 def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
@@ -693,8 +693,11 @@ def arch_levels() -> list[tuple[str, bool]]: ...
 # (device, name, doc, why not available or None)
 def backends() -> list[tuple[str, str, str, str | None]]: ...
 
-# (name, characters of dtypes) of functions that numerics="numpy" computes by our own routines here
-def own_functions() -> list[tuple[str, str]]: ...
+# (name, character of the dtype, how its bits are had, whose algorithm vectors have or "")
+def functions() -> list[tuple[str, str, str, str]]: ...
+# Compares the vectors with NumPy's loop, 512 operands a block: from the pattern `first` on every `step`th,
+# or random ones (step 0). -> (blocks that differ, the pattern of an operand in the first of them)
+def check_function(name: str, char: str, first: int, step: int, blocks: int) -> tuple[int, int]: ...
 def cache_info() -> Any: ...
 def cache_stores() -> int: ...
 def cache_clear() -> int: ...
@@ -766,6 +769,26 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int) -> Any:
+    """A call of an ATen operator by torch's dispatcher, without Python.
+
+    Parameters
+    ----------
+    functions : capsule
+        What torch_functions() returned.
+    name, overload : str
+        The operator, as `aten::topk` and ``.
+    arguments : list of (int, object)
+        A kind and a value for each: (0, 64 bits), (1, operand), (2, operand that is an int), (3, an optional argument
+        that is given), (4, list).
+    nresults : int
+
+    Returns
+    -------
+    capsule or None
+        None if torch has no such dispatcher, or if the call has too many arguments or results.
+    """
 
 def torch_functions(
     library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /

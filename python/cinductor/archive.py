@@ -1,4 +1,4 @@
-"""The disk cache as one file, to be taken to another machine: see `cinductor.cache.save` and `load`."""
+"""Saves the disk cache as one file and loads it on another machine: see `cinductor.cache.save` and `load`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 30  # of one entry
 
 
 def folder(what: str) -> str:
-    """The cache's. Raises OSError where there is none."""
+    """The folder of the cache. Raises OSError if there is none."""
     found = _core.cache_info()["directory"]
     if not found:
         raise OSError(f"{what}: there is no folder for the disk cache; CINDUCTOR_CACHE_DIR names one")
@@ -68,13 +68,13 @@ def check_contents(archive: zipfile.ZipFile, row: zipfile.ZipInfo) -> None:
 
 
 def keep(archive: zipfile.ZipFile, row: zipfile.ZipInfo, place: str) -> bool:
-    """Writes an entry that is not there, all of it or nothing; whether it was not. What it holds is checked
-    as any entry is, when it is used.
+    """Write an entry that does not exist yet, atomically. True if it was written. Its contents are checked when the
+    entry is used, like those of any entry.
     """
     target = os.path.join(place, row.filename)
     if os.path.exists(target):
         return False
-    handle, passing = tempfile.mkstemp(dir=place)  # for this user alone
+    handle, passing = tempfile.mkstemp(dir=place)  # readable by this user only
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(archive.read(row))

@@ -1,4 +1,4 @@
-"""`compile` and its settings, and what holds for all compiled functions: counters, `reset`."""
+"""`compile` and its settings, and functions about all compiled functions: counters, `reset`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, stats_types, saved
-from .config import OPTIONS, Mode, config, nearest, refusal, resolve
+from . import _core, saved, stats_types
 from .class_lookup import is_a
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .job import Job
 from .signature import signature_of
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .option_types import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
+_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
 
 
 @overload
@@ -163,7 +163,7 @@ def words_of(value: Any) -> str:
 
 
 def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
-    """Raises TypeError for a keyword that compile has not, and for a flag that is none."""
+    """Raise TypeError for an unknown keyword of compile, and for a flag that is not a bool."""
     for name, value in unknown.items():
         if name in OPTIONS:
             close = f"; it is an option: options={{{name!r}: {value!r}}}"
@@ -179,7 +179,7 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
 
 
 def check_backend(backend: str | None, device: str | None) -> None:
-    """Raises ValueError for names that no backend has."""
+    """Raise ValueError for unknown backends and devices."""
     if backend is None and device is None:
         return
     names: dict[str, list[str]] = {}
@@ -196,17 +196,15 @@ def check_backend(backend: str | None, device: str | None) -> None:
 
 
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
-    """The compiled function of a callable; is_users: somebody has asked for it, and counts its
-    calls.
-    """
+    """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
     if job.device == "cpu" and not saved.is_there(job):
-        # Now, so that the first call does not wait for it; with a device it has time while that is opened.
+        # started now so that the first call does not wait; with a device it overlaps with opening that
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
-    if is_a(fn, functools.partial):  # inspect sees through it
+    if is_a(fn, functools.partial):  # inspect looks through it
         inner = fn
         while is_a(inner, functools.partial):
             inner = inner.func
@@ -221,7 +219,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
 
 
 def for_show(compiled: Any) -> Any:
-    """The job of a compiled function that is called to be looked at: it is compiled whatever the stance is."""
+    """A job for `explain`, which is compiled in every stance."""
     compiled.stance = -1
     job = compiled._cinductor_job
     job.is_for_show = True
@@ -232,9 +230,7 @@ def for_show(compiled: Any) -> Any:
 
 
 def reduce_compiled(compiled: Any) -> Any:
-    """Pickles by qualified name where that names the compiled function, else as (function,
-    settings).
-    """
+    """Pickle by qualified name if that names the compiled function, else as (function, settings)."""
     module = sys.modules.get(getattr(compiled, "__module__", None) or "")
     found: Any = module
     name = getattr(compiled, "__qualname__", "")

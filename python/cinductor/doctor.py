@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -18,12 +20,12 @@ WIDTH = 12
 
 
 def row(name: str, text: str) -> str:
-    """A line; further lines of its text stand under the first."""
+    """A line of the report; further lines of its text are indented below."""
     return f"{name:{WIDTH}}" + text.replace("\n", "\n" + " " * WIDTH)
 
 
 def compiler() -> str:
-    """The C compiler that builds kernels, with its version; or the names that were looked for."""
+    """The C compiler for kernels, with its version; or the names that were searched."""
     variable = os.environ.get("CC", "").split()[:1]
     tried = [*variable, "cc", "gcc", "clang"]
     path = next(filter(None, map(shutil.which, tried)), None)
@@ -38,7 +40,7 @@ def compiler() -> str:
 
 
 def disk_cache() -> str:
-    """Where kernels are kept, and whether they can be."""
+    """The folder for kernels, and whether it can be written."""
     found = cache.info()
     folder = found["directory"]
     if not folder:
@@ -51,27 +53,50 @@ def disk_cache() -> str:
 
 
 def processor() -> str:
-    """Its name and the instructions that NumPy's loops and kernels choose by."""
+    """The name of the CPU and the instruction sets by which NumPy's loops and kernels are selected."""
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     levels = [name for name in ("X86_V4", "AVX512_SKX", "X86_V3", "AVX2", "ASIMD") if features.get(name)]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{platform.machine()}, {' '.join(levels) or 'no vector extension'}; {cores} cores may be used"
 
 
-def own_functions() -> str:
-    """The functions that the default numerics computes by other routines than NumPy's."""
-    rows = _core.own_functions()
-    names = [f"{name} ({', '.join(np.dtype(c).name for c in types)})" for name, types in rows]
-    text = "; ".join(names) if names else "none"
-    others = "others have NumPy's: functions of one float16 from tables that NumPy's loops fill, the rest from these loops"
-    return f'{text}\nnumerics="exact" leaves them to NumPy, too\n{others}'
+def functions() -> str:
+    """For each elementary function and dtype: whose code runs, and whether its bits are NumPy's."""
+    found: dict[str, list[str]] = {}
+    for name, char, way, source in _core.functions():
+        text = {"vectors": f"vectors ({source})", "own": "OWN, within 4 ULP"}.get(way, way)
+        found.setdefault(name, []).append(f"{np.dtype(char).name} {text}")
+    rows = [f"{name:17}{'; '.join(ways)}" for name, ways in found.items()]
+    said = 'NumPy\'s bits, except those marked OWN, which numerics="exact" leaves to NumPy, too'
+    return "\n".join([said, *rows])
+
+
+def prove(log2_points: int = 32) -> Iterator[tuple[str, int, int]]:
+    """Compare vectors with NumPy's loops: (function, operands, blocks of 512 that differ) of each.
+
+    All 2^32 operands of a function of one float32, or 2^log2_points of them, and random ones of others.
+    """
+    for name, char, way, _ in _core.functions():
+        if way != "vectors":
+            continue
+        is_whole = char == "f" and getattr(np, name).nin == 1
+        points = 1 << (log2_points if is_whole else min(log2_points, 26))
+        step = (1 << 32) // points if is_whole else 0
+        most = min(1 << 13, points // 512)
+        starts = range(0, points // 512, most)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = pool.map(
+                lambda k: _core.check_function(name, char, k * 512 * step if step else k + 1, step, most)[0],  # noqa: B023
+                starts,
+            )
+            yield f"{name} of {np.dtype(char).name}", points, sum(done)
 
 
 RIGHT = "right"
 
 
 def trial() -> str:
-    """Runs one kernel with the C backend: RIGHT if it gives NumPy's result, else what happened."""
+    """Run one kernel with the C backend. Returns RIGHT if it gives NumPy's result, else what happened."""
     x = np.linspace(0, 1, 1000)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -96,7 +121,7 @@ def report() -> tuple[str, bool]:
     ]
     for device, name, doc, why_not in _core.backends():
         rows.append(row(f"{name}", f"{device}: {why_not or 'can be used'} ({doc})"))
-    rows.append(row("own bits", own_functions()))
+    rows.append(row("functions", functions()))
     found = trial()
     rows.append(row("a kernel", found))
     return "\n".join(rows), found == RIGHT

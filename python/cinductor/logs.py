@@ -1,8 +1,8 @@
-"""Logs, through `logging`: one logger below `cinductor` for each category.
+"""Logs: one logger of `logging` below `cinductor` for each category.
 
-breaks and recompiles are of level INFO, so that `logging.basicConfig(level=logging.INFO)` shows them; the
-others DEBUG. `set_logs` and CINDUCTOR_LOGS switch single ones on, and print them on stderr where nobody
-has said where logs go.
+breaks and recompiles have level INFO, so `logging.basicConfig(level=logging.INFO)` shows them; the others have
+DEBUG. `set_logs` and CINDUCTOR_LOGS switch single categories on, and print them to stderr if no handler is
+configured.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _handler: list[logging.Handler] = []
 
 
 class LogListener(events.Listener):
-    """Hears of captures while a category is switched on."""
+    """Logs captures while a category is switched on."""
 
     def end(self, event: events.CaptureEvent) -> None:
-        if not logger("breaks").isEnabledFor(logging.INFO):  # else it has been told already
+        if not logger("breaks").isEnabledFor(logging.INFO):  # otherwise it has been logged already
             tell(event)
 
 
@@ -94,7 +94,7 @@ def from_environment(value: str) -> None:
 
 
 def tell(event: events.CaptureEvent) -> None:
-    """All that a capture gives to say."""
+    """Log everything about a capture."""
     job = event.job
     if event.recompiles is not None:
         logger("recompiles").info("%s recompiles: %s", job.title, event.recompiles)
@@ -115,7 +115,7 @@ def tell(event: events.CaptureEvent) -> None:
 
 
 def tell_breaks(job: Any) -> None:
-    """Each once for a function."""
+    """Log each break once per function."""
     if not logger("breaks").isEnabledFor(logging.INFO):
         return
     found = []
@@ -141,7 +141,7 @@ def tell_fusion(job: Any, program: Any) -> None:
 
 
 def where_from(info: dict[str, Any]) -> str:
-    """Where the kernels of a capture came from."""
+    """The origin of a capture's kernels: cache or compiler."""
     if info.get("reused"):
         return "this process had the program already"
     if info.get("from_cache"):

@@ -1,11 +1,10 @@
-"""Is a product of matrices faster as a kernel of our own, or as NumPy's library has it?
+"""Decides whether a matrix product is computed by cinductor's own kernel or by NumPy's BLAS.
 
-Only asked where numerics lets a product have an order of its own, `close` and `fast`. What is
-large is the library's: it packs both factors and knows the caches. Small ones, stacks of them
-and thin ones may be ours, because a call of the library costs more than they do, and what is
-elementwise around them need not pass through memory. In between both are timed, once for each
-class of shapes in a process: sizes count as the powers of two that they are nearest to from
-below.
+This only applies if numerics allows another order of addition (`close` and `fast`). Large products are left to
+BLAS, which packs both factors and is tuned to the caches. Small products, batches of them and thin ones may be
+computed by cinductor, because a BLAS call costs more than they do, and element-wise operations around them can be
+fused. Between these sizes both are timed, once per process for each class of shapes; sizes are rounded down to
+powers of two.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import numpy as np
 
 from . import _core
 
-LITTLE = 2_048  # multiplications that the library's call alone takes longer than
-MUCH = 1 << 25  # in one matrix of the stack: from here on the library packs and shares out better
-LONG = 2_048  # steps: a panel of so many does not stay in cache
-ALIKE = 1.05  # times the library's seconds: what is fused with a product saves more than that
+LITTLE = 2_048  # multiplications; fewer take less time than a BLAS call
+MUCH = 1 << 25  # in one matrix of the batch; from here on BLAS is faster
+LONG = 2_048  # steps: a panel of this length does not stay in cache
+ALIKE = 1.05  # accepted ratio to BLAS, because fusing with the product saves more than that
 RUNS = 7
 
 _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
@@ -28,9 +27,8 @@ _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
 def are_quicker(
     dtype: str, count: int, rows: int, steps: int, columns: int, left: int, right: int
 ) -> bool:
-    """True if `count` products of rows×steps by steps×columns matrices are faster as our kernel.
-
-    dtype: "f32" or "f64"; left, right: the factor lies transposed in memory.
+    """True if `count` products of rows×steps by steps×columns matrices are faster with cinductor's kernel. dtype:
+    "f32" or "f64"; left, right: the factor is transposed in memory.
     """
     work = rows * steps * columns
     if work >= MUCH or steps >= LONG:
@@ -46,7 +44,7 @@ def are_quicker(
 
 
 def _text(dtype: str, left: int, right: int) -> str:
-    """The graph of a stack of products of any sizes."""
+    """The text of a graph for a batch of products of any size."""
     first = ("s0,s2,s1", "[0,2,1]") if left else ("s0,s1,s2", "")
     second = ("s0,s3,s2", "[0,2,1]") if right else ("s0,s2,s3", "")
     lines = [

@@ -1,4 +1,4 @@
-"""Passes over graphs and procs: their names, who observes them; and what each graph pass makes of a call's values."""
+"""Passes over graphs, loops and procs: their names, who observes them; and what each graph pass makes of a call's values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from . import _core
 from .config import registered
-from .graphs import Graph, on_text
 from .deferred_warnings import warn
+from .graphs import Graph, on_text
 from .testing import assert_array
 from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be left out; is_added: it was registered; level: "graph" or "procs"."""
+    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph" or "procs"."""
 
     name: str
     is_needed: bool
@@ -27,7 +27,7 @@ class Pass(NamedTuple):
 
 
 class PassEvent(NamedTuple):
-    """A pass has run. before, after: its level as text (`docs/ir.md`); seconds: what it has taken."""
+    """A pass has run. before, after: its level as text (`docs/ir.md`); seconds: its time."""
 
     name: str
     before: str
@@ -37,7 +37,7 @@ class PassEvent(NamedTuple):
 
     @property
     def has_changed(self) -> bool:
-        """True if it did anything."""
+        """True if it changed anything."""
         return self.before != self.after
 
 
@@ -48,7 +48,7 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
     Parameters
     ----------
-    level : {"graph", "procs"}
+    level : {"graph", "loops", "procs"}
         Passes over graphs, or those that make statements of kernels.
 
     Returns
@@ -65,13 +65,13 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
 # --- observers ------------------------------------------------------------------------------------
 
-_observers: list[tuple[Callable[[PassEvent], object], str]] = []  # with the level that each looks at
-_before: list[str] = [""]  # what the next pass is given
+_observers: list[tuple[Callable[[PassEvent], object], str]] = []  # each with its level
+_before: list[str] = [""]  # the input of the next pass
 
 
 def tell(name: str, text: str, seconds: float) -> None:
-    """After a pass; name "": what all passes of a level begin with."""
-    level = "procs" if any(row[0] == name and row[3] == "procs" for row in _core.passes()) else "graph"
+    """Called after a pass. name "": the input of the first pass of a level."""
+    level = next((row[3] for row in _core.passes() if row[0] == name), "graph")
     event, _before[0] = PassEvent(name, _before[0], text, seconds, level), text
     for entry in list(_observers) if name else ():
         try:
@@ -92,7 +92,7 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     ----------
     observer : callable
         Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
-    level : {"graph", "procs"}
+    level : {"graph", "loops", "procs"}
     """
     if not callable(observer):
         raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))
@@ -157,7 +157,7 @@ def defined(graph: Graph) -> None:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of an input that is in memory as it does."""
+    """A copy of an input with the same layout."""
     if not isinstance(value, np.ndarray) or value.size == 0:
         return value
     steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]
@@ -169,7 +169,7 @@ def copy_of(value: Any) -> Any:
 
 
 def difference(before: Any, after: Any) -> str | None:
-    """In what two outcomes differ."""
+    """The difference between two outcomes."""
     if isinstance(before, str) or isinstance(after, str):
         return None if before == after else f"{after} instead of {before}"
     for number, (a, b) in enumerate(zip(after, before, strict=True)):

@@ -1,4 +1,4 @@
-"""`set_stance`: what compiled functions do with a call."""
+"""`set_stance`: selects how compiled functions handle a call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from . import _core
-from .config import refusal
 from .class_lookup import is_a
+from .config import refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
@@ -42,7 +42,7 @@ class set_stance:  # noqa: N801  (used like a function)
         self._thread: int | None = _core.propose_stance(STANCES[stance], id(self))
 
     def _end(self, holds: bool) -> None:
-        """Ends the proposal that the constructor made: whether the stance becomes the process's."""
+        """End the proposal of the constructor. True if the stance becomes the process's."""
         thread, self._thread = self._thread, None
         if thread is not None:
             _core.end_proposal(thread, id(self), holds)

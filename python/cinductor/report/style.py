@@ -1,4 +1,4 @@
-"""How reports look: one style sheet, for light and dark, of which no rule leaves the report."""
+"""The style sheet of reports, for light and dark. Its rules only apply inside of a report."""
 
 STYLE = """
 .cinductor { --page: #ffffff; --panel: #f6f7f9; --ink: #1c2128; --soft: #59636e; --rule: #dde2e8;
@@ -83,7 +83,7 @@ STYLE = """
 .cinductor .tabs > input:focus-visible + label { outline: 2px solid var(--accent); }
 .cinductor ul.plain { margin: 4px 0; padding-left: 20px; }
 """
-# Which tab is seen; one rule for each number of a tab.
+# The visible tab: one rule for each number of a tab.
 TABS = "".join(
     f".cinductor .tabs > input:nth-of-type({k}):checked ~ pre:nth-of-type({k}) {{ display: block; }}\n"
     f".cinductor .tabs > input:nth-of-type({k}):checked + label {{ color: var(--ink); background: var(--panel); "

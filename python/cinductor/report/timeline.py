@@ -1,8 +1,7 @@
-"""Memory over a program's time, counted from its lines: what they allocate, hand on and free.
+"""Memory over the time of a program, counted from its lines: allocations, reuse and releases.
 
-A static estimate: of one call, of loops one iteration, without what the caller holds (arguments)
-and without scratch memory of kernels. Buffers whose size data decide count as nothing, and are
-named.
+A static estimate for one call and one iteration of each loop. It excludes arguments, which the caller owns, and
+scratch memory of kernels. Buffers of a data-dependent size count as 0 and are named.
 """
 
 from __future__ import annotations
@@ -25,8 +24,10 @@ class MemoryStep:
 
 @dataclass
 class Footprint:
-    """The steps of one call. peak: the most bytes at once, first reached at step peak_at; arguments: bytes
-    of the arrays given; unknown: buffers whose size data decide.
+    r"""The steps of one call.
+
+    peak: the largest number of live bytes, first reached at step peak_at; arguments: bytes of the arguments; unknown:
+    buffers of data-dependent size.
     """
 
     steps: list[MemoryStep] = field(default_factory=list)
@@ -55,7 +56,7 @@ class Footprint:
 
 
 class LineWalk:
-    """The lines of one program, one after another."""
+    """Counts the memory of one program, line by line."""
 
     def __init__(self, names: dict[str, int]) -> None:
         self.names, self.held, self.memory = names, dict[str, int](), Footprint()
@@ -84,7 +85,7 @@ class LineWalk:
 
 
 def walk(program: dict[str, Any], names: dict[str, int]) -> Footprint:
-    """The memory of a program, from its JSON and what its sizes come to."""
+    """The memory of a program, from its JSON and the values of its sizes."""
     way = LineWalk(names)
     for line in program["lines"]:
         way.line(line)

@@ -1,4 +1,4 @@
-"""Memory of tensors: in which order a dense tensor's axes are stored, and which tensors share storage."""
+"""Memory layouts of tensors: the stride order of a dense tensor's axes, and which tensors share storage."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import torch
 
-from .sizes import hint
+from .sizes import decide, hint
 
 
 def order_of(tensor: Any) -> list[int]:
-    """Axes from the largest stride to the smallest, as the core names the order of an array's memory."""
+    """The axes from the largest stride to the smallest: the core's notation of a stride order."""
     strides, sizes = [hint(s) for s in tensor.stride()], [hint(s) for s in tensor.size()]
     return sorted(range(tensor.dim()), key=lambda k: (-strides[k], -sizes[k], k))
 
@@ -18,38 +18,45 @@ def order_of(tensor: Any) -> list[int]:
 def order_text(tensor: Any) -> str:
     """` order [1,0]`; nothing for C order."""
     order = order_of(tensor)
-    real = [k for k in order if hint(tensor.size(k)) != 1]
+    real = [k for k in order if not decide(tensor.size(k) == 1)]
     return "" if real == sorted(real) else " order [" + ",".join(map(str, order)) + "]"
 
 
 def is_dense(tensor: Any) -> bool:
-    """Whether the elements fill their memory without gaps or overlaps, in some order of axes."""
-    step = 1
+    """Whether the elements fill their memory without gaps or overlaps, in one order of axes for all sizes."""
+    if any(decide(s == 0) for s in tensor.size()):
+        return True  # there are no elements
+    step: Any = 1
     for k in reversed(order_of(tensor)):
-        size = hint(tensor.size(k))
-        if size != 1 and hint(tensor.stride(k)) != step:
+        size = tensor.size(k)
+        if not decide(size == 1) and not decide(tensor.stride(k) == step):
             return False
-        step *= size
+        step = step * size
     return True
 
 
+def is_lazy(tensor: Any) -> bool:
+    """Whether its values are not those in its memory, but conjugated or negated."""
+    return bool(tensor.is_conj() or tensor.is_neg())
+
+
 def is_strided(value: Any) -> bool:
-    """Whether it is a tensor that has strides and storage."""
+    """True for a tensor with strides and storage."""
     return isinstance(value, torch.Tensor) and value.layout == torch.strided
 
 
 def is_whole(tensor: Any) -> bool:
     """Whether it is dense from the start of its memory on."""
-    return is_dense(tensor) and hint(tensor.storage_offset()) == 0
+    return is_dense(tensor) and decide(tensor.storage_offset() == 0)
 
 
 def storage_of(tensor: Any) -> int:
-    """An identity of the memory that a fake or real tensor is of."""
+    """An identifier of the storage of a fake or real tensor."""
     return int(tensor.untyped_storage()._cdata)
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether the core can read it: strided memory with one dtype, none of torch's lazy or wrapped kinds."""
+    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized

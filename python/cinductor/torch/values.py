@@ -1,4 +1,4 @@
-"""What rows and library calls make: values of the core's graph, and the ways to say that there is none."""
+"""Values of the core's graph that rows and library calls make, and the exceptions raised if there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Unmapped(Exception):
 
 
 class Refused(Exception):
-    """The graph has something that no program can have; eager runs it."""
+    """The graph contains something that no program supports; eager runs it."""
 
 
 @dataclass(frozen=True)
