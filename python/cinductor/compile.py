@@ -57,7 +57,7 @@ def compile(
     fullgraph: bool = False,
     dynamic: bool | None = None,
     mode: str | None = None,
-    options: dict[str, Any] | None = None,
+    options: Options | dict[str, Any] | None = None,
     backend: str | None = None,
     device: str | Device | None = None,
     disable: bool = False,
@@ -102,7 +102,7 @@ def compile(
         device, index = split_asked(device)
         options = options if index is None else {**(options or {}), "device_index": index}
     check_backend(backend, device)
-    resolved = resolve(mode, options)
+    resolved = resolve(mode, options)  # type: ignore[arg-type]
     if device is not None:
         check_place(Device(device), resolved.get("numerics", config.numerics))
     settings: dict[str, Any] = {

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 
 class Options(TypedDict, total=False):
-    """What `compile(..., options=...)` takes; `list_options()` describes each."""
+    """The argument `options` of `compile`; `list_options()` describes each."""
 
     wrapper: Literal["c", "python"]
     numerics: Literal["exact", "numpy", "close", "fast"]
