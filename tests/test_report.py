@@ -16,7 +16,7 @@ import programs
 import pytest
 
 import cinductor
-from cinductor.report import pages, costs, html, kernels, reasons, sizes, svg
+from cinductor.report import costs, html, kernels, pages, reasons, sizes, svg
 
 ROOT = Path(__file__).resolve().parent.parent
 X = np.linspace(-1, 1, 120).reshape(12, 10)

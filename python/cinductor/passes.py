@@ -17,7 +17,7 @@ from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph" or "procs"."""
+    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph", "loops" or "procs"."""
 
     name: str
     is_needed: bool
@@ -48,8 +48,8 @@ def list_passes(level: str = "graph") -> list[Pass]:
 
     Parameters
     ----------
-    level : {"graph", "procs"}
-        Passes over graphs, or those that make statements of kernels.
+    level : {"graph", "loops", "procs"}
+        Passes over graphs, over the loops that they become, or over the statements of kernels.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph"
     ----------
     observer : callable
         Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
-    level : {"graph", "procs"}
+    level : {"graph", "loops", "procs"}
     """
     if not callable(observer):
         raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))
