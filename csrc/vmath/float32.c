@@ -69,8 +69,8 @@ tan_f(F x, I *rare)
     F large = iy - 2.0f * (u - (w * w / (w + iy) - r));
     large = pick_f(abs_f(u) < 0x1p-13f, iy * (1.0f - 2.0f * iy * u), large);
     large = (F)((I)large ^ sign);
-    F small = pick_f(is_odd, minus_inverse(u, r, w), w);
-    small = pick_f(a < WORD(0x39000000), pick_f(is_odd, -1.0f / y, y), small);
+    F small = pick_f(is_odd, minus_inverse(u, r, pick_f(is_odd, w, all_f(1.0f))), w);
+    small = pick_f(a < WORD(0x39000000), pick_f(is_odd, -1.0f / pick_f(is_odd, y, all_f(1.0f)), y), small);
     *rare |= ~(abs_f(x) < 120.0f);
     return pick_f(is_large, large, small);
 }
@@ -120,7 +120,7 @@ arccos_f(F x, I *rare)
     F r = p / (1.0f + z * q);
     F small = high - (x - (low - x * r));
     F below = 3.1415925026e+00f - 2.0f * (s + (r * s - low));
-    F df = (F)((I)s & (int32_t)0xfffff000), c = (z - df * df) / (s + df);
+    F df = (F)((I)s & (int32_t)0xfffff000), c = (z - df * df) / pick_f(is_small, all_f(1.0f), s + df);
     F above = 2.0f * (df + (r * s + c));
     *rare |= ~(size < 1.0f);
     return pick_f(is_small, small, pick_f(x < 0.0f, below, above));
@@ -178,7 +178,7 @@ arcsinh_f(F x, I *rare)
     F y = log1p_f(of_log1p, &none), log = logf_f(of_log, &none_too);
     y = pick_f(is_large, log, y);
     y = pick_f(is_huge, log + 6.9314718246e-01f, y);
-    *rare |= ~(a < __builtin_inff()) | (none & ~is_large & ~is_huge);
+    *rare |= ~(a < 0x1p60f) | (none & ~is_large & ~is_huge);
     return pick_f(a < WORD(0x38000000), x, sign_f(y, x));
 }
 
@@ -186,11 +186,11 @@ INLINE F
 arccosh_f(F x, I *rare)
 {
     I none = {0}, none_too = {0}, is_huge = x >= 0x1p28f, is_large = (x > 2.0f) & ~is_huge;
-    F square = x * x, t = x - 1.0f;
-    F of_log = pick_f(is_huge, x, 2.0f * x - 1.0f / (x + sqrt_f(square - 1.0f)));
+    F inner = pick_f(is_large, x * x - 1.0f, all_f(1.0f)), t = x - 1.0f;
+    F of_log = pick_f(is_large, 2.0f * x - 1.0f / (x + sqrt_f(inner)), x);
     F log = logf_f(of_log, &none_too);
     F y = log1p_f(t + sqrt_f(2.0f * t + t * t), &none);
-    *rare |= ~((x > 1.0f) & (x < __builtin_inff())) | (none & ~is_large & ~is_huge);
+    *rare |= ~((x > 1.0f) & (x < 0x1p60f)) | (none & ~is_large & ~is_huge);
     y = pick_f(is_large, log, y);
     return pick_f(is_huge, log + 6.9314718246e-01f, y);
 }
@@ -268,6 +268,10 @@ logaddexp2_f(F x, F y, I *rare)
 #define RUN_HALF_2(function)                                                                       \
     static CI_VMATH_LEVEL void function##_half_run(CiVmathBlock *block)                            \
     {                                                                                              \
+        if (block->count == 1) {                                                                   \
+            add_one_rare(block);                                                                   \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t k = 0; k < block->count; k += 8) {                                            \
             I rare = {0};                                                                          \
             F x = load_half(block->operands[0], k), z = load_half(block->operands[1], k);          \
@@ -295,10 +299,17 @@ store_half(CiVmathBlock *block, int64_t first, F y, I rare)
     memcpy(block->out + 2 * first, &rounded, sizeof rounded);
 }
 
+/* One element alone is left to NumPy. */
+static void
+add_one_rare(CiVmathBlock *block)
+{
+    ci_vmath_add_rare(block, 0, 1, 0, 2);
+}
+
 /* ---- the rows ---- */
 
 #define ROW_f16(op, nargs, function, source) RUN_HALF_##nargs(function)
-#define ROW_f32(op, nargs, function, source) CI_VMATH_RUN(nargs, function, F, I, 8, bits_f)
+#define ROW_f32(op, nargs, function, source) CI_VMATH_RUN(nargs, function, float, F, I, 8, bits_f, all_f)
 #define ROW_f64(op, nargs, function, source)
 #include "vmath/vmath.def"
 #undef ROW_f16

@@ -3,6 +3,7 @@
 #include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
+#include "program/direct.h"
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
@@ -17,6 +18,7 @@
 
 #include "base/hash.h"
 #include "base/version.h"
+#include "device/cpu/level.h"
 
 #define WARM_BYTES ((size_t)256 << 20)
 
@@ -183,6 +185,23 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
+module_arch_levels(PyObject *module, PyObject *unused)
+{
+    PyObject *list = PyList_New(0);
+    const char *name = NULL;
+    bool runs = false;
+
+    (void)module, (void)unused;
+    for (int k = 0; list != NULL && (name = ci_cpu_level_of_family(k, &runs)) != NULL; k++) {
+        PyObject *row = Py_BuildValue("(sO)", name, runs ? Py_True : Py_False);
+        if (row == NULL || PyList_Append(list, row) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+static PyObject *
 module_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
@@ -293,7 +312,9 @@ static PyMethodDef module_methods[] = {
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"functions", module_functions, METH_NOARGS, NULL},
     {"check_function", cx_check_function, METH_VARARGS, NULL},
+    {"arch_levels", module_arch_levels, METH_NOARGS, NULL},
     {"cache_info", cx_cache_info, METH_NOARGS, NULL},
+    {"cache_stores", cx_cache_stores, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
@@ -305,6 +326,7 @@ static PyMethodDef module_methods[] = {
      "set_locals(frame, values): assigns locals of a running frame."},
     {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
+    {"aten_call", cx_aten_call, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
     {"set_pass_observer", cx_set_pass_observer, METH_O, NULL},

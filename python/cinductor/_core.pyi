@@ -335,6 +335,7 @@ class Tracer:
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out
     is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
+    is_dry: bool  # programs are compiled and not run
     interprets_light: bool  # a light piece between breaks is compiled when it comes once more
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
@@ -687,6 +688,8 @@ def ops() -> list[tuple[str, str, int, dict[str, bool], str | None]]: ...
 
 # (device, name, whether it is built in)
 def backend_names() -> list[tuple[str, str, bool]]: ...
+# Architecture levels of this machine's family, from the lowest on, and whether this CPU has each.
+def arch_levels() -> list[tuple[str, bool]]: ...
 # (device, name, doc, why not available or None)
 def backends() -> list[tuple[str, str, str, str | None]]: ...
 
@@ -696,6 +699,7 @@ def functions() -> list[tuple[str, str, str, str]]: ...
 # or random ones (step 0). -> (blocks that differ, the pattern of an operand in the first of them)
 def check_function(name: str, char: str, first: int, step: int, blocks: int) -> tuple[int, int]: ...
 def cache_info() -> Any: ...
+def cache_stores() -> int: ...
 def cache_clear() -> int: ...
 def ufuncs() -> list[np.ufunc]: ...  # those that are ops
 def is_a(value: Any, classes: Any) -> bool:
@@ -765,6 +769,26 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+def aten_call(functions: Any, name: str, overload: str, arguments: list[tuple[int, Any]], nresults: int) -> Any:
+    """A call of an ATen operator by torch's dispatcher, without Python.
+
+    Parameters
+    ----------
+    functions : capsule
+        What torch_functions() returned.
+    name, overload : str
+        The operator, as `aten::topk` and ``.
+    arguments : list of (int, object)
+        A kind and a value for each: (0, 64 bits), (1, operand), (2, operand that is an int), (3, an optional argument
+        that is given), (4, list).
+    nresults : int
+
+    Returns
+    -------
+    capsule or None
+        None if torch has no such dispatcher, or if the call has too many arguments or results.
+    """
 
 def torch_functions(
     library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
+_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while this is iterated
 
 
 @overload
@@ -127,20 +127,47 @@ def compile(
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
-        raise TypeError(f"compile() expects a function or another callable that is not a class, got {fn!r}")
+        raise TypeError(f"compile() expects a function or another callable that is not a class, got {words_of(fn)}")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
 
 
+# Keywords of Numba's and JAX's decorators, with what to write here.
+KEYWORDS_OF_OTHERS = {
+    "nopython": "fullgraph=True raises where Python would have to run",
+    "forceobj": "code that cannot be compiled runs in Python by itself",
+    "parallel": "loops run on several threads by themselves; options={'threads': 1} has one",
+    "nogil": "the interpreter's lock is released while kernels run, without a setting",
+    "fastmath": "options={'numerics': 'fast'} allows other bits",
+    "error_model": "float warnings follow numpy.errstate, as in NumPy",
+    "locals": "types follow from the arguments of each call",
+    "inline": "functions that are called are captured with their caller",
+    "static_argnums": "texts, bools and objects are part of a program by themselves; ints are until they differ",
+    "static_argnames": "texts, bools and objects are part of a program by themselves; ints are until they differ",
+    "donate_argnums": "arguments that the function writes to are written in place",
+    "signature": "cinductor.warm(f, ...) compiles before the first call",
+}
 SETTINGS = ("fullgraph", "dynamic", "mode", "options", "backend", "device", "disable")
 
 
+def words_of(value: Any) -> str:
+    """What compile was given instead of a function, and what may have been meant."""
+    if is_a(value, type):
+        return f"the class {value.__qualname__}; compile its methods, or an object with __call__"
+    text = repr(value)
+    if is_a(value, np.ndarray | np.generic | int | float | complex):
+        text = f"{type(value).__name__}; for the result of a call write compile(f)(x), not compile(f(x))"
+    return text if len(text) < 200 else f"a {type(value).__name__}"
+
+
 def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
-    """Raises TypeError for a keyword that compile has not, and for a flag that is none."""
+    """Raise TypeError for an unknown keyword of compile, and for a flag that is not a bool."""
     for name, value in unknown.items():
         if name in OPTIONS:
             close = f"; it is an option: options={{{name!r}: {value!r}}}"
+        elif name in KEYWORDS_OF_OTHERS:
+            close = f"; {KEYWORDS_OF_OTHERS[name]}"
         else:
             close = nearest(name, (*SETTINGS, *OPTIONS))
         raise TypeError(f"compile() has no keyword argument {name!r}{close}")
@@ -151,14 +178,14 @@ def check_settings(unknown: dict[str, Any], **flags: Any) -> None:
 
 
 def check_backend(backend: str | None, device: str | None) -> None:
-    """Raises ValueError for names that no backend has."""
+    """Raise ValueError for unknown backends and devices."""
     if backend is None and device is None:
         return
     names: dict[str, list[str]] = {}
     for row in _core.backend_names():
         names.setdefault(row[0], []).append(row[1])
     if device is not None and device not in names:
-        raise ValueError(refusal("device", device, names))
+        raise ValueError(refusal("device", device, names) if device != "gpu" else "there is no device 'gpu'; did you mean 'cuda'?")
     own = names[device or "cpu"]
     if backend is not None and backend not in own:
         others = [d for d in names if backend in names[d]]
@@ -168,17 +195,15 @@ def check_backend(backend: str | None, device: str | None) -> None:
 
 
 def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
-    """The compiled function of a callable; is_users: somebody has asked for it, and counts its
-    calls.
-    """
+    """The compiled function of a callable. is_users: it was requested by the user, so its calls are counted."""
     job = Job(fn, settings)
     if job.device == "cpu" and not saved.is_there(job):
-        # Now, so that the first call does not wait for it; with a device it has time while that is opened.
+        # started now so that the first call does not wait; with a device it overlaps with opening that
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
-    if is_a(fn, functools.partial):  # inspect sees through it
+    if is_a(fn, functools.partial):  # inspect looks through it
         inner = fn
         while is_a(inner, functools.partial):
             inner = inner.func
@@ -193,7 +218,7 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
 
 
 def for_show(compiled: Any) -> Any:
-    """The job of a compiled function that is called to be looked at: it is compiled whatever the stance is."""
+    """A job for `explain`, which is compiled in every stance."""
     compiled.stance = -1
     job = compiled._cinductor_job
     job.is_for_show = True
@@ -204,9 +229,7 @@ def for_show(compiled: Any) -> Any:
 
 
 def reduce_compiled(compiled: Any) -> Any:
-    """Pickles by qualified name where that names the compiled function, else as (function,
-    settings).
-    """
+    """Pickle by qualified name if that names the compiled function, else as (function, settings)."""
     module = sys.modules.get(getattr(compiled, "__module__", None) or "")
     found: Any = module
     name = getattr(compiled, "__qualname__", "")

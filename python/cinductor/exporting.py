@@ -20,7 +20,7 @@ BACKENDS: dict[str, tuple[Callable[[Program], Any], frozenset[str] | None]] = {}
 
 @dataclass
 class Buffer:
-    """Memory, or a number that the call is given. Sizes and strides (in elements) are ints, or expressions as text."""
+    """Memory, or a number that the call gets. Sizes and strides (in elements) are ints, or expressions as text."""
 
     name: str
     kind: str  # input, scalar, temp
@@ -29,27 +29,27 @@ class Buffer:
     strides: list[int | str]
     is_written: bool = False  # an input
     is_result: bool = False
-    users: list[Line] = field(default_factory=list, repr=False)  # in their order
+    users: list[Line] = field(default_factory=list, repr=False)  # lines that use it, in order
 
 
 @dataclass
 class Line:
-    """One line of the program. kind: a row of lines.def; fields: what else it has, by the names of the JSON."""
+    """One line of the program. kind: a row of lines.def; fields: its other fields, by their names in the JSON."""
 
     kind: str
-    buffers: list[Buffer]  # that it names: of a launch or a library call all operands
+    buffers: list[Buffer]  # the buffers in it; all operands of a launch or library call
     fields: dict[str, Any]
 
     @property
     def place(self) -> str:
-        """Where the user wrote it, or ""."""
+        """The user's line, or ""."""
         found = [f"{file}:{line}" for file, line in self.fields.get("source", []) if file]
         return found[0] if found else ""
 
 
 @dataclass
 class Output:
-    """What the program gives back: an array over a buffer."""
+    """A result of the program: an array over a buffer."""
 
     buffer: Buffer
     kind: str  # array, scalar, python
@@ -60,7 +60,7 @@ class Output:
 
 @dataclass
 class Program:
-    """A program to walk and to rewrite. source, flags: its kernels as C, "" where there are none."""
+    """A program, to be inspected or changed. source, flags: its kernels as C, "" if there are none."""
 
     name: str
     buffers: list[Buffer]
@@ -71,7 +71,7 @@ class Program:
 
 
 def program_of(text: str) -> Program:
-    """Plain objects of the JSON."""
+    """Plain objects from the JSON."""
     made = json.loads(text)
     buffers = {
         b["name"]: Buffer(
@@ -99,7 +99,18 @@ def program_of(text: str) -> Program:
 def register_wrapper_backend(
     name: str, fn: Callable[[Program], Any], lines: Iterable[str] | None = None
 ) -> None:
-    """See `cinductor.register_wrapper_backend`."""
+    """Make `export(..., form=name)` pass programs to a function.
+
+    Parameters
+    ----------
+    name : str
+        The name of the form.
+    fn : callable
+        Takes a `cinductor.exporting.Program` (buffers with their users, lines, results, the kernels' C), which it may change.
+        `export` returns its result.
+    lines : iterable of str, optional
+        The kinds of lines that it supports; None: all. A program with another line raises `Unsupported`.
+    """
     if not isinstance(name, str) or not name or name in FORMS:
         raise ValueError(f"a backend for wrappers cannot be called {name!r}")
     if name in BACKENDS:
@@ -110,7 +121,7 @@ def register_wrapper_backend(
 
 
 def given_to(name: str, text: str) -> Any:
-    """What the backend makes of the program."""
+    """The backend's result for the program."""
     fn, kinds = BACKENDS[name]
     program = program_of(text)
     for line in program.lines:
@@ -129,7 +140,30 @@ def given_to(name: str, text: str) -> Any:
 def export(
     fn: Any, *args: Any, form: str = "c", options: dict[str, Any] | None = None, **kwargs: Any
 ) -> Any:
-    """See `cinductor.export`."""
+    """Return the program of fn for arguments like these, for use without Python.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply. It is called once, on copies of the arguments that follow.
+    form : str
+        "c": one C file, whose first line says how to compile it, and whose `call` takes and returns arrays (`ci_array`) on
+        one thread. "json": buffers, lines and results, with the kernels' C; `examples/run_json.py` runs it. Otherwise a name of
+        `register_wrapper_backend`.
+    options : dict, optional
+        As in `compile`.
+
+    Returns
+    -------
+    str or object
+        The file, or the result of the wrapper backend. Results of the program are its arrays and numbers, in their order;
+        views that the function returns (`y.T`, a part of an argument) are left to the caller.
+
+    Raises
+    ------
+    Unsupported
+        If the program needs Python: breaks, library calls, loops of NumPy's functions (numerics="close" avoids these).
+    """
     if form not in FORMS and form not in BACKENDS:
         known = [*FORMS, *BACKENDS]
         raise ValueError(f"export() has no form {form!r}: it has {', '.join(known)}")

@@ -55,7 +55,7 @@ RESERVED = frozenset(
 
 
 class Declared(NamedTuple):
-    """An array of a kernel: sizes are names, or ints that they must be."""
+    """An array of a kernel: each size is a name, or an int that it must have."""
 
     name: str
     dtype: str
@@ -63,7 +63,7 @@ class Declared(NamedTuple):
 
 
 def operands_of(what: str, text: Any) -> tuple[Declared, ...]:
-    """What a text like "x: f64[n, m], w: f64[m]" declares. Raises TypeError and ValueError."""
+    """Parse declarations like "x: f64[n, m], w: f64[m]". Raises TypeError and ValueError."""
     if not isinstance(text, str):
         raise TypeError(wrong("kernel", what, text, "a text like 'x: f64[n, m], w: f64[m]'"))
     found, at = [], 0
@@ -84,7 +84,7 @@ def operands_of(what: str, text: Any) -> tuple[Declared, ...]:
 
 
 def formula_of(text: str, names: frozenset[str]) -> ast.expr:
-    """An expression of sizes: names, ints, + - * // %, min and max, and nothing else."""
+    """Parse an expression of sizes: only names, ints, + - * // %, min and max."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
@@ -136,7 +136,7 @@ class KernelCall:
         self.name, self.key = f"kernel_{kernel.__name__}", f"{kernel.key} {given} {wanted}"
 
     def __call__(self, *arrays: Any) -> None:
-        """Operands: those read, then what is there of those written; the last one is the result."""
+        """Operands: the arrays read, then the former contents of those written; the last one is the result."""
         kernel = self.kernel
         count = len(kernel.reads)
         reads, before, out = arrays[:count], list(arrays[count:-1]), arrays[-1]
@@ -156,14 +156,15 @@ class KernelCall:
             at += size
 
     def placed(self, before: list[Any]) -> list[Any]:
-        """For each array that is written what was there, or None."""
+        """For each written array its former contents, or None."""
         rest = iter(before)
         return [next(rest) if is_given else None for is_given in self.given]
 
 
 class DeviceKernelCall(KernelCall):
-    """The same with memory of a device, where all that the kernel writes is given and everything is
-    in C order. What is not in the result is written to memory that nobody reads."""
+    """The same call with device memory. All written arrays are given, and everything is in C order. Written arrays
+    that are not in the result are stored to memory that is not read.
+    """
 
     def __init__(self, kernel: UserKernel, wanted: list[int], is_flat: bool, device: str) -> None:
         super().__init__(kernel, [True] * len(kernel.writes), wanted, is_flat)
@@ -171,8 +172,8 @@ class DeviceKernelCall(KernelCall):
         self.key += f" {self.device}"
 
     def launch_on(self, index: int, shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
-        """For a device by its number and operands of these shapes: the code, its sizes and units; how many operands
-        are read; whether each that is written is in the result.
+        """For a device index and operands of these shapes: the code, its sizes and units; the number of operands
+        read; and whether each written operand is in the result.
         """
         kernel = self.kernel
         operands = zip((*kernel.reads, *kernel.writes), shapes, strict=True)
@@ -209,7 +210,7 @@ class UserKernel:
         return f"<kernel {self.__name__}>"
 
     def grid_of(self, text: str) -> list[tuple[str, ast.expr]]:
-        """Indices with how far they go, the last one fastest."""
+        """The indices with their extents; the last one varies fastest."""
         found: list[tuple[str, ast.expr]] = []
         for part in re.split(r",\s*(?=[A-Za-z_]\w*\s*:)", text):
             name, colon, extent = part.partition(":")
@@ -219,14 +220,14 @@ class UserKernel:
         return found
 
     def check_names(self, arrays: list[str]) -> None:
-        """Each name stands for one thing."""
+        """Check that each name has one meaning."""
         names = [*arrays, *self.size_names, *(name for name, _ in self.grid)]
         for name in names:
             if names.count(name) > 1 or name in RESERVED:
                 raise ValueError(f"kernel: {name!r} is the name of another thing, too")
 
     def text(self) -> str:
-        """The whole source: its arrays and sizes by their names, around a loop over the grid."""
+        """The C source: the body in a loop over the grid, with arrays and sizes under their names."""
         lines = [WORDS, self.preamble, "int32_t cinductor_kernel(void *const *buffers, const int64_t *sizes, "]
         lines[-1] += "int64_t begin, int64_t end)\n{"
         for number, (operand, is_read) in enumerate(
@@ -252,7 +253,7 @@ class UserKernel:
         operands = [(o, "const ") for o in self.reads] + [(o, "") for o in self.writes]
         for operand, _ in operands:
             if operand.dtype[0] == "c":
-                raise TypeError(f"{self.__name__}: {operand.name} is complex, which kernels for a card are not")
+                raise TypeError(f"{self.__name__}: {operand.name} is complex, which GPU kernels do not support")
         given = [f"{const}{C_TYPES[o.dtype]} *__restrict__ {o.name}" for o, const in operands]
         given += [f"const int64_t {name}" for name in self.size_names]
         given += [f"const int64_t extent_{number}" for number in range(len(self.grid))]
@@ -265,7 +266,7 @@ class UserKernel:
         return "\n".join(lines)
 
     def sizes_of(self, arrays: Sequence[Any]) -> dict[str, Any]:
-        """The sizes that these arrays have: None where nothing says one. Raises TypeError, ValueError."""
+        """The sizes of these arrays; None for a size that no array has. Raises TypeError and ValueError."""
         sizes: dict[str, Any] = {}
         for operand, array in zip((*self.reads, *self.writes), arrays):
             if array is None:
@@ -279,12 +280,12 @@ class UserKernel:
         return sizes
 
     def check_size(self, operand: Declared, size: int | str, known: Any, extent: Any) -> None:
-        """An axis is as long as others of its name."""
+        """Check that an axis has the same length as others with its name."""
         if known != extent:
             raise ValueError(f"{self.__name__}: {size} of {operand.name} is {extent}, and {known} elsewhere")
 
     def arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        """Arguments by position and name in the order of reads and writes; None for a write that is not given."""
+        """Arguments by position and name in the order of reads and writes; None for a missing written array."""
         operands = (*self.reads, *self.writes)
         names = [o.name for o in operands]
         given = dict(zip(names, args))
@@ -296,14 +297,14 @@ class UserKernel:
         return [given.get(name) for name in names]
 
     def build(self, device: str = "cpu") -> _core.UserCode:
-        """Compiles it for a device, once. Raises CompileError."""
+        """Compile it for a device, once. Raises CompileError."""
         if device not in self.codes:
             source = self.source if device == "cpu" else self.cuda_text()
             self.codes[device] = _core.user_code(source, core_options(), device)
         return self.codes[device]
 
     def run(self, arrays: Sequence[np.ndarray], device: str = "cpu") -> None:
-        """Runs it on contiguous arrays of a device, those that it writes last, which share no memory with the others."""
+        """Run it on contiguous device arrays, the written ones last; these share no memory with others."""
         values, units = self.grid_values(self.sizes_of(arrays))
         self.build(device).run(tuple(arrays), values, units, config.threads)
 
@@ -313,7 +314,7 @@ class UserKernel:
         return (*(int(sizes[name]) for name in self.size_names), *map(int, extents)), math.prod(extents)
 
     def run_on_device(self, given: list[Any], arrays: Any) -> Any:
-        """The call with arrays of a device; arrays: their module."""
+        """Make a call with device arrays; arrays: their module."""
         reads, writes = given[: len(self.reads)], given[len(self.reads) :]
         known = [a for a in given if a is not None]
         if not all(isinstance(a, arrays.Array) for a in known):
@@ -335,11 +336,11 @@ class UserKernel:
         return writes[0] if len(writes) == 1 else tuple(writes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs it. Arrays that are written may be left out where their sizes are those of others: then they are
-        new ones, of zeros before. Returns the written array, or a tuple of them.
+        """Run the kernel. Written arrays may be omitted if their sizes are those of others; they are then new and
+        initialised to zero. Returns the written array, or a tuple of them.
         """
         given = self.arranged(args, kwargs)
-        arrays = sys.modules.get("cinductor.arrays.array")  # who has an Array has imported it
+        arrays = sys.modules.get("cinductor.arrays.array")  # whoever has an Array has imported it
         if arrays is not None and any(isinstance(value, arrays.Array) for value in given):
             return self.run_on_device(given, arrays)
         count = len(self.reads)
@@ -366,17 +367,17 @@ class UserKernel:
     def shape_of(self, operand: Declared, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
         """The shape of an array that is made for the caller."""
         if unknown := [s for s in operand.sizes if isinstance(s, str) and s not in sizes]:
-            raise TypeError(f"{self.__name__}: {operand.name} is missing, for nothing says how long {unknown[0]} is")
+            raise TypeError(f"{self.__name__}: {operand.name} is missing, and no argument gives the size {unknown[0]}")
         return tuple(sizes[s] if isinstance(s, str) else s for s in operand.sizes)
 
 
 def declared(operand: Declared) -> str:
-    """As it was written."""
+    """The declaration as it was written."""
     return f"{operand.dtype}[{', '.join(map(str, operand.sizes))}]"
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """True if a kernel may have its memory as it is."""
+    """True if the kernel can use its memory directly."""
     return bool(array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative)
 
 
@@ -391,3 +392,44 @@ def copied(array: np.ndarray, writes: Sequence[np.ndarray]) -> np.ndarray:
 def core_options() -> dict[str, Any]:
     """The options that a compiler of sources needs."""
     return {name: getattr(config, name) for name in ("cache", "arch", "compile_timeout")}
+
+
+def kernel(
+    source: str, *, reads: str, writes: str, grid: str, preamble: str = "", name: str = "kernel"
+) -> UserKernel:
+    """Make a kernel from a body in C or CUDA C++, for compiled functions and for calls outside of them.
+
+    The call takes arrays in the order of reads and writes, or by name. Those of writes may be omitted if their sizes are those of
+    others; they are new then, and zero before. It returns the written array, or a tuple. Memory that is read is never shared with
+    memory that is written: it is copied if it would be. Inside a compiled function the kernel is a library call. With arrays of a
+    GPU (`Array`) it is compiled as CUDA C++ by NVRTC and runs there: these must be contiguous, not complex, and written arrays
+    separate. Accesses of the body are not checked.
+
+    Parameters
+    ----------
+    source : str
+        Statements of C for one point of the grid. Arrays are pointers in C order; sizes and indices are int64_t.
+    reads, writes : str
+        Arrays with dtype (bool, i8 to u64, f32, f64, c64, c128) and sizes, which are names or numbers.
+    grid : str
+        Indices with their ends: sizes, or + - * // %, min and max of them. Points run in any order and on several threads.
+    preamble : str
+        Declarations and functions before the kernel.
+    name : str
+        The name in reports.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For declarations that cannot be parsed, and for arrays that differ from them.
+    CompileError
+        With the compiler's message, at the first call.
+
+    Examples
+    --------
+    >>> rows = cinductor.kernel(
+    ...     "out[i] = 0; for (int64_t j = 0; j < m; j++) out[i] += x[i * m + j] * w[j];",
+    ...     reads="x: f64[n, m], w: f64[m]", writes="out: f64[n]", grid="i: n")
+    >>> y = rows(x, w)               # or rows(x, w, out)
+    """
+    return UserKernel(source, reads, writes, grid, preamble, name)

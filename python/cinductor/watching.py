@@ -36,7 +36,7 @@ def are_lines_watched(code: Any) -> bool:
 def log(title: str) -> None:
     """One line in the log of each process."""
     if not _told:
-        import logging  # it takes longer to import than the package
+        import logging  # imported here because it takes longer than the package
 
         _told.append(title)
         logging.getLogger("cinductor.breaks").info("%s, like every compiled function, runs in NumPy: %s", title, WHY)

@@ -16,7 +16,7 @@ Size = Callable[[Names], "int | None"]
 
 
 class SizeParser:
-    """One text, read from left to right. Raises ValueError for what is no such expression."""
+    """Parses one text from left to right. Raises ValueError if it is not an expression of sizes."""
 
     def __init__(self, text: str) -> None:
         self.tokens = TOKEN.findall(text)
@@ -60,7 +60,7 @@ class SizeParser:
         if token in ("min", "max") and self.peek() == "(":
             return self.extreme(min if token == "min" else max)
         if not token.isidentifier():
-            raise ValueError(f"{token or 'nothing'} stands where a size is expected")
+            raise ValueError(f"{token or 'nothing'} is not a size")
         return lambda names: names.get(token)
 
     def extreme(self, choose: Callable[[list[int]], int]) -> Size:
@@ -93,7 +93,7 @@ def constant(value: int) -> Size:
 
 
 def joined(operator: str, left: Size, right: Size) -> Size:
-    """Both sides by an operator."""
+    """Both sides, combined by an operator."""
     function = OPERATORS[operator]
 
     def value(names: Names) -> int | None:
@@ -107,13 +107,13 @@ _read: dict[str, Size] = {}
 
 
 def parse(text: str) -> Size:
-    """The size that a text says, as a function of names. Raises ValueError for what is none."""
+    """The size in a text, as a function of names. Raises ValueError if it is not an expression."""
     found = _read.get(text)
     if found is None:
         parser = SizeParser(text)
         found = parser.sum()
         if parser.peek():
-            raise ValueError(f"{parser.peek()} stands behind an expression of sizes: {text}")
+            raise ValueError(f"{parser.peek()} follows an expression of sizes: {text}")
         if len(_read) < 10_000:
             _read[text] = found
     return found

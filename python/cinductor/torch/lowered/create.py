@@ -17,7 +17,7 @@ def _filled(emitter: Emitter, node: torch.fx.Node, value: object) -> GraphValue:
 
 
 def zeros(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """Zeros; also of ops that leave their elements open."""
+    """Zeros; also used for ops that leave their elements undefined."""
     return _filled(emitter, node, 0)
 
 
@@ -70,12 +70,12 @@ def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 
 def put_into(emitter: Emitter, base: GraphValue, view: GraphValue, value: GraphValue) -> GraphValue:
-    """A version of base whose elements that the view sees are the value's."""
+    """A version of base in which the elements of the view are the value's."""
     return emitter.put("assign", [base, view, value], base.dtype, base.sizes)
 
 
 def writable(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
-    """The operand that a scatter makes a version of. The core copies it if its old value is read later."""
+    """The operand of which a scatter makes a new version. The core copies it if its old value is read later."""
     return emitter.cast(emitter.env[node.args[0]], meta(node).dtype)
 
 
@@ -97,6 +97,13 @@ def select_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     value = emitter.value(node.args[1], base.dtype)
     one = [1 if k == axis else s for k, s in enumerate(base.sizes)]
     return put_into(emitter, base, emitter.along(base, axis, i, 1, 1), emitter.reshape(value, one))
+
+
+def diagonal_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    base, value = emitter.copy(writable(emitter, node)), sizes(node.args[1])
+    axes = [argument(node, name) % len(base.sizes) for name in ("dim1", "dim2")]
+    view = emitter.put("diagonal", [base], base.dtype, value, axes=axes, starts=[argument(node, "offset")])
+    return put_into(emitter, base, view, emitter.value(node.args[1], base.dtype))
 
 
 def copy(emitter: Emitter, node: torch.fx.Node) -> GraphValue:

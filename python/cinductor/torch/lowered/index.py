@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -16,18 +17,19 @@ COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply
 
 
 def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices that are checked to be from 0 to size - 1: only x[i] counts negative ones from the end."""
+    """Indices with a check that they are in [0, size): only x[i] accepts negative ones."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
     is_positive = emitter.apply("greater_equal", [i, emitter.constant(0, torch.int64)])
     emitter.check(emitter.apply("logical_and", [is_positive, emitter.apply("less", [i, n])]), "index out of range")
     return i
 
 
-def wrapped(emitter: Emitter, index: Any, size: Any) -> GraphValue:
-    """Indices from 0 on, of some that count from the end where they are negative."""
+def wrapped(emitter: Emitter, index: Any, size: Any, is_known: bool) -> GraphValue:
+    """Indices in which negative ones, which count from the end, are converted. is_known: none is out of range."""
     i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
-    is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
-    emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
+    if not is_known:
+        is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
+        emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
     from_end = emitter.apply("less", [i, emitter.constant(0, torch.int64)])
     return emitter.apply("where", [from_end, emitter.apply("add", [i, n]), i])
 
@@ -39,19 +41,21 @@ def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
 
 def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
-    if not x.sizes or not i.sizes:
+    i = i if i.sizes else emitter.reshape(i, (1,))
+    if not x.sizes:
         raise Unmapped("an element of a number")
     axis = node.args[1] % len(x.sizes)
     return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
 
 
-def _indices(emitter: Emitter, x: GraphValue, indices: Any) -> tuple[list[int], list[GraphValue]]:
+def _indices(emitter: Emitter, node: torch.fx.Node, x: GraphValue) -> tuple[list[int], list[GraphValue]]:
+    indices, is_known = node.args[1], "_unsafe" in str(node.target)  # torch's own indices, of a decomposition
     axes = [k for k, i in enumerate(indices) if i is not None]
     if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
         raise Unmapped("a mask as an index")
     if not 0 < len(axes) <= MOST_INDICES:
         raise Unmapped(f"{len(axes)} indices")
-    return axes, [wrapped(emitter, indices[k], x.sizes[k]) for k in axes]
+    return axes, [wrapped(emitter, indices[k], x.sizes[k], is_known) for k in axes]
 
 
 def are_neighbours(axes: list[int]) -> bool:
@@ -60,19 +64,19 @@ def are_neighbours(axes: list[int]) -> bool:
 
 def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x = emitter.env[node.args[0]]
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     left = [s for k, s in enumerate(x.sizes) if k not in axes]
     common, at = list(broadcast([i.sizes for i in ids])), axes[0]
     v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
     if are_neighbours(axes):
         return v
-    moved = list(range(at, at + len(common)))  # the axes of indices that are no neighbours come first
+    moved = list(range(at, at + len(common)))  # if the indexed axes are not adjacent, their axes come first
     return emitter.permute(v, moved + [k for k in range(len(v.sizes)) if k not in moved])
 
 
 def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
     x, value = emitter.env[node.args[0]], emitter.value(node.args[2], meta(node).dtype)
-    axes, ids = _indices(emitter, x, node.args[1])
+    axes, ids = _indices(emitter, node, x)
     if not are_neighbours(axes):
         raise Unmapped("indices of axes that are no neighbours")
     return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
@@ -85,7 +89,7 @@ def _scatter(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int]
 
 
 def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> tuple[list[int], list[GraphValue]]:
-    """Indices of all axes: those of one as they are given, those of the others counted."""
+    """Indices for all axes: the given ones for one axis, counters for the others."""
     rank = len(i.sizes)
     if rank > MOST_INDICES:
         raise Unmapped(f"{rank} indices")
@@ -130,6 +134,22 @@ def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -
     if value.sizes:
         value = emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes)
     return _scatter(emitter, x, value, axes, ids, combine)
+
+
+def masked_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The k-th element where the mask is true is the source's k-th one."""
+    x, mask, source = (emitter.env[a] for a in node.args)
+    mask = emitter.expand(emitter.value(mask, torch.bool), sizes(node))
+    room, n = math.prod(source.sizes), math.prod(mask.sizes)
+    if decide(room == 0) or decide(n == 0):
+        raise Unmapped("no element")
+    counts = emitter.put("cumsum", [emitter.cast(emitter.reshape(mask, (n,)), torch.int64)], torch.int64, (n,), axes=[0])
+    emitter.check(emitter.apply("less_equal", [counts, emitter.value(room, torch.int64)]), "too few elements in the source")
+    one = emitter.constant(1, torch.int64)
+    at = emitter.apply("subtract", [emitter.apply("maximum", [counts, one]), one])
+    flat = emitter.reshape(emitter.value(source, x.dtype), (room,))
+    taken = emitter.reshape(emitter.put("gather", [flat, at], x.dtype, (n,), axes=[0]), mask.sizes)
+    return emitter.apply("where", [mask, taken, emitter.expand(x, mask.sizes)])
 
 
 def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
