@@ -56,10 +56,15 @@ def storage_of(tensor: Any) -> int:
 
 
 def is_plain(tensor: Any) -> bool:
-    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
+    """True if the core can read it: strided memory of the host with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized
         and not tensor.is_nested
-        and tensor.device.type in ("cpu", "cuda")
+        and tensor.device.type == "cpu"
     )
+
+
+def kind(tensor: Any) -> str:
+    """What it is, for the reason of a refusal."""
+    return f"a {'nested ' if tensor.is_nested else ''}{type(tensor).__name__} of layout {tensor.layout} on {tensor.device}"
