@@ -166,7 +166,7 @@ class Emitter:
         self.builder.check(condition.number, why, self.line[0], self.line[1])
 
     def copy(self, v: GraphValue, order: str = "") -> GraphValue:
-        """The same elements in separate memory."""
+        """A copy of the elements in separate memory."""
         return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
 
     # ---- the graph ----
