@@ -70,11 +70,11 @@ struct CxTracer {
     /* The reason why breaks are refused, for the message: "fullgraph=True"; or NULL. */
     PyObject *whole;
     bool fullgraph, needs_python, is_busy, is_finished;
-    int effects; /* what Python has done that the function itself would do again */
-    bool is_dry;           /* programs are compiled and not run */
-    bool interprets_light; /* a light piece that is met for the first time */
-    double seconds; /* of this thread, in programs */
-    PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
+    int effects; /* effects that Python would repeat if the original function ran again */
+    bool is_dry; /* programs are compiled and not run */
+    bool interprets_light; /* interpret a light piece the first time */
+    double seconds; /* CPU time of this thread in programs */
+    PyObject *on_break; /* raised instead of the first break, if there was no effect; or NULL */
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
     PyObject *on_force; /* raised if a size by which nothing may be decided is needed */
