@@ -1,4 +1,8 @@
 /* More functions of floats, made from those of float32.h, and the loops of all. */
+#include "vmath/vmath.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
 #include "vmath/float32.h"
 #include "vmath/loops.h"
 
@@ -321,3 +325,5 @@ add_one_rare(CiVmathBlock *block)
 const CiVmathRow ci_vmath_float32[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f32, 0, NULL, NULL}};
+
+#endif

@@ -1,4 +1,8 @@
 /* The functions of doubles, and their loops. */
+#include "vmath/vmath.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
 #include "vmath/float64.h"
 #include "vmath/loops.h"
 
@@ -259,3 +263,5 @@ logaddexp2_d(D x, D y, L *rare)
 const CiVmathRow ci_vmath_float64[] = {
 #include "vmath/vmath.def"
     {CI_OP_none, CI_DTYPE_f64, 0, NULL, NULL}};
+
+#endif

@@ -274,12 +274,12 @@ def parser() -> argparse.ArgumentParser:
         else:
             made.add_argument("--seconds", type=float, default=1.0, help="for each way to run it")
             made.add_argument("--compare", default="", metavar="NAMES", help="other compilers: numba,jax,torch")
-    made = command("run", run_graph, "runs a graph's text, as a trace has it, on inputs that are made up")
+    made = command("run", run_graph, "runs the text of a graph, as written by a trace, on generated inputs")
     made.add_argument("file", metavar="FILE")
-    made.add_argument("--backend", default="", help="c or interp; by itself the best that is there")
-    made.add_argument("--runs", type=int, default=5, help="of which the quickest is told")
+    made.add_argument("--backend", default="", help="c or interp; default: the best available")
+    made.add_argument("--runs", type=int, default=5, help="number of runs, of which the fastest is printed")
     made.add_argument("--seed", type=int, default=0, help="of the inputs")
-    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, in place of what the graph becomes"
+    instead = "loops.txt, kernels.txt, procs.txt or source.c of the same trace, used instead of the lowered graph"
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")

@@ -89,10 +89,10 @@ ERRORS: dict[str, ErrorRow] = {
         "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
     "DeviceError": ErrorRow(
-        "The device asked for cannot be used, or it reports an error.", "device='cpu' needs none"
+        "The requested device cannot be used, or it reports an error.", "device='cpu' needs none"
     ),
     "InternalError": ErrorRow(
-        "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning, unless `fullgraph=True`).",
+        "An internal error of cinductor. In a call NumPy runs instead, with a warning, unless `fullgraph=True`.",
         "please report it; cinductor.disable leaves the function out",
     ),
     "RecompileError": ErrorRow(

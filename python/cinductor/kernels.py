@@ -253,7 +253,7 @@ class UserKernel:
         operands = [(o, "const ") for o in self.reads] + [(o, "") for o in self.writes]
         for operand, _ in operands:
             if operand.dtype[0] == "c":
-                raise TypeError(f"{self.__name__}: {operand.name} is complex, which kernels for a card are not")
+                raise TypeError(f"{self.__name__}: {operand.name} is complex, which GPU kernels do not support")
         given = [f"{const}{C_TYPES[o.dtype]} *__restrict__ {o.name}" for o, const in operands]
         given += [f"const int64_t {name}" for name in self.size_names]
         given += [f"const int64_t extent_{number}" for number in range(len(self.grid))]
@@ -367,7 +367,7 @@ class UserKernel:
     def shape_of(self, operand: Declared, sizes: Mapping[str, Any]) -> tuple[Any, ...]:
         """The shape of an array that is made for the caller."""
         if unknown := [s for s in operand.sizes if isinstance(s, str) and s not in sizes]:
-            raise TypeError(f"{self.__name__}: {operand.name} is missing, for nothing says how long {unknown[0]} is")
+            raise TypeError(f"{self.__name__}: {operand.name} is missing, and no argument gives the size {unknown[0]}")
         return tuple(sizes[s] if isinstance(s, str) else s for s in operand.sizes)
 
 

@@ -17,7 +17,7 @@ from .user_frame import wrong
 
 
 class Pass(NamedTuple):
-    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph" or "procs"."""
+    """One pass. is_needed: it cannot be skipped; is_added: it was registered; level: "graph", "loops" or "procs"."""
 
     name: str
     is_needed: bool
@@ -49,7 +49,7 @@ def list_passes(level: str = "graph") -> list[Pass]:
     Parameters
     ----------
     level : {"graph", "loops", "procs"}
-        Passes over graphs, or those that make statements of kernels.
+        Passes over graphs, over the loops that they become, or over the statements of kernels.
 
     Returns
     -------

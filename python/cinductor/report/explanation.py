@@ -393,8 +393,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 def is_of_torch(fn: Any) -> bool:
     """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
-    torch = sys.modules.get("torch")
-    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
+    module = getattr(sys.modules.get("torch.nn"), "Module", None)
+    return module is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, module))
 
 
 def of_latest(compiled: Any) -> Explanation:

@@ -41,6 +41,9 @@ def visit(node: Any) -> bool:
     method = method_of(node) if cls is ast.Call else None
     if cls in COMPREHENSIONS:
         leave_unseen(node)
+    elif cls is ast.FunctionDef:
+        for statement in node.body:
+            visit(statement)
     order = ORDER.get(cls)
     if order is None or method == "choose":  # a conditional expression: no operand waits
         calls = [visit(child) for child in ast.iter_child_nodes(node)]
@@ -125,7 +128,7 @@ def slots_of(target: ast.expr) -> Iterable[Part]:
 
 
 def of_arguments(node: ast.arguments) -> list[Part]:
-    """The defaults."""
+    """The default values of parameters."""
     return [part for part in [*of_list(node.defaults), *of_list(node.kw_defaults)] if at(part) is not None]
 
 
@@ -144,6 +147,7 @@ ORDER: dict[type, Callable[[Any], list[Part]]] = {
     ast.Raise: lambda node: [(node, name) for name in ("exc", "cause") if getattr(node, name) is not None],
     ast.Assign: of_assignment,
     ast.arguments: of_arguments,
+    ast.FunctionDef: lambda node: [*of_list(node.decorator_list), *of_arguments(node.args)],
 }
 
 
