@@ -346,7 +346,23 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
 
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """See `cinductor.explain`."""
+    """Call fn once on these arguments and report what it was compiled to.
+
+    The call is real, side effects included. Without side effects it is repeated a few times, to time its kernels.
+
+    Parameters
+    ----------
+    fn : callable
+        A function, or a compiled one, whose options apply.
+
+    Returns
+    -------
+    Explanation
+        The text of every level (`graph`, `loops`, `kernels`, `procs`, `wrapper`, `source`), `costs` of each kernel, `memory`,
+        `guards`, `breaks`, `regions` (loops and branches), `recompiles`, `timings` and `result`. Its str() is a page,
+        `.full()` everything, `.json()` for tools, `.save(path)` a web page, which notebooks display directly. An exception
+        of fn is in `error`.
+    """
     from ..compile import for_show, make
 
     if is_of_torch(fn):
@@ -377,8 +393,8 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 def is_of_torch(fn: Any) -> bool:
     """Whether torch compiles it: a module of torch's, or what torch.compile has returned."""
-    torch = sys.modules.get("torch")
-    return torch is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, torch.nn.Module))
+    module = getattr(sys.modules.get("torch.nn"), "Module", None)
+    return module is not None and (hasattr(fn, "_torchdynamo_orig_callable") or isinstance(fn, module))
 
 
 def of_latest(compiled: Any) -> Explanation:
