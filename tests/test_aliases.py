@@ -505,8 +505,19 @@ def augmented_cell(o, x, h):
 
 
 def in_a_default(o, x, h):
-    def k(a=o[0], b=h(o, x)):
+    def k(a=o[0], b=h(o, x)):  # noqa: B008
         return a + b
+
+    return k()
+
+
+def decorated(o, x, h):
+    def keep(v):
+        return lambda f: lambda: v + f()
+
+    @keep(o[0])
+    def k(a=h(o, x)):  # noqa: B008
+        return a
 
     return k()
 
@@ -548,7 +559,7 @@ WAITING = [
     lambda o, x, h: o[0].__add__(h(o, x)),
     lambda o, x, h: o[0][int(h(o, x) * 0)],
     lambda o, x, h: o[0] < h(o, x),
-    lambda o, x, h: (lambda a=o[0], b=h(o, x): a + b)(),
+    lambda o, x, h: (lambda a=o[0], b=h(o, x): a + b)(),  # noqa: B008
     lambda o, x, h: (lambda a, b: a + b)(o[0], b=h(o, x)),
     lambda o, x, h: o[0] + [h(o, x) for i in range(1)][0],
     lambda o, x, h: o[0] + max(h(o, x) for i in range(1)),
@@ -560,7 +571,7 @@ WAITING = [
     lambda o, x, h: o[0] + len(Taking(o, x, h)),
     lambda o, x, h: o[0] + (1.0 if Taking(o, x, h) else 2.0),
     lambda o, x, h: (o[0], next(iter(Taking(o, x, h)))),
-    augmented, augmented_cell, in_a_default, stored, iterated, iterated_unpacked,
+    augmented, augmented_cell, in_a_default, decorated, stored, iterated, iterated_unpacked,
 ]  # fmt: skip
 
 

@@ -162,7 +162,20 @@ def shifted(u, n):
         u[2:] = u[:-2] + u[2:]
 
 
+def rows_in_turn(u, n):
+    """Each iteration replaces another row: elements of the others would be old in one of two buffers."""
+    for t in range(n % len(u) + 2):
+        u[t] = np.minimum(u[t], u[t][::-1] + u[1])
+
+
+def shrinking(u, n):
+    for t in range(n % 3 + 3):
+        u[t : 9 - t] = u[t : 9 - t] * 0.5 + u[t + 1 : 10 - t]
+
+
 DOUBLED = [
+    (rows_in_turn, [(25, 6)], False),
+    (shrinking, [(12, 4)], False),
     (heat_in_place, [(9, 12)], True),
     (heat_in_place, [(3, 3)], False),
     (one_row, [(4, 7)], True),

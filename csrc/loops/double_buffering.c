@@ -12,7 +12,8 @@
  * outside the part have the same value in both buffers. Where sizes are constant, iterations copy
  * them all the same, because temporal blocking asks for loops that store the whole array.
  *
- * Invariants: the copy is the only store to x in the loop, and the only load of buf0. */
+ * Invariants: the copy is the only store to x in the loop, to the same elements in each iteration,
+ * and the only load of buf0. */
 #include "loops/loops.h"
 
 #include <string.h>
@@ -91,6 +92,16 @@ is_large(const Doubling *d)
            ci_amount_likely(trips) >= CI_CHOOSE(d->r, doubled_trips);
 }
 
+/* True if every iteration copies to the same elements: others would be old in one of the buffers. */
+static bool
+is_same_part(const Doubling *d)
+{
+    bool is = !ci_expr_depends_on(d->copy->store, d->region->var);
+    for (int a = 0; is && a < d->copy->naxes; a++)
+        is = !ci_expr_depends_on(d->copy->axes[a].extent, d->region->var);
+    return is;
+}
+
 /* True if the item at that position of the loop's body is such a copy. */
 static bool
 find(Doubling *d, int at)
@@ -100,7 +111,8 @@ find(Doubling *d, int at)
     d->array = d->copy->target;
     const CiScalar *load = copied_load(d->copy);
     if (!load || load->buffer->kind != CI_BUFFER_temp || load->buffer->is_result ||
-        d->array->is_swapped || !ci_buffer_is_dense(d->r->loops, d->array) || !is_large(d))
+        d->array->is_swapped || !ci_buffer_is_dense(d->r->loops, d->array) || !is_same_part(d) ||
+        !is_large(d))
         return false;
     count(d, &d->region->body, d->array, &nloads, &nstores);
     if (nstores != 1)

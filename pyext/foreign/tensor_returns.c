@@ -91,7 +91,7 @@ base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
     return *base;
 }
 
-/* True if the base tensor has the sizes, strides, offset and dtype of the returned one, so that no view is made. */
+/* True if the base is already the tensor that a give asks for. */
 static bool
 is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
 {

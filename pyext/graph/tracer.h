@@ -71,6 +71,7 @@ struct CxTracer {
     PyObject *whole;
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* effects that Python would repeat if the original function ran again */
+    bool is_dry; /* programs are compiled and not run */
     bool interprets_light; /* interpret a light piece the first time */
     double seconds; /* CPU time of this thread in programs */
     PyObject *on_break; /* raised instead of the first break, if there was no effect; or NULL */

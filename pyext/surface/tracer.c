@@ -272,6 +272,7 @@ static PyMemberDef tracer_members[] = {
      "Number of effects, which the original function would repeat."},
     {"leaves_open", T_BOOL, offsetof(CxTracer, leaves_open), 0, NULL},
     {"is_infeasible", T_BOOL, offsetof(CxTracer, is_infeasible), 0, NULL},
+    {"is_dry", T_BOOL, offsetof(CxTracer, is_dry), 0, NULL},
     {"interprets_light", T_BOOL, offsetof(CxTracer, interprets_light), 0, NULL},
     {"fullgraph", T_BOOL, offsetof(CxTracer, fullgraph), READONLY, NULL},
     {"last_storage", T_UINT, offsetof(CxTracer, last_storage), READONLY,

@@ -119,6 +119,7 @@ ERRORS: dict[str, ErrorRow] = {
 # Reasons other than fullgraph=True why Python may not run uncompiled code, with advice.
 WHOLE = {
     "(an argument is an array of a device)": "Python runs such a line for arrays of the host: give .numpy(), or take the line out of the function",
+    "(cinductor.warm)": "call the function itself, or take the line out of it",
     "(export)": "take the line out of the function; cinductor.explain shows all such lines",
 }
 

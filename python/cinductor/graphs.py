@@ -4,12 +4,14 @@ changed, and written back. The compiler verifies the result of a pass.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
+from .config import resolve
 from .kernels import DTYPES, KernelCall, UserKernel
 
 REFERENCE = re.compile(r"%\d+|in\d+")
@@ -74,10 +76,12 @@ class Graph:
     r"""The graph of a program.
 
     inputs; body: its block, whose results are returned; writes: input -> the value that it holds at the end. Use
-    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date.
+    `add`, `replace`, `set_args` and `erase` to change it; they keep users up to date. parameters: what each input of
+    a graph from `cinductor.graph` is called in the function.
     """
 
     def __init__(self, text: str) -> None:
+        self.parameters: list[str] = []
         self.inputs: list[Node] = []
         self.writes: dict[Node, Node] = {}
         self.body = NodeBlock()
@@ -174,12 +178,76 @@ class Graph:
         """The text that the compiler reads."""
         return "".join(f"{line}\n" for line in (self.head, *self.lines(), "}"))
 
+    def __str__(self) -> str:
+        return self.text()
+
+    def optimized(self, skip: str = "") -> Graph:
+        """Return the graph after the compiler's passes and the registered ones.
+
+        Parameters
+        ----------
+        skip : str
+            Names of passes that do not run, with commas between, as in the option `skip_passes`.
+        """
+        return Graph(self.compile(options={"skip_passes": skip}).text("optimized"))
+
+    def diff(self, other: Graph) -> str:
+        """Return the lines in which another graph differs, as a unified diff; "" if none does."""
+        before, after = (graph.text().splitlines(True) for graph in (self, other))
+        return "".join(difflib.unified_diff(before, after, "before", "after", n=1))
+
+    def compile(self, options: dict[str, Any] | None = None, backend: str = "") -> GraphProgram:
+        """Compile the graph as it is now.
+
+        Parameters
+        ----------
+        options : dict, optional
+            Of `list_options()`.
+        backend : str
+            Of the CPU, as in `cinductor.compile`; "": the best.
+
+        Raises
+        ------
+        SyntaxError, ValueError
+            If the graph is not valid, with the line of its text.
+        """
+        return GraphProgram(self, _core.compile_graph(self.text(), options=resolve(None, options), backend=backend))
+
     def lines(self) -> Iterator[str]:
         """The text between the head and the last bracket."""
         yield from lines_of(self.body.nodes)
         for written, value in self.writes.items():
             yield f"  write {written.reference} = {value.reference}"
         yield "  " + last_of(self.body)
+
+
+class GraphProgram:
+    """A compiled graph. Call it with the graph's inputs, in the order of `graph.parameters`.
+
+    Every call is checked first: ValueError if an input is another array than the graph says (dtype, sizes, strides), or if there are
+    more or fewer. Inputs that the graph writes to are written in place.
+
+    Attributes
+    ----------
+    graph : Graph
+        What was compiled.
+    """
+
+    def __init__(self, graph: Graph, program: Any) -> None:
+        self.graph, self._program = graph, program
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Return the results in a list."""
+        found: list[Any] = _core.run_program(self._program, inputs)
+        return found
+
+    def text(self, level: str) -> str:
+        """One level of the program: "graph", "optimized", "loops", "kernels", "procs", "wrapper", "source", or a pass's name."""
+        found: str = self._program.text(level)
+        return found
+
+    def __repr__(self) -> str:
+        return f"<program of {self.graph.head.split('(')[0].strip()}: {self._program.kernels} kernels, {self._program.externs} library calls>"
 
 
 class Like:

@@ -88,6 +88,7 @@ class Job:
     """
 
     devices: tuple[Any, ...] = ()  # of arrays that it takes: kind and index, or that of each
+    is_dry = False  # programs are compiled and not run: warming.py
     past_limit = "Calls that fit none run in NumPy now"  # what becomes of calls at a limit
     why_whole = "fullgraph=True"  # why Python may run nothing between kernels, if it may not; see errors.WHOLE
 
@@ -137,6 +138,9 @@ class Job:
         self.why = watching.WHY
         watching.log(self.title)
         return True
+
+    def note_sources(self, rows: Any) -> None:
+        """Of a capture that ran nothing: where its values come from."""
 
     def retire(self, compiled: Any) -> None:
         """Called when the compiled function is deleted."""
@@ -289,7 +293,15 @@ class Job:
         finally:
             _capturing.count -= 1
             self.keep_profile()
+            self.trim_cache()
             events.end(self, begun)
+
+    def trim_cache(self) -> None:
+        """Enforces the option cache_limit after kernels were stored."""
+        if _core.cache_stores():
+            from .trimming import keep_within
+
+            keep_within(self.option("cache_limit"))
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """Run the original function to time it against the compiled pieces."""

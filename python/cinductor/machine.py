@@ -153,7 +153,7 @@ def text(name: str, index: int) -> str:
 
 
 def get_include() -> str:
-    """See `cinductor.get_include`; a checkout's own headers where it is run from one."""
+    """Return the folder of the C headers (`device/device.h`), for devices and compilers in other packages."""
     from pathlib import Path  # imported here because it takes longer than the rest of this module
 
     here = Path(__file__).parent

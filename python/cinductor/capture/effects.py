@@ -232,6 +232,8 @@ class Effects:
         """Prepare for an effect, after which the call cannot restart: lists whose length is a number of iterations
         get their items, and deferred stores are performed.
         """
+        if self.tracer.is_dry:
+            raise _core.Unsupported(f"only a call can do this: it {reason} (cinductor.warm)")
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)

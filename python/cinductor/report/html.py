@@ -313,7 +313,7 @@ def hint(reason: str) -> str:
     row = reason_of(reason)
     if not row.hint:
         return ""
-    return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({escape(row.page)})</span>'
+    return f'<br><span class="hint">{escape(row.hint)}</span> <span class="soft">({link_to(row.page)})</span>'
 
 
 def plural_lines(text: str) -> str:
@@ -374,3 +374,8 @@ def marked(line: str, marks: list[tuple[int, int, str]]) -> str:
         parts.append(f'{escape(line[at:start])}<span class="{style}">{escape(line[start:end])}</span>')
         at = end
     return "".join(parts) + escape(line[at:])
+
+
+def link_to(page: str) -> str:
+    """A link, or the command as text."""
+    return f'<a href="{escape(page)}">{escape(page)}</a>' if page.startswith("https://") else escape(page)

@@ -1,6 +1,6 @@
 """The table of reasons why something runs in Python or NumPy.
 
-A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of `docs/reasons.md`
+A row is a family of reasons: a pattern of their texts, advice for the user, and the heading of the page of reasons
 that has more (the row's name). The first row that matches counts.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-PAGE = "docs/reasons.md"
+from .pages import of_reason
 
 
 class Reason(NamedTuple):
@@ -21,8 +21,8 @@ class Reason(NamedTuple):
 
     @property
     def page(self) -> str:
-        """The address of its documentation."""
-        return f"{PAGE}#{self.name}"
+        """Where the docs have it: an address, or the command that prints it."""
+        return of_reason(self.name)
 
 
 REASONS = tuple(

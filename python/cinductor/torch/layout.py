@@ -36,7 +36,7 @@ def is_dense(tensor: Any) -> bool:
 
 
 def is_lazy(tensor: Any) -> bool:
-    """True if the memory of the tensor has its values conjugated or negated (torch does so lazily)."""
+    """True if its values are those in its memory, conjugated or negated."""
     return bool(tensor.is_conj() or tensor.is_neg())
 
 
@@ -46,7 +46,7 @@ def is_strided(value: Any) -> bool:
 
 
 def is_whole(tensor: Any) -> bool:
-    """True if the tensor is dense and starts at the start of its storage."""
+    """True if it is dense from the start of its memory on."""
     return is_dense(tensor) and decide(tensor.storage_offset() == 0)
 
 
@@ -56,10 +56,15 @@ def storage_of(tensor: Any) -> int:
 
 
 def is_plain(tensor: Any) -> bool:
-    """True if the core can read it: strided memory with one dtype, no lazy or wrapped tensor."""
+    """True if the core can read it: strided memory of the host with one dtype, no lazy or wrapped tensor."""
     return bool(
         tensor.layout == torch.strided
         and not tensor.is_quantized
         and not tensor.is_nested
-        and tensor.device.type in ("cpu", "cuda")
+        and tensor.device.type == "cpu"
     )
+
+
+def kind(tensor: Any) -> str:
+    """The type, layout and device of a tensor, for the reason of a refusal."""
+    return f"a {'nested ' if tensor.is_nested else ''}{type(tensor).__name__} of layout {tensor.layout} on {tensor.device}"

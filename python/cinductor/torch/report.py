@@ -1,4 +1,4 @@
-"""`cinductor.explain` for a PyTorch function or module: which of its graphs were compiled, and why others were not."""
+"""Reports of `cinductor.explain` for PyTorch functions and modules: how each graph was compiled."""
 
 from __future__ import annotations
 

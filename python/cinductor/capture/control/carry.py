@@ -1,4 +1,4 @@
-"""State that iterations of a loop pass to each other, found by a fixed-point iteration, and the region made of it.
+"""The state that iterations of a loop pass to each other, found by a fixed-point iteration, and its region.
 
 `open` makes the state at the head of an iteration; `learn` compares it with the state at its end. A name is
 unchanged, an int that grows by a constant (`steps`), or carried by value (`lattice`; in the region `phi`). Written

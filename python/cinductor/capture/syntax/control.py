@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .asking import LOCAL, Expressions, Site
+from .asking import Expressions, Site
 from .jumps import VALUE, may_be_traced
 from .names import children, placed, type_parameters, walk
 
