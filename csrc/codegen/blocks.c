@@ -327,11 +327,12 @@ choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *
 }
 
 /* Number of small points that share one thread block of the GPU, as long as their rows leave shared
- * memory for other blocks. */
+ * memory for other blocks. The threads of such a point wait for each other alone, so they are of one
+ * warp. */
 static int
-choose_together(int threads, int64_t bytes, const CiExpr *count)
+choose_together(const CiFamily *family, int threads, int64_t bytes, const CiExpr *count)
 {
-    int together = threads > WARP ? 1 : BLOCK / threads;
+    int together = threads > family->warp ? 1 : BLOCK / threads;
     while (together > 1 && together / 2 >= count->high)
         together /= 2;
     while (together * bytes > COMFORT && together / 2 >= WARP / threads)
@@ -479,6 +480,6 @@ ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points)
     ci_blocks_count(&s, &blocks->body);
     ci_build_rewrite(&s.r.b, &blocks->body, share, &s);
     ci_blocks_drop(&s, &blocks->body);
-    blocks->number = choose_together(s.threads, s.bytes, count);
+    blocks->number = choose_together(family, s.threads, s.bytes, count);
     return true;
 }

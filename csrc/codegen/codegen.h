@@ -15,6 +15,7 @@ typedef struct CiFamily {
     int strip;          /* elements that a loop of NumPy's is called for; 0: lets stand for calls */
     int chains;         /* such vectors that a fold in any order accumulates in */
     int threads;        /* of a block that takes points, one or a few each */
+    int warp;           /* threads of a block that proceed together; 1: each by itself */
     int access_bytes;   /* that one access of memory moves at most */
     bool has_own_order; /* of folds, whatever kernels say */
     /* NULL when an operation in lanes is vector instructions, else the reason: then a loop is left

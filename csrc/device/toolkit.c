@@ -1,6 +1,8 @@
 /* The table of toolkit.h. */
 #include "device/toolkit.h"
 
+#include "target/gpu/print.h"
+
 static const CiCMachine plain_machine = {.routines = NULL};
 
 /* Of a target without vectors. */
@@ -28,6 +30,7 @@ new_printer(const CiKernels *kernels, const CiSpelling *spelling, const CiCDiale
     whole->store = dialect->store ? dialect->store : refuse_lanes;
     whole->math = dialect->math ? dialect->math : ci_c_math;
     whole->alloc = dialect->alloc ? dialect->alloc : ci_c_print_alloc;
+    whole->global = dialect->global ? dialect->global : "";
     whole->own_memory = dialect->own_memory ? dialect->own_memory : buffer_memory;
     p->dialect = whole;
     p->index_type = "int64_t";
@@ -91,4 +94,8 @@ const CiToolkit ci_toolkit = {.abi = CI_DEVICE_ABI,
                               .buffer = buffer_name,
                               .scalar = scalar_text,
                               .conditions = ci_c_conditions,
-                              .print_alloc = ci_c_print_alloc};
+                              .print_alloc = ci_c_print_alloc,
+                              .gpu_target = ci_gpu_fill_target,
+                              .gpu_codegen = ci_gpu_lower,
+                              .gpu_source = ci_gpu_print_source,
+                              .gpu_build = ci_gpu_build};

@@ -7,6 +7,7 @@
 
 #include "codegen/codegen.h"
 #include "device/device.h"
+#include "device/gpu/gpu.h"
 #include "target/c/c.h"
 
 typedef struct CiToolkit {
@@ -38,6 +39,16 @@ typedef struct CiToolkit {
     const char *(*scalar)(CiCPrinter *printer, const CiBuffer *buffer);
     const char *(*conditions)(CiCPrinter *printer, const CiStmt *stmt); /* of a statement's tests */
     void (*print_alloc)(CiCPrinter *printer, const CiMemory *memory);
+    /* For GPUs (device/gpu/gpu.h): limits of kernels; statements for blocks of threads; the source in
+     * the language of a dialect; executables of a dialect and a driver. */
+    void (*gpu_target)(CiTarget *target, const CiGpuDialect *dialect);
+    CiProcs *(*gpu_codegen)(const CiKernels *kernels, const CiGpuDialect *dialect, bool verify,
+                            bool may_vectorise);
+    void (*gpu_source)(CiText *out, const CiKernels *kernels, const CiProcs *procs,
+                       const CiGpuDialect *dialect);
+    CiExecutable *(*gpu_build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                               const CiOptions *options, CiBuildInfo *info,
+                               const CiGpuMachine *machine);
 } CiToolkit;
 
 extern const CiToolkit ci_toolkit;

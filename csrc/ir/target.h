@@ -8,6 +8,7 @@ typedef struct CiTarget {
     const char *device;            /* "cpu" */
     const char *backend;           /* "c" */
     bool has_trees;                /* runs loops and branches around nests inside one kernel */
+    bool waits_for_ended; /* a barrier waits for threads that have ended: no check is in such a kernel */
     bool has_batches;              /* library calls of a stack may be made one problem after another */
     bool has_lanes_across_threads; /* GPU: lanes of a row are threads of a block */
     int64_t row_bytes; /* most bytes of scratch an outer iteration may hold (stays in near cache) */

@@ -169,6 +169,8 @@ why_not_block(CiScheduler *outside, CiScheduler *block, bool is_shared)
         const CiFusion *fusion = &block->fusions[k];
         if (fusion->ext)
             return ci_format(block->ctx, "it calls %s", fusion->ext->ext->name);
+        if (fusion->check && block->target->waits_for_ended)
+            return "a check in it may end threads that others wait for";
         if (fusion->region && !fusion->is_tree)
             return "a region inside is none";
         if (!is_shared && fusion->region && fusion->region->kind == CI_ITEM_for &&

@@ -142,7 +142,6 @@ typedef enum CiExprStyle {
     CI_STYLE_text,
     CI_STYLE_c,
     CI_STYLE_program,
-    CI_STYLE_cuda,
     CI_STYLE_python
 } CiExprStyle;
 void ci_expr_print(CiText *out, const CiExpr *e, CiExprStyle style);

@@ -111,7 +111,7 @@ static void print_sum(Printer *p, const CiExpr *e);
 static bool
 is_c(const Printer *p)
 {
-    return p->style == CI_STYLE_c || p->style == CI_STYLE_program || p->style == CI_STYLE_cuda;
+    return p->style == CI_STYLE_c || p->style == CI_STYLE_program;
 }
 
 static void

@@ -196,6 +196,25 @@ ci_emit_rounding(CiEmitter *e, CiDtype narrow)
     return use(e, ci_dtype_rounding(narrow), narrow);
 }
 
+static bool
+is_imprecise(const CiSpelling *spelling, const char *name)
+{
+    for (int k = 0; k < spelling->nimprecise; k++)
+        if (!strcmp(spelling->imprecise[k].function, name))
+            return true;
+    return false;
+}
+
+const char *
+ci_emit_function(CiEmitter *e, const char *name, CiDtype dtype)
+{
+    const CiSpelling *spelling = e->spelling;
+    if (*suffix(dtype) && is_imprecise(spelling, name))
+        return ci_format(e->ctx, "ci_rounded_%s", name);
+    return ci_format(e->ctx, "%s%s%s", spelling->builtin, name,
+                     spelling->is_overloaded ? "" : suffix(dtype));
+}
+
 /* M(f) and S(f): the function's name. Returns the position after the closing parenthesis. */
 static const char *
 add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
@@ -211,7 +230,7 @@ add_function(CiEmitter *e, CiText *out, const char *at, CiDtype dtype)
         return end + 1;
     }
     link_function(e, copy);
-    ci_text_add(out, "%s%s%s", e->spelling->builtin, copy, suffix(dtype));
+    ci_text_add(out, "%s", ci_emit_function(e, copy, dtype));
     return end + 1;
 }
 

@@ -9,9 +9,19 @@
 
 #include "ir/kernel.h"
 
+/* A function of the C library whose f32 version may be more than 2 ULP from the value. */
+typedef struct CiImprecise {
+    const char *function; /* by C's name of the f64 version */
+    int operands;
+} CiImprecise;
+
 typedef struct CiSpelling {
     const char *function; /* before a support function: "static inline", "static __device__" */
     const char *builtin;  /* before an exact function of the C library: "__builtin_" or "" */
+    bool is_overloaded;   /* functions of the C library have the same name for f32 */
+    /* These are computed in f64 and rounded, by functions `ci_rounded_` of the source. */
+    const CiImprecise *imprecise;
+    int nimprecise;
     CiExprStyle style;
     bool is_cpp;                 /* values of several parts are written T{a, b}, not (T){a, b} */
     bool has_undefined_overflow; /* of signed integers: what may wrap is computed without a sign */
@@ -50,6 +60,9 @@ void ci_emit_support(CiEmitter *e, CiText *out);
 
 /* The function that rounds a float to what a narrow one can hold. */
 const char *ci_emit_rounding(CiEmitter *e, CiDtype narrow);
+
+/* The name of a function of the C library, for a dtype that values are computed in. */
+const char *ci_emit_function(CiEmitter *e, const char *name, CiDtype dtype);
 
 /* Expressions over operand names. Halves come out rounded. */
 void ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand,

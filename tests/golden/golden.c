@@ -488,9 +488,9 @@ static void
 lower_variant(CiContext *ctx, void *arg)
 {
     const Narrowed *narrowed = arg;
-    (void)ci_cuda_lower(
-        ci_cuda_parse_variant(ctx, narrowed->text, narrowed->alone, &narrowed->class, true), true,
-        true);
+    (void)ci_gpu_lower(
+        ci_cuda_parse_variant(ctx, narrowed->text, narrowed->alone, &narrowed->class, true),
+        &ci_gpu_cuda, true, true);
 }
 
 /* Sizes that no call can bring, for guards of the graph say so, may leave an order without chunks. */
@@ -525,7 +525,7 @@ check_variants(void *arg, const CiKernel *kernel)
     ci_kernels_verify(alone);
     ci_kernels_verify_text(alone);
     const char *whole = text_of_procs(v->ctx, v->procs, kernel),
-               *same = text_of_procs(v->ctx, ci_cuda_lower(alone, true, true), alone->kernels[0]);
+               *same = text_of_procs(v->ctx, ci_gpu_lower(alone, &ci_gpu_cuda, true, true), alone->kernels[0]);
     if (strcmp(whole, same) != 0)
         ci_fail(v->ctx, CI_ERR_INTERNAL, "%s\nmakes\n%s\nalone, and not\n%s", text.data, same, whole);
     Narrowed narrowed = {.text = text.data, .alone = alone};
@@ -584,7 +584,7 @@ run_costs(CiContext *ctx, void *arg)
     make_loops(ctx, run);
     rewrite_loops(ctx, run);
     make_kernels(ctx, run);
-    const CiProcs *procs = ci_cuda_lower(run->kernels, true, true);
+    const CiProcs *procs = ci_gpu_lower(run->kernels, &ci_gpu_cuda, true, true);
     for (int k = 0; k < procs->nprocs; k++) {
         Costs costs = {0};
         count_block(&costs, procs->procs[k], &procs->procs[k]->body);
@@ -616,8 +616,8 @@ run_variants(CiContext *ctx, void *arg)
     make_loops(ctx, run);
     rewrite_loops(ctx, run);
     make_kernels(ctx, run);
-    Variants v = {ctx, run->kernels, ci_cuda_lower(run->kernels, true, true), 0};
-    ci_cuda_visit_kernels(run->kernels, check_variants, &v);
+    Variants v = {ctx, run->kernels, ci_gpu_lower(run->kernels, &ci_gpu_cuda, true, true), 0};
+    ci_gpu_visit_kernels(run->kernels, check_variants, &v);
     if (v.count)
         printf("variants: %d\n", v.count);
 #else

@@ -8,7 +8,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/executable.h"
 #include "device/cuda/library.h"
-#include "target/cuda/print.h"
+#include "target/gpu/print.h"
 
 #include "base/os.h"
 #include "ir/choices.h"
@@ -40,57 +40,24 @@ void
 ci_cuda_fill_target(CiTarget *target, const CiOptions *options)
 {
     (void)options;
-    *target = (CiTarget){.device = "cuda",
-                         .backend = "cuda",
-                         .has_trees = true,
-                         .has_lanes_across_threads = true,
-                         .has_templates = true,
-                         .splits_running = true,
-                         .has_own_order = true,
-                         .row_bytes = 64 * 1024,
-                         .chunk_elements = 1024,
-                         .tree_elements = 512,
-                         .tile_rows = 32,
-                         .max_buffers = 256,
-                         .max_fused_nests = 64,
-                         .has_atomic = ci_cuda_has_atomic};
-    for (int k = 0; k < CI_DTYPE_COUNT; k++)
-        target->dtypes[k] = true;
+    ci_gpu_fill_target(target, &ci_gpu_cuda);
+    target->device = target->backend = "cuda";
 }
 
 static void
 emit(CiText *out, const CiKernels *kernels, const CiOptions *options)
 {
-    ci_cuda_print_source(out, kernels, ci_cuda_lower(kernels, options->verify, true));
+    ci_gpu_print_source(out, kernels, ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true),
+                        &ci_gpu_cuda);
 }
 
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_cuda_lower(kernels, options->verify, true);
+    return ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true);
 }
 
 /* ---- build ---- */
-
-typedef struct Describing {
-    CiContext *ctx;
-    CiCudaBuild *build;
-} Describing;
-
-static void
-describe(void *arg, const CiKernel *kernel)
-{
-    Describing *describing = arg;
-    CiCudaBuild *b = describing->build;
-    ci_cuda_describe(describing->ctx, b, kernel, &b->layouts[kernel->id]);
-}
-
-static void
-count_kernel(void *arg, const CiKernel *kernel)
-{
-    int *count = arg;
-    *count = kernel->id >= *count ? kernel->id + 1 : *count;
-}
 
 static bool
 uses_vectors(const CiCudaBuild *b)
@@ -107,9 +74,7 @@ static void
 describe_image(CiContext *ctx, void *arg)
 {
     CiCudaBuild *b = arg;
-    b->layouts = CI_NEW_ARRAY(ctx, CiCudaLayout, b->nkernels + 1);
-    Describing describing = {ctx, b};
-    ci_cuda_visit_kernels(b->kernels, describe, &describing);
+    b->layouts = ci_gpu_layouts(ctx, b->kernels, b->procs);
 }
 
 typedef struct Copy {
@@ -136,8 +101,8 @@ make_image(CiContext *ctx, CiCudaBuild *b, int number)
 {
     CiCudaImage *image = &b->executable->images[number];
     CiText source = ci_text_new(ctx);
-    b->procs = ci_cuda_lower(b->kernels, b->executable->verifies, number == 0);
-    ci_cuda_print_source(&source, b->kernels, b->procs);
+    b->procs = ci_gpu_lower(b->kernels, &ci_gpu_cuda, b->executable->verifies, number == 0);
+    ci_gpu_print_source(&source, b->kernels, b->procs, &ci_gpu_cuda);
     check(ctx, b->executable, ci_protect(b->executable->memory, describe_image, b));
     image->layouts = b->layouts;
     Copy copy = {.text = source.data};
@@ -188,7 +153,7 @@ static void
 keep_kernels(CiContext *ctx, const CiCudaBuild *b)
 {
     Keeping keeping = {ctx, b, CI_NEW_ARRAY(ctx, const char *, b->nkernels + 1)};
-    ci_cuda_visit_kernels(b->kernels, print_alone, &keeping);
+    ci_gpu_visit_kernels(b->kernels, print_alone, &keeping);
     check(ctx, b->executable, ci_protect(b->executable->memory, keep_body, &keeping));
 }
 
@@ -311,7 +276,7 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
     pthread_mutex_init(&executable->loading, NULL);
     pthread_mutex_init(&executable->lock, NULL);
     pthread_cond_init(&executable->variant_made, NULL);
-    ci_cuda_visit_kernels(kernels, count_kernel, &executable->nkernels);
+    executable->nkernels = ci_gpu_count_kernels(kernels);
     Building building = {.build = {.kernels = kernels,
                                    .executable = executable,
                                    .nkernels = executable->nkernels},
@@ -327,88 +292,67 @@ build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels, const CiOp
 
 /* ---- launch ---- */
 
-/* The list of target/cuda/print.c: pointers to the values of the parameters. */
-typedef struct Parameters {
-    void *list[CI_CUDA_MAX_PARAMETERS];
-    int count;
-} Parameters;
+typedef struct Launching {
+    CiCudaContextScope stay;
+    CUstream stream;
+} Launching;
 
-static void
-fill_parameters(const CiCudaLayout *layout, const CiLaunch *launch, Parameters *parameters)
+static CUdeviceptr
+address(const void *block)
 {
-    int n = 0;
-    for (int k = 0; k < layout->nbuffers; k++)
-        parameters->list[n++] = (void *)(uintptr_t)&launch->buffers[layout->buffers[k]];
-    for (int k = 0; k < layout->nsizes; k++)
-        parameters->list[n++] = (void *)(uintptr_t)&launch->sizes[k];
-    for (int k = 0; k < layout->nslots; k++)
-        parameters->list[n++] = (void *)(uintptr_t)&launch->scalars[layout->slots[k]];
-    parameters->count = n;
+    return (CUdeviceptr)(uintptr_t)block;
 }
 
 static int
-start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch *launch,
-      Parameters *parameters)
+take(void *arg, size_t bytes, void **block)
 {
-    int64_t blocks = ci_cuda_extent_value(&function->blocks, launch->sizes);
-    if (blocks <= 0)
-        return 0;
-    return driver->launch(function->run, (unsigned)blocks, 1, 1, (unsigned)function->threads, 1, 1,
-                          (unsigned)function->shared_bytes, launch->stream, parameters->list, NULL);
+    Launching *launching = arg;
+    CUdeviceptr at = 0;
+    int result = ci_cuda_block_take(&launching->stay, bytes, launching->stream, &at);
+    *block = (void *)(uintptr_t)at;
+    return result;
 }
 
-/* Starts both functions of a split kernel; partial results are in memory of the launch. */
 static int
-start_both(const CiCudaContextScope *stay, const CiCudaLayout *layout, const CiLaunch *launch,
-           Parameters *parameters)
+give(void *arg, void *block, size_t bytes)
 {
-    const CiCudaDriver *driver = stay->driver;
-    CUdeviceptr partials = 0;
-    if (!layout->has_finish)
-        return start(driver, &layout->functions[0], launch, parameters);
-    int64_t bytes = ci_cuda_extent_value(&layout->partial_bytes, launch->sizes);
-    bytes = bytes > 0 ? (bytes + 3) / 4 * 4 : 4;
-    int result = ci_cuda_block_take(stay, (size_t)bytes, launch->stream, &partials);
-    if (result)
-        return result;
-    parameters->list[parameters->count++] = &partials;
-    if (layout->tells)
-        result = driver->clear(partials, 0, (size_t)bytes / 4, launch->stream);
-    for (int k = 0; k < 2 && !result; k++)
-        result = start(driver, &layout->functions[k], launch, parameters);
-    int freed = ci_cuda_block_give(stay, partials, (size_t)bytes, launch->stream);
-    return result ? result : freed;
+    Launching *launching = arg;
+    return ci_cuda_block_give(&launching->stay, address(block), bytes, launching->stream);
 }
 
-/* Waits for the kernel, because the host must know whether to continue. */
 static int
-start_checked(const CiCudaContextScope *stay, const CiCudaLayout *layout, const CiLaunch *launch,
-              Parameters *parameters, int *failed)
+clear(void *arg, void *block, size_t bytes)
 {
-    const CiCudaDriver *driver = stay->driver;
-    CUdeviceptr place = 0;
-    int result = ci_cuda_block_take(stay, sizeof *failed, launch->stream, &place);
-    if (result)
-        return result;
-    parameters->list[parameters->count++] = &place;
-    result = driver->clear(place, 0, 1, launch->stream);
-    if (!result)
-        result = start(driver, &layout->functions[0], launch, parameters);
-    if (!result)
-        result = driver->copy_out_on(failed, place, sizeof *failed, launch->stream);
-    if (!result)
-        result = driver->synchronize(launch->stream);
-    int freed = ci_cuda_block_give(stay, place, sizeof *failed, launch->stream);
-    return result ? result : freed;
+    Launching *launching = arg;
+    return launching->stay.driver->clear(address(block), 0, bytes / 4, launching->stream);
+}
+
+static int
+run(void *arg, const CiGpuFunction *function, int64_t blocks, const CiGpuParameters *parameters)
+{
+    Launching *launching = arg;
+    return launching->stay.driver->launch(
+        function->run, (unsigned)blocks, 1, 1, (unsigned)function->threads, 1, 1,
+        (unsigned)function->shared_bytes, launching->stream, (void **)(uintptr_t)parameters->values,
+        NULL);
+}
+
+static int
+read_block(void *arg, void *host, const void *block, size_t bytes)
+{
+    Launching *launching = arg;
+    const CiCudaDriver *driver = launching->stay.driver;
+    int result = driver->copy_out_on(host, address(block), bytes, launching->stream);
+    return result ? result : driver->synchronize(launching->stream);
 }
 
 /* The kernel for all sizes and the alignment of this launch. */
 static int32_t
-choose_image(CiCudaExecutable *executable, const CiLaunch *launch, const CiCudaLayout **layout)
+choose_image(CiCudaExecutable *executable, const CiLaunch *launch, const CiGpuLayout **layout)
 {
     int32_t status = CI_OK;
     *layout = &executable->images[0].layouts[launch->kernel];
-    if (!ci_cuda_is_aligned(*layout, launch)) {
+    if (!ci_gpu_is_aligned(*layout, launch)) {
         *layout = &executable->images[1].layouts[launch->kernel];
         if (!atomic_load(&executable->images[1].is_loaded))
             status = load_second(executable);
@@ -417,20 +361,17 @@ choose_image(CiCudaExecutable *executable, const CiLaunch *launch, const CiCudaL
 }
 
 static int32_t
-launch_layout(CiCudaExecutable *executable, const CiCudaLayout *layout, const CiLaunch *launch,
+launch_layout(CiCudaExecutable *executable, const CiGpuLayout *layout, const CiLaunch *launch,
               CiFault *fault)
 {
-    CiCudaContextScope stay;
-    Parameters parameters;
-    int failed = 0;
-    int32_t status = ci_cuda_enter(&stay, &executable->base.queue);
+    static const CiGpuDriver driver = {take, give, clear, run, read_block};
+    Launching launching = {.stream = launch->stream};
+    int failed;
+    int32_t status = ci_cuda_enter(&launching.stay, &executable->base.queue);
     if (status)
         return status;
-    fill_parameters(layout, launch, &parameters);
-    int result = layout->has_checks
-                     ? start_checked(&stay, layout, launch, &parameters, &failed)
-                     : start_both(&stay, layout, launch, &parameters);
-    status = ci_cuda_leave(&stay, result);
+    int result = ci_gpu_launch(&driver, &launching, layout, launch, &failed);
+    status = ci_cuda_leave(&launching.stay, result);
     if (status || !failed)
         return status;
     fault->kind = CI_ERR_CHECK;
@@ -443,7 +384,7 @@ launch_kernel(CiExecutable *base, const CiLaunch *asked, CiFault *fault)
 {
     CiCudaExecutable *executable = (CiCudaExecutable *)base;
     int64_t sizes[CI_CUDA_MAX_SIZES];
-    const CiCudaLayout *layout;
+    const CiGpuLayout *layout;
     CiCudaVariant *variant;
     CiLaunch own = *asked;
     if (fault)

@@ -1,15 +1,9 @@
 /* Shared declarations of the CUDA backend. Kernels are procs (csrc/codegen), printed by
- * csrc/target/cuda.
- *
- * The order of a float fold is this backend's own. A thread folds its elements in order, with one
- * accumulator per element of an access. Then accumulators fold pairwise, threads of a warp fold
- * pairwise, and warps fold in order. For a fold in parts, the parts fold last. The order depends on
- * sizes and alignment only, never on the GPU model or on timing, so results are reproducible. */
+ * csrc/target/gpu. */
 #ifndef CI_DEVICE_CUDA_CUDA_H
 #define CI_DEVICE_CUDA_CUDA_H
 
-#include "codegen/codegen.h"
-#include "device/device.h"
+#include "device/gpu/gpu.h"
 
 #define CI_CUDA_STATIC_SHARED 49152 /* bytes that a block may use without asking */
 
@@ -22,17 +16,6 @@ CiUserCode *ci_cuda_build_text(CiContext *ctx, const CiQueue *queue, const char 
 
 /* offload.c: the compiler's why_slower. */
 const char *ci_cuda_why_slower(const CiKernels *kernels, bool host_arrays);
-
-/* ---- extent.c: sizes at a launch ---- */
-
-/* An expression over a kernel's sizes, in postfix form. */
-typedef struct CiCudaExtent {
-    struct CiCudaExtentCode *code;
-    int ncode;
-} CiCudaExtent;
-
-CiCudaExtent ci_cuda_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);
-int64_t ci_cuda_extent_value(const CiCudaExtent *extent, const int64_t *sizes);
 
 /* ---- specialize.c: kernels for a class of sizes ---- */
 
@@ -53,11 +36,4 @@ int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 CiKernels *ci_cuda_parse_variant(CiContext *ctx, const char *text, const CiKernels *generic,
                                  const CiCudaClass *class, bool verify);
 
-/* lower_kernels.c: what kernels do, statement by statement. */
-CiProcs *ci_cuda_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
-/* Of a kernel the one proc, or of two the second. */
-const CiProc *ci_cuda_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
-/* Calls visit for each kernel with loops, bodies of regions included. */
-void ci_cuda_visit_kernels(const CiKernels *kernels,
-                           void (*visit)(void *arg, const CiKernel *kernel), void *arg);
 #endif

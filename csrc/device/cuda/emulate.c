@@ -20,7 +20,7 @@ fill_target(CiTarget *target, const CiOptions *options)
 static CiProcs *
 lower(const CiKernels *kernels, const CiOptions *options)
 {
-    return ci_cuda_lower(kernels, options->verify, true);
+    return ci_gpu_lower(kernels, &ci_gpu_cuda, options->verify, true);
 }
 
 extern const CiDevice ci_device_cuda_on_host;

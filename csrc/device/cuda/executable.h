@@ -11,31 +11,9 @@
 
 #include <pthread.h>
 
-#define CI_CUDA_MAX_PARAMETERS 1024
-
-/* Launch properties of a kernel, copied from its procs, which are freed with the compilation. */
-typedef struct CiCudaFunction {
-    CiCudaExtent blocks;
-    int threads; /* of a block */
-    int64_t shared_bytes;
-    CUfunction run;
-} CiCudaFunction;
-
-typedef struct CiCudaLayout {
-    const char *name; /* NULL: there is none */
-    bool has_checks, has_finish;
-    CiCudaFunction functions[2]; /* finish: the second runs when the first has */
-    CiCudaExtent partial_bytes;  /* that the one leaves for the other */
-    bool tells;                  /* blocks of the first tell each other there: it is zero when they begin */
-    int nbuffers, nsizes, nslots;
-    int *buffers;   /* numbers among the launch's */
-    int *alignment; /* per buffer, bytes */
-    int *slots;     /* numbers among the program's scalars */
-} CiCudaLayout;
-
 typedef struct CiCudaImage {
     const char *source;
-    CiCudaLayout *layouts; /* by kernel id */
+    CiGpuLayout *layouts; /* by kernel id */
     CUmodule module;
     atomic_bool is_loaded;
 } CiCudaImage;
@@ -53,7 +31,7 @@ struct CiCudaVariant {
     int64_t last_use; /* number of the launch */
     int32_t status;   /* of making it */
     CiContext *memory;
-    CiCudaLayout layout; /* without a name: it could not be made */
+    CiGpuLayout layout; /* without a name: it could not be made */
     CUmodule module;
 };
 
@@ -61,7 +39,7 @@ struct CiCudaVariant {
 typedef struct CiCudaGeneric {
     const char *text;         /* of this one alone; NULL: it has no variants */
     const CiKernels *kernels; /* parsed */
-    CiCudaExtent work;        /* elements of a launch */
+    CiGpuExtent work;         /* elements of a launch */
     CiCudaVariant *variants;  /* under the executable's lock */
     int64_t launches;         /* that had variants */
 } CiCudaGeneric;
@@ -81,20 +59,18 @@ typedef struct CiCudaExecutable {
     pthread_cond_t variant_made;
 } CiCudaExecutable;
 
-/* layout.c */
+/* The inputs of an image, for backend.c and variants.c. */
 typedef struct CiCudaBuild {
     const CiKernels *kernels;
     CiCudaExecutable *executable;
     const CiProcs *procs;
-    CiCudaLayout *layouts;
+    CiGpuLayout *layouts;
     int nkernels;
 } CiCudaBuild;
-void ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel,
-                      CiCudaLayout *layout);
-/* The functions of a layout in a module; a result of the driver. */
-int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiCudaLayout *layout);
+
+/* functions.c. The functions of a layout in a module; a result of the driver. */
+int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout);
 CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
-bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
 
 /* variants.c */
 /* Keeps what variants are made of in the executable's memory, where this runs. text: of the kernel

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/os.h"
 #include "base/version.h"
+#include "device/binary_cache.h"
 #include "device/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -200,31 +201,25 @@ remember(CiCache *cache, const char *where, const Nvrtc *nvrtc, int major, int m
 
 /* ---- compiling ---- */
 
+#define MOST_TEXTS 6
+
+/* The options and the version decide the binary. */
 static void
 find_key(const CiCudaCompile *job, int major, int minor, const char *const *options, int noptions,
          char key[65])
 {
     char version[64];
-    uint8_t digest[32];
-    CiSha256 hash;
+    const char *texts[MOST_TEXTS] = {version};
     snprintf(version, sizeof version, "nvrtc %d.%d", major, minor);
-    ci_sha256_init(&hash);
-    ci_sha256_add_text(&hash, "cinductor " CI_VERSION " cuda");
-    ci_sha256_add_text(&hash, version);
     for (int k = 0; k < noptions; k++)
-        ci_sha256_add_text(&hash, options[k]);
-    ci_sha256_add_source(&hash, job->source);
-    ci_sha256_finish(&hash, digest);
-    ci_sha256_hex(digest, key);
+        texts[k + 1] = options[k];
+    ci_binary_key(texts, noptions + 1, job->source, key);
 }
 
 static bool
 take_from_cache(CiCudaCompile *job, const char *key)
 {
-    char path[4096];
-    if (!job->cache || !ci_cache_find(job->cache, key, "cubin", path, sizeof path))
-        return false;
-    job->from_cache = !ci_os_read(path, &job->cubin, &job->size);
+    job->from_cache = ci_binary_read(job->cache, key, "cubin", &job->cubin, &job->size);
     return job->from_cache;
 }
 
@@ -277,7 +272,7 @@ CiStatus
 ci_cuda_compile(CiCudaCompile *job)
 {
     Nvrtc nvrtc;
-    char architecture[64], key[65], path[4096];
+    char architecture[64], key[65];
     const char *options[4] = {architecture, "--std=c++17", "--disable-warnings"};
     int noptions = 3, major = 0, minor = 0;
     snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d", job->capability);
@@ -299,8 +294,8 @@ ci_cuda_compile(CiCudaCompile *job)
     if (status) {
         free(job->cubin);
         job->cubin = NULL;
-    } else if (job->cache) {
-        (void)ci_cache_store(job->cache, key, "cubin", job->cubin, job->size, path, sizeof path);
+    } else {
+        ci_binary_write(job->cache, key, "cubin", job->cubin, job->size);
     }
     return status;
 }

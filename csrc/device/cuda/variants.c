@@ -7,7 +7,7 @@
  * uses depends on its sizes alone, and so do the bits of its reductions. */
 #include "device/cuda/executable.h"
 #include "ir/choices.h"
-#include "target/cuda/print.h"
+#include "target/gpu/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int number, const cha
     for (int k = 0; k < work->nsymbols; k++)
         if (!takes_size(kernel, work->symbols[k])) /* extents that vary by row */
             return;
-    kept->work = ci_cuda_extent_new(ctx, kernel, work);
+    kept->work = ci_gpu_extent_new(ctx, kernel, work);
     kept->kernels = kernels;
     kept->text = ci_format(ctx, "%s", text);
 }
@@ -70,8 +70,8 @@ describe(CiContext *ctx, void *arg)
     Making *making = arg;
     const CiKernel *kernel = making->build.kernels->kernels[0],
                    *generic = making->kept->kernels->kernels[0];
-    CiCudaLayout *layout = &making->variant->layout;
-    ci_cuda_describe(ctx, &making->build, kernel, layout);
+    CiGpuLayout *layout = &making->variant->layout;
+    ci_gpu_describe(ctx, making->build.kernels, making->build.procs, kernel, layout);
     for (int k = 0; k < kernel->nbuffers; k++)
         while (strcmp(generic->buffers[layout->buffers[k]]->name, kernel->buffers[k]->name) != 0)
             layout->buffers[k]++;
@@ -88,8 +88,8 @@ make_source(CiContext *ctx, void *arg)
                                                &variant->class, verifies);
     kernels->plan = &making->build.executable->plan;
     making->build.kernels = kernels;
-    making->build.procs = ci_cuda_lower(kernels, verifies, variant->has_vectors);
-    ci_cuda_print_source(&source, kernels, making->build.procs);
+    making->build.procs = ci_gpu_lower(kernels, &ci_gpu_cuda, verifies, variant->has_vectors);
+    ci_gpu_print_source(&source, kernels, making->build.procs, &ci_gpu_cuda);
     making->source = source.data;
     CiStatus status = ci_protect(variant->memory, describe, making);
     if (status)
@@ -245,12 +245,12 @@ ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64
     int32_t status = CI_OK;
     *variant = NULL;
     if (!kept->text ||
-        ci_cuda_extent_value(&kept->work, launch->sizes) <
+        ci_gpu_extent_value(&kept->work, launch->sizes) <
             ci_choice(kept->kernels->target, CI_CHOICE_variant_work) ||
         !ci_cuda_find_class(kept->kernels->kernels[0], launch->sizes, &class))
         return CI_OK;
     CiCudaVariant *taken = take(executable, kept, &class, true);
-    if (taken && taken->layout.name && !ci_cuda_is_aligned(&taken->layout, launch)) {
+    if (taken && taken->layout.name && !ci_gpu_is_aligned(&taken->layout, launch)) {
         ci_cuda_give_variant(executable, launch, taken);
         taken = take(executable, kept, &class, false);
     }

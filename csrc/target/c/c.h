@@ -33,6 +33,7 @@ typedef struct CiCDialect {
     /* A compress has a single writer: a rejected element may be stored too, because the next one
      * overwrites it. */
     bool packs_alone;
+    const char *global; /* before a pointer's type, for memory of the device; "" in C */
     /* Where a buffer, by number, lies for the world outside. */
     const char *(*own_memory)(CiCPrinter *p, int number);
     /* Of memory that each thread of a block has an element of; NULL: there is none. */

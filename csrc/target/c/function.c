@@ -284,6 +284,7 @@ ci_c_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
                                        .alloc = ci_c_print_alloc,
                                        .packs_alone = true,
                                        .shares_pointers = true,
+                                       .global = "",
                                        .own_memory = own_memory};
     p->dialect = &dialect;
     p->index_type = "int64_t";

@@ -107,7 +107,7 @@ ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *val
     is_cut |= !ci_dtype_is_integral(from) && ci_dtype_is_integral(to) && to != CI_DTYPE_bool &&    \
               ci_dtype_size(to) >= (least_bytes);
 #include "target/c/quirks.def"
-    if (!is_cut || p->base->spelling->is_cpp)
+    if (!is_cut || !p->machine)
         return value;
     const char *type = ci_c_type(p, to, lanes), *name = ci_format(p->ctx, "cut_%s", type);
     bool is_register = lanes * (int)ci_dtype_size(to) <= p->vector_bytes;

@@ -8,7 +8,8 @@ ci_c_print_swap(CiCPrinter *p, const CiStmt *stmt)
 {
     bool is_pointer = stmt->memory->space == CI_SPACE_global;
     const char *a = ci_c_memory(p, stmt->memory), *b = ci_c_memory(p, stmt->partner),
-               *type = is_pointer ? ci_format(p->ctx, "%s *", ci_emit_storage(stmt->memory->dtype))
+               *type = is_pointer ? ci_format(p->ctx, "%s%s *", p->dialect->global,
+                                              ci_emit_storage(stmt->memory->dtype))
                                   : ci_format(p->ctx, "%s ", ci_emit_type(stmt->memory->dtype));
     ci_text_open(p->out, "{");
     ci_text_line(p->out, "%sconst other = %s;", type, a);
@@ -36,7 +37,8 @@ print_moves(CiCPrinter *p, const int *groups, int group)
             if (groups[k] != group)
                 continue;
             if (store)
-                ci_text_line(p->out, "((%s *)%s)[k] = kept%d;", type, p->dialect->own_memory(p, k), k);
+                ci_text_line(p->out, "((%s%s *)%s)[k] = kept%d;", p->dialect->global, type,
+                             p->dialect->own_memory(p, k), k);
             else
                 ci_text_line(p->out, "const %s kept%d = %s[k];", type, k,
                              ci_emit_buffer(p->base, kernel->buffers[k]));

@@ -1,6 +1,5 @@
-/* The whole source of a program's procs: CUDA C++ without a header. Procs are printed first, into a
- * text of their own, which tells what they need of types, helpers and support functions. */
-#include "target/cuda/print.h"
+/* CUDA C++ as a dialect. The source has no headers. */
+#include "target/gpu/dialect.h"
 
 #include <string.h>
 
@@ -20,10 +19,7 @@ static const char prelude[] =
     "#define huge_val() __builtin_inf()\n"
     "#define copysign(a, b) copysign((double)(a), (double)(b))\n";
 
-static const char division_helpers[] = "static __device__ int64_t ci_floordiv(int64_t a, int64_t "
-                                       "b) { return a / b - (a % b != 0 && (a ^ b) < 0); }\n"
-                                       "static __device__ int64_t ci_mod(int64_t a, int64_t b) { "
-                                       "return a % b != 0 && (a ^ b) < 0 ? a % b + b : a % b; }\n";
+/* ---- functions ---- */
 
 static const char shuffle_helpers[] =
     "template <class T> static __device__ T ci_shuffle(T a, int h) { return "
@@ -44,6 +40,9 @@ static const char shuffle_helpers[] =
     "ci_first(a.im, width)}; }\n"
     "static __device__ ci_c128 ci_first(ci_c128 a, int width) { return ci_c128{ci_first(a.re, "
     "width), ci_first(a.im, width)}; }\n";
+
+static const char lanes_helper[] =
+    "template <class T, int N> struct __align__(sizeof(T) * N) ci_lanes { T v[N]; };\n";
 
 static const char *
 own_support(const char *name, CiDtype dtype)
@@ -68,36 +67,46 @@ own_support(const char *name, CiDtype dtype)
     return NULL;
 }
 
-static const CiSpelling spelling = {.function = "static __device__",
-                                    .builtin = "",
-                                    .style = CI_STYLE_cuda,
-                                    .is_cpp = true,
-                                    .has_undefined_overflow = true,
-                                    .override = own_support};
+static const CiImprecise imprecise[] = {
+#define ROUGH(function, operands) {#function, operands},
+#include "target/gpu/imprecise.def"
+};
 
-void
-ci_cuda_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs)
+static void
+add_helpers(CiText *out, const char *source)
 {
-    CiContext *ctx = kernels->loops->ctx;
-    CiText body = ci_text_new(ctx), support = ci_text_new(ctx);
-    CiEmitter *base = ci_emitter_new(kernels, &spelling);
-    CiCPrinter *printer = ci_cuda_printer_new(base, kernels->loops->sym);
-    for (int k = 0; k < procs->nprocs; k++) {
-        ci_text_add(&body, "\n");
-        ci_emit_locations(&body, procs->procs[k]->kernel);
-        ci_cuda_print_proc(printer, &body, procs->procs[k]);
-    }
-    ci_emit_support(base, &support);
-    ci_text_add(out, "%s", prelude);
-    ci_emit_types(out);
-    if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
-        ci_text_add(out, "%s", division_helpers);
-    if (ci_emit_mentions(body.data, "ci_shuffle") || ci_emit_mentions(body.data, "ci_first") ||
-        ci_emit_mentions(body.data, "ci_before"))
+    if (ci_emit_mentions(source, "ci_shuffle") || ci_emit_mentions(source, "ci_first") ||
+        ci_emit_mentions(source, "ci_before"))
         ci_text_add(out, "%s", shuffle_helpers);
-    ci_cuda_add_functions(out, body.data);
-    if (ci_emit_mentions(body.data, "ci_lanes"))
-        ci_text_add(out, "%s", ci_cuda_lanes_helper);
-    ci_text_add_chars(out, support.data, support.length);
-    ci_text_add_chars(out, body.data, body.length);
+    if (ci_emit_mentions(source, "ci_lanes"))
+        ci_text_add(out, "%s", lanes_helper);
 }
+
+const CiGpuDialect ci_gpu_cuda = {
+    .spelling = {.function = "static __device__",
+                 .builtin = "",
+                 .imprecise = imprecise,
+                 .nimprecise = (int)(sizeof imprecise / sizeof *imprecise),
+                 .style = CI_STYLE_c,
+                 .is_cpp = true,
+                 .has_undefined_overflow = true,
+                 .override = own_support},
+    .has_f64 = true,
+    .warp = CI_WARP,
+    .access_bytes = 16,
+    .threads = 256,
+    .global = "",
+    .shared = "",
+    .shared_array = "__shared__ ",
+    .rows = "extern __shared__ __align__(16) unsigned char rows[];", /* a launch says how many */
+    .restrict_word = "__restrict__ ",
+    .thread = "threadIdx.x",
+    .block = "blockIdx.x",
+    .barrier = "__syncthreads();",
+    .warp_barrier = "__syncwarp();",
+    .kernel = "extern \"C\" __global__ void __launch_bounds__(%d%s)",
+    .atomic32 = "atomic",
+    .atomic64 = "atomic",
+    .long_word = "long long",
+    .prelude = prelude,
+    .helpers = add_helpers};

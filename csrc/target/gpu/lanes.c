@@ -2,12 +2,11 @@
  * struct, and a run of statements is one loop over them, which the compiler unrolls. Accesses that
  * move all lanes at once come before or after the loop, values of one lane before it.
  *
+ * The struct is a template, `ci_lanes`, which the language of the dialect must have.
+ *
  * Invariant: a run does not read its own stores, and does not store to an element that an earlier
  * lane reads later. So the lanes may run in sequence. */
-#include "target/cuda/print.h"
-
-const char ci_cuda_lanes_helper[] =
-    "template <class T, int N> struct __align__(sizeof(T) * N) ci_lanes { T v[N]; };\n";
+#include "target/gpu/print.h"
 
 typedef struct Run {
     CiCPrinter *p;
@@ -25,14 +24,14 @@ type_of(const CiCPrinter *p, const CiStmt *stmt)
 
 /* The one of two lanes. */
 void
-ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let)
+ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let)
 {
     ci_text_line(p->out, "const %s v%d = v%d.v[%d];", ci_emit_type(let->type.dtype), let->value,
                  let->args[0], let->op == CI_OP_high);
 }
 
 bool
-ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
+ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt)
 {
     bool is_known = stmt->kind == CI_STMT_let || stmt->kind == CI_STMT_store ||
                     stmt->kind == CI_STMT_call;
@@ -47,7 +46,7 @@ note_lane_symbol(void *arg, const CiStmt *stmt)
 }
 
 CiMap *
-ci_cuda_lane_symbols(CiContext *ctx, const CiProc *proc)
+ci_gpu_lane_symbols(CiContext *ctx, const CiProc *proc)
 {
     CiMap *symbols = ci_map_new(ctx);
     ci_stmts_visit(&proc->body, note_lane_symbol, symbols);
@@ -64,7 +63,7 @@ has_lanes(const CiMap *lane_symbols, const CiExpr *e)
 }
 
 bool
-ci_cuda_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type)
+ci_gpu_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type)
 {
     const CiAccess *at = &stmt->at;
     bool is_store = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none,
@@ -84,7 +83,7 @@ holds_values(const CiMemory *memory)
 static bool
 is_at_once(const Run *r, const CiStmt *stmt)
 {
-    return ci_cuda_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
+    return ci_gpu_moves_at_once(r->p->sym, r->p->lane_symbols, stmt, type_of(r->p, stmt));
 }
 
 /* ---- how far a run goes ---- */
@@ -121,7 +120,7 @@ find_run(Run *r)
                       !is_choice(stmt->op);
         if (r->last && is_choice(stmt->op)) /* it reads lanes of which others have the turn */
             return;
-        bool is_in_lanes = ci_cuda_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
+        bool is_in_lanes = ci_gpu_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
         if ((!is_one && !is_in_lanes) || (r->last && may_conflict(r, stmt)))
             return;
         r->last = is_in_lanes ? stmt : r->last;
@@ -328,7 +327,7 @@ print_moves(Run *r, bool is_behind)
 }
 
 const CiStmt *
-ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first)
+ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first)
 {
     Run r = {.p = p,
              .first = first,

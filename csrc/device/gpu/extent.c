@@ -1,8 +1,8 @@
 /* Sizes of a launch: expressions over a kernel's sizes, kept with the executable, which outlives
  * the compilation. */
-#include "device/cuda/cuda.h"
+#include "device/gpu/gpu.h"
 
-#define CI_CUDA_STACK 32
+#define CI_GPU_STACK 32
 
 typedef enum Step {
     STEP_const,
@@ -15,7 +15,7 @@ typedef enum Step {
     STEP_max
 } Step;
 
-struct CiCudaExtentCode {
+struct CiGpuExtentCode {
     Step step;
     int64_t value;
 };
@@ -23,14 +23,14 @@ struct CiCudaExtentCode {
 typedef struct Builder {
     CiContext *ctx;
     const CiKernel *kernel;
-    struct CiCudaExtentCode *code;
+    struct CiGpuExtentCode *code;
     int ncode, capcode;
 } Builder;
 
 static void
 push(Builder *b, Step step, int64_t value)
 {
-    struct CiCudaExtentCode code = {step, value};
+    struct CiGpuExtentCode code = {step, value};
     CI_PUSH(b->ctx, b->code, b->ncode, b->capcode, code);
 }
 
@@ -82,15 +82,15 @@ depth_of(const CiExpr *e)
     return deepest;
 }
 
-CiCudaExtent
-ci_cuda_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e)
+CiGpuExtent
+ci_gpu_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e)
 {
     Builder b = {.ctx = ctx, .kernel = kernel};
-    if (depth_of(e) > CI_CUDA_STACK)
+    if (depth_of(e) > CI_GPU_STACK)
         ci_fail(ctx, CI_ERR_UNSUPPORTED, "the size of a launch of %s is too deep an expression",
                 kernel->name);
     add(&b, e);
-    return (CiCudaExtent){b.code, b.ncode};
+    return (CiGpuExtent){b.code, b.ncode};
 }
 
 static int64_t
@@ -119,12 +119,12 @@ apply(Step step, int64_t a, int64_t b)
 }
 
 int64_t
-ci_cuda_extent_value(const CiCudaExtent *extent, const int64_t *sizes)
+ci_gpu_extent_value(const CiGpuExtent *extent, const int64_t *sizes)
 {
-    int64_t stack[CI_CUDA_STACK];
+    int64_t stack[CI_GPU_STACK];
     int depth = 0;
     for (int k = 0; k < extent->ncode; k++) {
-        const struct CiCudaExtentCode *code = &extent->code[k];
+        const struct CiGpuExtentCode *code = &extent->code[k];
         if (code->step == STEP_const) {
             stack[depth++] = code->value;
         } else if (code->step == STEP_size) {

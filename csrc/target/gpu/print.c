@@ -1,6 +1,6 @@
 /* Statements that C has not, and a proc as a kernel: blocks and threads are where it runs, not
  * loops. Parameters, in order: buffers, sizes, the scalars that it takes. */
-#include "target/cuda/print.h"
+#include "target/gpu/print.h"
 
 /* ---- launches ---- */
 
@@ -32,7 +32,7 @@ threads_of_point(const CiProc *proc)
 }
 
 const CiExpr *
-ci_cuda_blocks(CiSym *sym, const CiProc *proc)
+ci_gpu_blocks(CiSym *sym, const CiProc *proc)
 {
     const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
     const CiExpr *together = ci_expr_const(sym, points_together(proc));
@@ -40,7 +40,7 @@ ci_cuda_blocks(CiSym *sym, const CiProc *proc)
 }
 
 int
-ci_cuda_threads(const CiProc *proc)
+ci_gpu_threads(const CiProc *proc)
 {
     return threads_of_point(proc) * points_together(proc);
 }
@@ -66,7 +66,7 @@ shared_of_point(const CiProc *proc)
 }
 
 int64_t
-ci_cuda_shared_bytes(const CiProc *proc)
+ci_gpu_shared_bytes(const CiProc *proc)
 {
     return shared_of_point(proc) * points_together(proc);
 }
@@ -87,14 +87,14 @@ align(void *arg, const CiStmt *stmt)
         return;
     CiType type = a->proc->types[stmt->kind == CI_STMT_let ? stmt->value : stmt->args[0]];
     int bytes = type.lanes * ci_dtype_size(a->memory->dtype);
-    if (bytes > a->bytes && ci_cuda_moves_at_once(a->sym, a->lane_symbols, stmt, type))
+    if (bytes > a->bytes && ci_gpu_moves_at_once(a->sym, a->lane_symbols, stmt, type))
         a->bytes = bytes;
 }
 
 int
-ci_cuda_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param)
+ci_gpu_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param)
 {
-    Alignment a = {sym, proc, param, ci_cuda_lane_symbols(ctx, proc), 0};
+    Alignment a = {sym, proc, param, ci_gpu_lane_symbols(ctx, proc), 0};
     ci_stmts_visit(&proc->body, align, &a);
     return a.bytes;
 }
@@ -135,7 +135,7 @@ static const char *
 math(CiCPrinter *p, CiOp op, CiDtype dtype, int lanes)
 {
     (void)lanes;
-    return ci_cuda_function(p->ctx, op, dtype);
+    return ci_emit_function(p->base, ci_op_function(op), dtype);
 }
 
 static const char *
@@ -151,7 +151,10 @@ argument(CiCPrinter *p, const CiMemory *memory)
     const char *type = ci_emit_type(memory->dtype), *slot = slot_name(p, memory),
                *part = ci_emit_type(ci_dtype_real(memory->dtype));
     if (ci_dtype_class(memory->dtype) == CI_CLASS_complex)
-        return ci_format(p->ctx, "%s{(%s)%s.re, (%s)%s.im}", type, part, slot, part, slot);
+        return ci_format(p->ctx,
+                         p->base->spelling->is_cpp ? "%s{(%s)%s.re, (%s)%s.im}"
+                                                   : "((%s){(%s)%s.re, (%s)%s.im})",
+                         type, part, slot, part, slot);
     return ci_format(p->ctx, "(%s)%s", type, slot);
 }
 
@@ -159,7 +162,7 @@ argument(CiCPrinter *p, const CiMemory *memory)
 static const char *
 thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
 {
-    const CiCudaPrinter *p = (const CiCudaPrinter *)c;
+    const CiGpuPrinter *p = (const CiGpuPrinter *)c;
     if (p->other && index == p->other)
         return ci_format(c->ctx, "other_%s", memory->name);
     if (ci_expr_equals_const(memory->size, p->threads))
@@ -170,24 +173,23 @@ thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
 
 /* Rows of points that share a thread block are stored one after another. */
 static void
-print_shared(CiCudaPrinter *p, const CiMemory *memory)
+print_shared(CiGpuPrinter *p, const CiMemory *memory)
 {
     CiCPrinter *c = &p->c;
     const char *type = ci_emit_storage(memory->dtype);
     int64_t bytes = shared_of_point(c->proc);
-    if (p->together == 1)
-        ci_text_line(c->out, "%s *const %s = (%s *)(rows + %lld);", type, memory->name, type,
-                     (long long)memory->offset->value);
-    else
-        ci_text_line(c->out, "%s *const %s = (%s *)(rows + %lld + %lld*(threadIdx.x/%d));", type,
-                     memory->name, type, (long long)memory->offset->value, (long long)bytes,
-                     p->threads);
+    const char *point =
+        p->together > 1
+            ? ci_format(c->ctx, " + %lld*(%s/%d)", (long long)bytes, p->gpu->thread, p->threads)
+            : "";
+    ci_text_line(c->out, "%s%s *const %s = (%s%s *)(rows + %lld%s);", p->gpu->shared, type,
+                 memory->name, p->gpu->shared, type, (long long)memory->offset->value, point);
 }
 
 static void
 print_alloc(CiCPrinter *c, const CiMemory *memory)
 {
-    CiCudaPrinter *p = (CiCudaPrinter *)c;
+    CiGpuPrinter *p = (CiGpuPrinter *)c;
     bool is_value = memory->space == CI_SPACE_register || memory->space == CI_SPACE_thread;
     int64_t count = memory->space == CI_SPACE_thread ? memory->size->value / p->threads : 0;
     const char *type = is_value || memory->lanes > 1 ? ci_emit_type(memory->dtype)
@@ -197,7 +199,8 @@ print_alloc(CiCPrinter *c, const CiMemory *memory)
     if (memory->space == CI_SPACE_shared)
         print_shared(p, memory);
     else if (count == 1 || (is_value && ci_expr_equals_const(memory->size, 1)))
-        ci_text_line(c->out, "%s %s{};", type, memory->name);
+        ci_text_line(c->out, "%s %s%s;", type, memory->name,
+                     c->base->spelling->is_cpp ? "{}" : " = {0}");
     else if (count)
         ci_text_line(c->out, "%s %s[%lld];", type, memory->name, (long long)count);
     else
@@ -208,15 +211,16 @@ print_alloc(CiCPrinter *c, const CiMemory *memory)
 /* Points that share a block: where there are more of them than points, an idle one takes the last
  * point, stores nothing, and waits where others do. */
 static void
-print_grid(CiCudaPrinter *p, const CiStmt *grid)
+print_grid(CiGpuPrinter *p, const CiStmt *grid)
 {
     CiCPrinter *c = &p->c;
     const char *var = grid->vars[0]->name, *type = c->index_type,
                *extent = ci_emit_index_text(c->base, grid->extents[0]);
-    const char *point = "blockIdx.x";
+    const char *point = p->gpu->block;
     if (p->together > 1)
-        point = ci_format(c->ctx, "(blockIdx.x*%d + threadIdx.x/%d)", p->together, p->threads);
-    if (p->may_idle && p->threads >= CI_WARP) { /* no thread of another warp waits for these */
+        point = ci_format(c->ctx, "(%s*%d + %s/%d)", p->gpu->block, p->together, p->gpu->thread,
+                          p->threads);
+    if (p->may_idle && p->threads >= p->gpu->warp) { /* no thread of another warp waits for these */
         ci_text_line(c->out, "const %s %s = (%s)%s;", type, var, type, point);
         ci_text_line(c->out, "if (%s >= %s)", var, extent);
         ci_text_line(c->out, "    return;");
@@ -233,14 +237,13 @@ print_grid(CiCudaPrinter *p, const CiStmt *grid)
 
 /* Prints the iteration of this thread. */
 static void
-print_threads(CiCudaPrinter *p, const CiStmt *loop)
+print_threads(CiGpuPrinter *p, const CiStmt *loop)
 {
     CiCPrinter *c = &p->c;
     ci_text_open(c->out, p->may_idle ? "if (is_active) {" : "{");
     ci_text_line(c->out,
-                 p->together > 1 ? "const %s %s = (%s)threadIdx.x %% %d;"
-                                 : "const %s %s = (%s)threadIdx.x;",
-                 c->index_type, loop->vars[0]->name, c->index_type, p->threads);
+                 p->together > 1 ? "const %s %s = (%s)%s %% %d;" : "const %s %s = (%s)%s;",
+                 c->index_type, loop->vars[0]->name, c->index_type, p->gpu->thread, p->threads);
     p->is_in_thread = true;
     ci_c_print_block(c, &loop->body);
     p->is_in_thread = false;
@@ -249,29 +252,29 @@ print_threads(CiCudaPrinter *p, const CiStmt *loop)
 
 /* Opens a test so that one thread stores a value which all threads of a point would store. */
 static bool
-opens_guard(CiCudaPrinter *p, const CiStmt *stmt)
+opens_guard(CiGpuPrinter *p, const CiStmt *stmt)
 {
     bool is_memory = stmt->kind == CI_STMT_store &&
                      (stmt->is_atomic || stmt->at.memory->space == CI_SPACE_global ||
                       stmt->at.memory->space == CI_SPACE_shared);
     if (p->is_in_thread || !is_memory)
         return false;
-    ci_text_open(p->c.out, "if (%sthreadIdx.x %% %d == 0) {", p->may_idle ? "is_active && " : "",
-                 p->threads);
+    ci_text_open(p->c.out, "if (%s%s %% %d == 0) {", p->may_idle ? "is_active && " : "",
+                 p->gpu->thread, p->threads);
     return true;
 }
 
 static const CiStmt *
-print_loop(CiCudaPrinter *p, const CiStmt *loop)
+print_loop(CiGpuPrinter *p, const CiStmt *loop)
 {
     if (loop->run == CI_RUN_grid)
         print_grid(p, loop);
     else if (loop->run == CI_RUN_thread)
         print_threads(p, loop);
     else if (loop->run == CI_RUN_meet)
-        ci_cuda_print_block_reduce(p, loop);
+        ci_gpu_print_block_reduce(p, loop);
     else if (loop->run == CI_RUN_prefix)
-        ci_cuda_print_prefix(p, loop);
+        ci_gpu_print_prefix(p, loop);
     else if (loop->run == CI_RUN_unroll)
         ci_text_line(p->c.out, "#pragma unroll");
     bool is_own = loop->run == CI_RUN_grid || loop->run == CI_RUN_thread ||
@@ -279,10 +282,21 @@ print_loop(CiCudaPrinter *p, const CiStmt *loop)
     return is_own ? loop : NULL;
 }
 
+static bool
+is_waited_for(const CiStmt *stmt)
+{
+    return stmt->kind == CI_STMT_barrier || stmt->run == CI_RUN_meet || stmt->run == CI_RUN_prefix;
+}
+
 /* When several fail, one of them is told. */
 static void
 print_stop(CiCPrinter *c, const CiStmt *stmt)
 {
+    const CiGpuPrinter *p = (const CiGpuPrinter *)c;
+    if (p->gpu->waits_for_ended && ci_stmts_have(&c->proc->body, is_waited_for))
+        ci_fail(c->ctx, CI_ERR_UNSUPPORTED,
+                "kernel %s: a check may end threads that others wait for at a barrier",
+                c->proc->name);
     ci_text_open(c->out, "if (%s) {", ci_c_conditions(c, stmt));
     ci_text_line(c->out, "*fault = %d;", stmt->number + 1);
     ci_text_line(c->out, "return;");
@@ -293,13 +307,13 @@ print_stop(CiCPrinter *c, const CiStmt *stmt)
 static const char *
 load_now(CiCPrinter *c, const char *element)
 {
-    return ci_format(c->ctx, "*(const volatile uint8_t *)&%s", element);
+    return ci_format(c->ctx, "*(const volatile %suint8_t *)&%s", c->dialect->global, element);
 }
 
 static const char *
 store_now(CiCPrinter *c, const char *element, const char *value)
 {
-    return ci_format(c->ctx, "*(volatile uint8_t *)&%s = %s", element, value);
+    return ci_format(c->ctx, "*(volatile %suint8_t *)&%s = %s", c->dialect->global, element, value);
 }
 
 static const char *
@@ -311,7 +325,7 @@ own_memory(CiCPrinter *c, int number)
 static const CiStmt *
 print_own(CiCPrinter *c, const CiStmt *stmt)
 {
-    CiCudaPrinter *p = (CiCudaPrinter *)c;
+    CiGpuPrinter *p = (CiGpuPrinter *)c;
     if (stmt->kind == CI_STMT_for)
         return print_loop(p, stmt);
     if (stmt->kind == CI_STMT_stop)
@@ -319,9 +333,9 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
     else if (stmt->kind == CI_STMT_swap)
         ci_c_print_swap(c, stmt);
     else if (stmt->kind == CI_STMT_barrier)
-        ci_text_line(c->out, p->threads <= CI_WARP ? "__syncwarp();" : "__syncthreads();");
-    else if (ci_cuda_is_in_lanes(c, stmt))
-        return ci_cuda_print_lanes(c, stmt);
+        ci_gpu_print_barrier(p);
+    else if (ci_gpu_is_in_lanes(c, stmt))
+        return ci_gpu_print_lanes(c, stmt);
     else if (opens_guard(p, stmt)) {
         ci_c_print_stored(c, stmt);
         ci_text_close(c->out);
@@ -331,21 +345,26 @@ print_own(CiCPrinter *c, const CiStmt *stmt)
 }
 
 CiCPrinter *
-ci_cuda_printer_new(CiEmitter *base, CiSym *sym)
+ci_gpu_printer_new(CiEmitter *base, CiSym *sym, const CiGpuDialect *gpu)
 {
-    static const CiCDialect dialect = {.statement = print_own,
-                                       .let = ci_cuda_print_choice,
+    static const CiCDialect own = {.statement = print_own,
+                                       .let = ci_gpu_print_choice,
                                        .math = math,
                                        .argument = argument,
                                        .alloc = print_alloc,
-                                       .atomic = ci_cuda_print_atomic,
+                                       .atomic = ci_gpu_print_atomic,
                                        .load_now = load_now,
                                        .store_now = store_now,
                                        .thread_element = thread_element,
                                        .own_memory = own_memory};
-    CiCPrinter *p = &CI_NEW(base->ctx, CiCudaPrinter)->c;
+    CiGpuPrinter *printer = CI_NEW(base->ctx, CiGpuPrinter);
+    CiCDialect *dialect = CI_NEW(base->ctx, CiCDialect);
+    CiCPrinter *p = &printer->c;
+    printer->gpu = gpu;
     ci_c_printer_open(p, base->ctx, NULL, 0);
-    p->dialect = &dialect;
+    *dialect = own;
+    dialect->global = gpu->global;
+    p->dialect = dialect;
     p->base = base;
     p->sym = sym;
     return p;
@@ -380,7 +399,7 @@ see(void *arg, const CiStmt *stmt)
  * thread stores there: after a barrier the compiler would not reload elements that other threads
  * have stored. */
 static bool
-is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
+is_restrict(const CiGpuPrinter *p, const CiMemory *memory)
 {
     Seen seen = {memory, false, false};
     ci_stmts_visit(&p->c.proc->body, see, &seen);
@@ -392,19 +411,22 @@ is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
 static void
 print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
 {
-    const CiCudaPrinter *own = (const CiCudaPrinter *)p;
+    const CiGpuPrinter *own = (const CiGpuPrinter *)p;
     const CiProc *proc = p->proc;
     const char *separator = "";
     for (int k = 0; k < proc->nparams; k++, separator = ", ") {
         const CiMemory *memory = proc->params[k];
         if (memory->space == CI_SPACE_global)
-            ci_text_add(out, "%s%s%s *%s%s", separator, memory->is_const ? "const " : "",
-                        ci_emit_storage(memory->dtype),
-                        is_restrict(own, memory) ? "__restrict__ " : "", ci_c_memory(p, memory));
+            ci_text_add(out, "%s%s%s%s *%s%s", separator, own->gpu->global,
+                        memory->is_const ? "const " : "", ci_emit_storage(memory->dtype),
+                        is_restrict(own, memory) ? own->gpu->restrict_word : "",
+                        ci_c_memory(p, memory));
     }
     for (int k = 0; k < proc->nsizes; k++, separator = ", ")
         ci_text_add(out, "%sconst %s size%d", separator,
-                    is_wide || !is_small(proc->sizes[k]) ? "int64_t" : "int32_t", k);
+                    own->gpu->has_wide_sizes || is_wide || !is_small(proc->sizes[k]) ? "int64_t"
+                                                                                     : "int32_t",
+                    k);
     for (int k = 0; k < proc->nparams; k++)
         if (proc->params[k]->space == CI_SPACE_argument) {
             ci_text_add(out, "%sconst %s %s", separator, slot_type(proc->params[k]->dtype),
@@ -415,9 +437,10 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
     for (int k = 0; k < proc->nparams; k++)
         has_partials |= proc->params[k]->space == CI_SPACE_partials;
     if (has_partials)
-        ci_text_add(out, "%sunsigned char *partials", separator);
+        ci_text_add(out, "%s%sunsigned char *partials", separator, own->gpu->global);
     if (proc->kernel->nchecks)
-        ci_text_add(out, "%sint *__restrict__ fault", has_partials ? ", " : separator);
+        ci_text_add(out, "%s%sint *%sfault", has_partials ? ", " : separator, own->gpu->global,
+                    own->gpu->restrict_word);
 }
 
 /* Prints the partial results for later units, and the original pointers of swapped buffers. */
@@ -426,28 +449,30 @@ print_pointers(CiCPrinter *p)
 {
     const CiKernel *kernel = p->proc->kernel;
     const CiLoopTree *tree = ci_kernel_tree(kernel);
+    const char *global = p->dialect->global;
     for (int k = 0; k < p->proc->nparams; k++) {
         const CiMemory *memory = p->proc->params[k];
         const char *type = ci_emit_storage(memory->dtype);
         if (memory->space == CI_SPACE_partials)
-            ci_text_line(p->out, "%s *const %s = (%s *)(partials + %s);", type, memory->name, type,
-                         ci_emit_index_text(p->base, memory->offset));
+            ci_text_line(p->out, "%s%s *const %s = (%s%s *)(partials + %s);", global, type,
+                         memory->name, global, type, ci_emit_index_text(p->base, memory->offset));
     }
     for (int k = 0; k < kernel->nbuffers && tree && ci_tree_swaps(tree); k++)
-        ci_text_line(p->out, "auto *const %s = %s;", own_memory(p, k),
+        ci_text_line(p->out, "%sconst %s *const %s = %s;", global,
+                     ci_emit_storage(kernel->buffers[k]->dtype), own_memory(p, k),
                      ci_emit_buffer(p->base, kernel->buffers[k]));
 }
 
 static void
-print_moved_back(CiCudaPrinter *p)
+print_moved_back(CiGpuPrinter *p)
 {
     const CiLoopTree *tree = ci_kernel_tree(p->c.proc->kernel);
     if (!tree || !ci_tree_swaps(tree))
         return;
-    p->c.moves_from = p->is_shared_out ? "(int)threadIdx.x" : NULL;
+    p->c.moves_from = p->is_shared_out ? ci_format(p->c.ctx, "(int)%s", p->gpu->thread) : NULL;
     p->c.moves_step = p->threads;
     if (p->is_shared_out)
-        ci_text_line(p->c.out, p->threads <= CI_WARP ? "__syncwarp();" : "__syncthreads();");
+        ci_gpu_print_barrier(p);
     ci_c_print_moved_back(&p->c);
 }
 
@@ -460,8 +485,8 @@ is_of_block(const CiStmts *block)
     return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
 }
 
-/* The launch bounds of a kernel. Loops that only wait for memory gain from full occupancy. Rows in
- * registers need the registers, and expensive folds half of them. */
+/* Blocks that should run at once, as ", N". Loops that only wait for memory gain from full
+ * occupancy. Rows in registers need the registers, and expensive folds half of them. */
 static const char *
 blocks_at_once(const CiCPrinter *p)
 {
@@ -471,7 +496,7 @@ blocks_at_once(const CiCPrinter *p)
     for (int k = 0; k < proc->nparams && meet; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
     int threads = meet && ci_stmt_is_costly_reduce(meet) ? 1024 : 2048;
-    return waits ? ci_format(p->ctx, ", %d", threads / ci_cuda_threads(proc)) : "";
+    return waits ? ci_format(p->ctx, ", %d", threads / ci_gpu_threads(proc)) : "";
 }
 
 static bool
@@ -490,7 +515,7 @@ meets_again(const CiStmt *grid)
 }
 
 static void
-begin(CiCudaPrinter *p, const CiProc *proc)
+begin(CiGpuPrinter *p, const CiProc *proc)
 {
     const CiStmt *grid = find_loop(&proc->body, CI_RUN_grid);
     p->threads = threads_of_point(proc);
@@ -502,24 +527,29 @@ begin(CiCudaPrinter *p, const CiProc *proc)
     p->meets_again = grid && meets_again(grid);
     p->is_in_thread = false;
     p->other = NULL;
+    p->shared = ci_text_new(p->c.ctx);
+    p->shared.indent = 4;
+    p->declared = ci_map_new(p->c.ctx);
 }
 
 void
-ci_cuda_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
+ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc)
 {
+    CiGpuPrinter *own = (CiGpuPrinter *)p;
     CiText body = ci_text_new(p->ctx);
     bool is_wide = needs_wide(proc);
     p->index_type = is_wide ? "int64_t" : "int32_t";
     ci_c_begin_proc(p, proc, &body);
-    p->lane_symbols = ci_cuda_lane_symbols(p->ctx, proc);
-    begin((CiCudaPrinter *)p, proc);
+    p->lane_symbols = ci_gpu_lane_symbols(p->ctx, proc);
+    begin(own, proc);
     if (shared_of_point(proc))
-        ci_text_line(&body, "extern __shared__ __align__(16) unsigned char rows[];");
+        ci_text_line(&body, own->gpu->rows, (long long)ci_gpu_shared_bytes(proc));
     print_pointers(p);
     ci_c_print_block(p, &proc->body);
-    print_moved_back((CiCudaPrinter *)p);
-    ci_text_add(out, "\nextern \"C\" __global__ void __launch_bounds__(%d%s)\n%s(",
-                ci_cuda_threads(proc), blocks_at_once(p), proc->name);
+    print_moved_back(own);
+    ci_text_add(out, "\n");
+    ci_text_line(out, own->gpu->kernel, ci_gpu_threads(proc), blocks_at_once(p));
+    ci_text_add(out, "%s(", proc->name);
     print_parameters(p, out, is_wide);
-    ci_text_add(out, ")\n{\n%s}\n", body.data);
+    ci_text_add(out, ")\n{\n%s%s}\n", own->shared.data ? own->shared.data : "", body.data);
 }

@@ -1,0 +1,43 @@
+/* The functions of a loaded module, and a job for NVRTC. */
+#include "device/cuda/executable.h"
+
+#include <stdio.h>
+
+#define DEFAULT_CAPABILITY 90
+#define ATTRIBUTE_dynamic_shared 8
+
+/* Parts that meet use some shared memory too. */
+static int
+find_function(const CiCudaContextScope *stay, CUmodule module, const char *name, CiGpuFunction *function)
+{
+    CUfunction found = NULL;
+    int result = stay->driver->module_function(&found, module, name);
+    function->run = found;
+    if (!result && function->shared_bytes > CI_CUDA_STATIC_SHARED / 2)
+        result = stay->driver->function_attribute(found, ATTRIBUTE_dynamic_shared,
+                                                  (int)function->shared_bytes);
+    return result;
+}
+
+int
+ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiGpuLayout *layout)
+{
+    char finish[64];
+    int result = find_function(stay, module, layout->name, &layout->functions[0]);
+    snprintf(finish, sizeof finish, "%s_finish", layout->name);
+    if (!result && layout->has_finish)
+        result = find_function(stay, module, finish, &layout->functions[1]);
+    return result;
+}
+
+CiCudaCompile
+ci_cuda_compile_job(CiCudaExecutable *executable, const char *source)
+{
+    const CiCudaState *state = ci_cuda_known(&executable->base.queue);
+    return (CiCudaCompile){
+        .source = source,
+        .is_fast = executable->is_fast,
+        .where = executable->where,
+        .cache = executable->uses_cache ? executable->base.queue.runtime->cache : NULL,
+        .capability = state && state->capability ? state->capability : DEFAULT_CAPABILITY};
+}

@@ -1,0 +1,128 @@
+/* Code that backends of GPUs share: kernels -> procs for blocks of threads, and their launches. The
+ * language is a dialect (target/gpu), the driver a table of functions.
+ *
+ * The order of a float fold is the device's own. A thread folds its elements in order, with one
+ * accumulator per element of an access. Then accumulators fold pairwise, threads of a warp fold
+ * pairwise, and warps fold in order; without warps all threads of a block fold pairwise. For a fold
+ * in parts, the parts fold last. The order depends on sizes and alignment only, never on the GPU
+ * model or on timing, so results are reproducible. */
+#ifndef CI_DEVICE_GPU_GPU_H
+#define CI_DEVICE_GPU_GPU_H
+
+#include "codegen/codegen.h"
+#include "device/device.h"
+#include "target/gpu/dialect.h"
+
+#define CI_GPU_MAX_PARAMETERS 1024
+
+/* ---- lower.c ---- */
+
+/* Limits that suit GPUs, with the dtypes and the atomic operations of the dialect; without names. */
+void ci_gpu_fill_target(CiTarget *target, const CiGpuDialect *dialect);
+CiProcs *ci_gpu_lower(const CiKernels *kernels, const CiGpuDialect *dialect, bool verify,
+                      bool may_vectorise);
+/* Of a kernel the one proc, or of two the second. */
+const CiProc *ci_gpu_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);
+/* Calls visit for each kernel with loops, bodies of regions included. */
+void ci_gpu_visit_kernels(const CiKernels *kernels,
+                          void (*visit)(void *arg, const CiKernel *kernel), void *arg);
+/* The highest number of such a kernel plus one. */
+int ci_gpu_count_kernels(const CiKernels *kernels);
+
+/* ---- extent.c: sizes at a launch ---- */
+
+/* An expression over a kernel's sizes, in postfix form. */
+typedef struct CiGpuExtent {
+    struct CiGpuExtentCode *code;
+    int ncode;
+} CiGpuExtent;
+
+CiGpuExtent ci_gpu_extent_new(CiContext *ctx, const CiKernel *kernel, const CiExpr *e);
+int64_t ci_gpu_extent_value(const CiGpuExtent *extent, const int64_t *sizes);
+
+/* ---- layout.c: what a launch must know of a kernel, copied from its procs ---- */
+
+typedef struct CiGpuFunction {
+    CiGpuExtent blocks;
+    int threads; /* of a block */
+    int64_t shared_bytes;
+    void *run; /* the driver's */
+} CiGpuFunction;
+
+typedef struct CiGpuLayout {
+    const char *name; /* NULL: there is none */
+    bool has_checks, has_finish;
+    CiGpuFunction functions[2]; /* finish: the second runs when the first has */
+    CiGpuExtent partial_bytes;  /* that the one leaves for the other */
+    bool tells;                 /* blocks of the first tell each other there: it is zero when they begin */
+    int nbuffers, nsizes, nslots;
+    int *buffers;        /* numbers among the launch's */
+    int *alignment;      /* per buffer, bytes */
+    int *slots;          /* numbers among the program's scalars */
+    CiDtype *slot_types; /* per slot: f64, c128, or an integer */
+} CiGpuLayout;
+
+/* By kernel number; memory in ctx. */
+CiGpuLayout *ci_gpu_layouts(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs);
+/* The layout of one kernel. */
+void ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
+                     const CiKernel *kernel, CiGpuLayout *layout);
+bool ci_gpu_is_aligned(const CiGpuLayout *layout, const CiLaunch *launch);
+
+/* ---- launch.c ---- */
+
+/* In the order of the printed parameters. */
+typedef struct CiGpuParameters {
+    const void *values[CI_GPU_MAX_PARAMETERS]; /* where each is */
+    unsigned char bytes[CI_GPU_MAX_PARAMETERS]; /* 0: it is an address of the device */
+    bool is_real[CI_GPU_MAX_PARAMETERS];        /* one value of f64, or two */
+    int count;
+} CiGpuParameters;
+
+/* Functions of a driver, in the order of a launch's stream. Each returns 0 or the driver's error. */
+typedef struct CiGpuDriver {
+    int (*take)(void *arg, size_t bytes, void **block);
+    int (*give)(void *arg, void *block, size_t bytes);
+    int (*clear)(void *arg, void *block, size_t bytes); /* a multiple of 4 */
+    int (*run)(void *arg, const CiGpuFunction *function, int64_t blocks,
+               const CiGpuParameters *parameters);
+    int (*read)(void *arg, void *host, const void *block, size_t bytes); /* waits for it */
+} CiGpuDriver;
+
+/* Runs a kernel: both functions of a split one, with memory for its partial results. For one with
+ * checks it waits: *failed is the number of a failed check plus one, or 0. */
+int ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
+                  const CiLaunch *launch, int *failed);
+
+/* ---- executable.c: a compiler of a dialect and a driver ---- */
+
+/* The functions of a vendor. A `program` is code that the driver has loaded. */
+typedef struct CiGpuMachine {
+    const CiGpuDialect *dialect;
+    const char *name; /* also of its binaries in the disk cache */
+    /* A text that names the compiler and the device of a binary; lives as long as the device. */
+    const char *(*version)(const CiQueue *queue);
+    /* Compiles and loads: a CiStatus, with the compiler's messages in log. */
+    int32_t (*load_source)(const CiQueue *queue, const char *source, void **program, char *log,
+                           size_t capacity);
+    /* Loads the binary of a program, if it can. */
+    bool (*load_binary)(const CiQueue *queue, const void *data, size_t size, void **program);
+    /* The binary, which the caller frees; NULL: there is none. */
+    void *(*binary)(void *program, size_t *size);
+    /* Sets function->run, a function by its name; NULL, or why the device cannot run it. */
+    const char *(*find)(CiContext *ctx, const CiQueue *queue, void *program, const char *name,
+                        const CiGpuLayout *layout, CiGpuFunction *function);
+    void (*forget)(void *run);
+    void (*unload)(void *program);
+    /* In the order of the queue's stream; a CiStatus. A launch's memory is the device's. */
+    int32_t (*clear)(const CiQueue *queue, void *block, size_t bytes);
+    int32_t (*run)(const CiQueue *queue, const CiGpuFunction *function, int64_t blocks,
+                   const CiGpuParameters *parameters);
+} CiGpuMachine;
+
+/* The compiler's build. Launches of one executable are given to the driver one at a time. */
+CiExecutable *ci_gpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
+                           const CiOptions *options, CiBuildInfo *info,
+                           const CiGpuMachine *machine);
+
+#endif

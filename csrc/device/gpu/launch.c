@@ -1,0 +1,85 @@
+/* Launches of a kernel's functions. */
+#include "device/gpu/gpu.h"
+
+static void
+add(CiGpuParameters *p, const void *value, size_t bytes, bool is_real)
+{
+    p->bytes[p->count] = (unsigned char)bytes;
+    p->is_real[p->count] = is_real;
+    p->values[p->count++] = value;
+}
+
+static void
+fill_parameters(const CiGpuLayout *layout, const CiLaunch *launch, CiGpuParameters *p)
+{
+    p->count = 0;
+    for (int k = 0; k < layout->nbuffers; k++)
+        add(p, &launch->buffers[layout->buffers[k]], 0, false);
+    for (int k = 0; k < layout->nsizes; k++)
+        add(p, &launch->sizes[k], sizeof(int64_t), false);
+    for (int k = 0; k < layout->nslots; k++)
+        add(p, &launch->scalars[layout->slots[k]],
+            layout->slot_types[k] == CI_DTYPE_c128 ? sizeof(CiSlot) : sizeof(double),
+            layout->slot_types[k] != CI_DTYPE_i64);
+}
+
+static int
+start(const CiGpuDriver *driver, void *arg, const CiGpuFunction *function, const CiLaunch *launch,
+      const CiGpuParameters *p)
+{
+    int64_t blocks = ci_gpu_extent_value(&function->blocks, launch->sizes);
+    return blocks > 0 ? driver->run(arg, function, blocks, p) : 0;
+}
+
+/* Starts both functions of a split kernel; partial results are in memory of the launch. */
+static int
+start_both(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout, const CiLaunch *launch,
+           CiGpuParameters *p)
+{
+    void *partials = NULL;
+    int64_t bytes = ci_gpu_extent_value(&layout->partial_bytes, launch->sizes);
+    bytes = bytes > 0 ? (bytes + 3) / 4 * 4 : 4;
+    int result = driver->take(arg, (size_t)bytes, &partials);
+    if (result)
+        return result;
+    add(p, &partials, 0, false);
+    if (layout->tells)
+        result = driver->clear(arg, partials, (size_t)bytes);
+    for (int k = 0; k < 2 && !result; k++)
+        result = start(driver, arg, &layout->functions[k], launch, p);
+    int given = driver->give(arg, partials, (size_t)bytes);
+    return result ? result : given;
+}
+
+/* Waits for the kernel, because the host must know whether to continue. */
+static int
+start_checked(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
+              const CiLaunch *launch, CiGpuParameters *p, int *failed)
+{
+    void *place = NULL;
+    int result = driver->take(arg, sizeof *failed, &place);
+    if (result)
+        return result;
+    add(p, &place, 0, false);
+    result = driver->clear(arg, place, sizeof *failed);
+    if (!result)
+        result = start(driver, arg, &layout->functions[0], launch, p);
+    if (!result)
+        result = driver->read(arg, failed, place, sizeof *failed);
+    int given = driver->give(arg, place, sizeof *failed);
+    return result ? result : given;
+}
+
+int
+ci_gpu_launch(const CiGpuDriver *driver, void *arg, const CiGpuLayout *layout,
+              const CiLaunch *launch, int *failed)
+{
+    CiGpuParameters p;
+    *failed = 0;
+    fill_parameters(layout, launch, &p);
+    if (layout->has_checks)
+        return start_checked(driver, arg, layout, launch, &p, failed);
+    if (layout->has_finish)
+        return start_both(driver, arg, layout, launch, &p);
+    return start(driver, arg, &layout->functions[0], launch, &p);
+}

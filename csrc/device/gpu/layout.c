@@ -1,0 +1,115 @@
+/* Layouts of kernels, from procs, which are freed with the compilation. */
+#include "device/gpu/gpu.h"
+#include "target/gpu/print.h"
+
+static CiGpuFunction
+describe_function(CiContext *ctx, const CiKernels *kernels, const CiProc *proc)
+{
+    CiSym *sym = kernels->loops->sym;
+    return (CiGpuFunction){.threads = ci_gpu_threads(proc),
+                           .shared_bytes = ci_gpu_shared_bytes(proc),
+                           .blocks =
+                               ci_gpu_extent_new(ctx, proc->kernel, ci_gpu_blocks(sym, proc))};
+}
+
+/* Partial results that blocks ask for while others store them. */
+static bool
+is_told(const CiStmt *stmt)
+{
+    return stmt->op == CI_OP_load && stmt->is_atomic;
+}
+
+/* The type in which a scalar of a dtype is passed. */
+static CiDtype
+slot_type(CiDtype dtype)
+{
+    return ci_dtype_class(dtype) == CI_CLASS_complex ? CI_DTYPE_c128
+           : ci_dtype_is_integral(dtype)             ? CI_DTYPE_i64
+                                                     : CI_DTYPE_f64;
+}
+
+static void
+describe_params(CiContext *ctx, const CiKernels *kernels, const CiProc *proc, CiGpuLayout *layout)
+{
+    CiSym *sym = kernels->loops->sym;
+    const CiExpr *bytes = ci_expr_const(sym, 0);
+    layout->nslots = 0;
+    for (int k = 0; k < proc->nparams; k++) {
+        const CiMemory *memory = proc->params[k];
+        if (memory->space == CI_SPACE_argument) {
+            layout->slot_types[layout->nslots] = slot_type(memory->dtype);
+            layout->slots[layout->nslots++] = ci_emit_scalar_slot(kernels->loops, memory->buffer);
+        }
+        if (memory->space == CI_SPACE_partials)
+            bytes = ci_expr_add(
+                sym, bytes, ci_expr_mul(sym, memory->size, ci_expr_const(sym, CI_PARTIAL_STEP)));
+        if (memory->space != CI_SPACE_global)
+            continue;
+        int alignment = ci_gpu_alignment(kernels->loops->ctx, sym, proc, memory);
+        if (alignment > layout->alignment[k])
+            layout->alignment[k] = alignment;
+    }
+    layout->partial_bytes = ci_gpu_extent_new(ctx, proc->kernel, bytes);
+}
+
+void
+ci_gpu_describe(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs,
+                const CiKernel *kernel, CiGpuLayout *layout)
+{
+    const CiProc *proc = ci_gpu_find_proc(procs, kernel, false),
+                 *finish = ci_gpu_find_proc(procs, kernel, true);
+    *layout = (CiGpuLayout){.name = ci_format(ctx, "%s", kernel->name),
+                            .has_checks = kernel->nchecks > 0,
+                            .has_finish = finish != NULL,
+                            .nbuffers = kernel->nbuffers,
+                            .nsizes = kernel->nsize_args};
+    layout->alignment = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    layout->buffers = CI_NEW_ARRAY(ctx, int, kernel->nbuffers + 1);
+    for (int k = 0; k < kernel->nbuffers; k++)
+        layout->buffers[k] = k;
+    layout->slots = CI_NEW_ARRAY(ctx, int, proc->nparams + 1);
+    layout->slot_types = CI_NEW_ARRAY(ctx, CiDtype, proc->nparams + 1);
+    layout->functions[0] = describe_function(ctx, kernels, proc);
+    if (finish) {
+        layout->functions[1] = describe_function(ctx, kernels, finish);
+        describe_params(ctx, kernels, finish, layout);
+    }
+    describe_params(ctx, kernels, proc, layout);
+    layout->tells = ci_stmts_have(&proc->body, is_told);
+    if (layout->nbuffers + layout->nsizes + layout->nslots + 2 > CI_GPU_MAX_PARAMETERS)
+        ci_fail(ctx, CI_ERR_UNSUPPORTED, "kernel %s takes too many arguments for the device",
+                kernel->name);
+}
+
+typedef struct Describing {
+    CiContext *ctx;
+    const CiKernels *kernels;
+    const CiProcs *procs;
+    CiGpuLayout *layouts;
+} Describing;
+
+static void
+describe(void *arg, const CiKernel *kernel)
+{
+    Describing *d = arg;
+    ci_gpu_describe(d->ctx, d->kernels, d->procs, kernel, &d->layouts[kernel->id]);
+}
+
+CiGpuLayout *
+ci_gpu_layouts(CiContext *ctx, const CiKernels *kernels, const CiProcs *procs)
+{
+    int count = ci_gpu_count_kernels(kernels);
+    Describing d = {ctx, kernels, procs, CI_NEW_ARRAY(ctx, CiGpuLayout, count + 1)};
+    ci_gpu_visit_kernels(kernels, describe, &d);
+    return d.layouts;
+}
+
+bool
+ci_gpu_is_aligned(const CiGpuLayout *layout, const CiLaunch *launch)
+{
+    for (int k = 0; k < layout->nbuffers; k++)
+        if (layout->alignment[k] > 1 &&
+            (uintptr_t)launch->buffers[layout->buffers[k]] % (uintptr_t)layout->alignment[k])
+            return false;
+    return true;
+}

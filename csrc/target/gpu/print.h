@@ -1,0 +1,58 @@
+/* Procs as kernels of a GPU, in the language of a dialect. A block runs the statements of its grid
+ * loop. Each thread runs the statements outside of loops over threads, and its own iteration of a
+ * loop over threads. */
+#ifndef CI_TARGET_GPU_PRINT_H
+#define CI_TARGET_GPU_PRINT_H
+
+#include "target/c/c.h"
+#include "target/gpu/dialect.h"
+
+typedef struct CiGpuPrinter {
+    CiCPrinter c; /* first: what dialects are given */
+    const CiGpuDialect *gpu;
+    /* of the proc being printed */
+    int threads, together; /* of a point; points that share a block of the GPU */
+    bool may_idle;         /* the last block may have more of them than there are */
+    bool is_shared_out;    /* points are, to threads */
+    bool meets_again;      /* in a loop of the block's */
+    bool is_in_thread;     /* of a loop over threads */
+    const CiExpr *other;   /* of a pair that meets: who is not this thread */
+    CiText shared;         /* declarations of shared memory that come first */
+    CiMap *declared;       /* their names, interned */
+} CiGpuPrinter;
+
+CiCPrinter *ci_gpu_printer_new(CiEmitter *base, CiSym *sym, const CiGpuDialect *gpu);
+void ci_gpu_print_proc(CiCPrinter *p, CiText *out, const CiProc *proc);
+/* source.c: all procs, and what they call. */
+void ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
+                         const CiGpuDialect *gpu);
+
+/* lanes.c: neighbouring lets and stores in lanes as one loop over them; the last one. */
+const CiStmt *ci_gpu_print_lanes(CiCPrinter *p, const CiStmt *first);
+void ci_gpu_print_choice(CiCPrinter *p, const CiStmt *let);
+bool ci_gpu_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
+/* atomic.c */
+void ci_gpu_print_atomic(CiCPrinter *p, const CiStmt *store);
+
+/* block_reduce.c: parts that threads hold become one that all hold. */
+void ci_gpu_print_block_reduce(CiGpuPrinter *p, const CiStmt *meet);
+/* And each holds what those before it have, too. */
+void ci_gpu_print_prefix(CiGpuPrinter *p, const CiStmt *prefix);
+
+/* shared.c: a barrier of the threads of a point. Declares an array of shared memory; false where it
+ * has been declared before, so that threads may still read it. */
+void ci_gpu_print_barrier(CiGpuPrinter *p);
+bool ci_gpu_declare_shared(CiGpuPrinter *p, CiDtype dtype, const char *name, int count);
+
+/* Launch properties of a proc. */
+const CiExpr *ci_gpu_blocks(CiSym *sym, const CiProc *proc);
+int ci_gpu_threads(const CiProc *proc);
+int64_t ci_gpu_shared_bytes(const CiProc *proc);
+/* Lanes of the access move at once, memory being aligned to all of them. lane_symbols: those that
+ * have a value in each lane. */
+CiMap *ci_gpu_lane_symbols(CiContext *ctx, const CiProc *proc);
+bool ci_gpu_moves_at_once(CiSym *sym, const CiMap *lane_symbols, const CiStmt *stmt, CiType type);
+/* Bytes that the memory of a parameter must be aligned to, 0: as its elements are. */
+int ci_gpu_alignment(CiContext *ctx, CiSym *sym, const CiProc *proc, const CiMemory *param);
+
+#endif

@@ -1,0 +1,57 @@
+/* The whole source of a program's procs, without a header. Procs are printed first, into a text of
+ * their own, which tells what they need of types, helpers and support functions. */
+#include "target/gpu/print.h"
+
+static void
+add_division(CiText *out, const char *function)
+{
+    ci_text_add(out,
+                "%s int64_t ci_floordiv(int64_t a, int64_t "
+                "b) { return a / b - (a %% b != 0 && (a ^ b) < 0); }\n"
+                "%s int64_t ci_mod(int64_t a, int64_t b) { "
+                "return a %% b != 0 && (a ^ b) < 0 ? a %% b + b : a %% b; }\n",
+                function, function);
+}
+
+/* Functions that are computed in f64 and rounded. */
+static void
+add_rounded(CiText *out, const char *source, const CiGpuDialect *gpu)
+{
+    for (int k = 0; k < gpu->spelling.nimprecise; k++) {
+        const CiImprecise *row = &gpu->spelling.imprecise[k];
+        bool is_pair = row->operands == 2;
+        if (!ci_emit_mentions(source, ci_format(out->ctx, "ci_rounded_%s", row->function)))
+            continue;
+        if (!gpu->has_f64)
+            ci_fail(out->ctx, CI_ERR_UNSUPPORTED,
+                    "%s of f32 is computed in f64, which the device does not have", row->function);
+        ci_text_add(out, "%s float ci_rounded_%s(float a%s) { return (float)%s((double)a%s); }\n",
+                    gpu->spelling.function, row->function, is_pair ? ", float b" : "",
+                    row->function, is_pair ? ", (double)b" : "");
+    }
+}
+
+void
+ci_gpu_print_source(CiText *out, const CiKernels *kernels, const CiProcs *procs,
+                    const CiGpuDialect *gpu)
+{
+    CiContext *ctx = kernels->loops->ctx;
+    CiText body = ci_text_new(ctx), support = ci_text_new(ctx);
+    CiEmitter *base = ci_emitter_new(kernels, &gpu->spelling);
+    CiCPrinter *printer = ci_gpu_printer_new(base, kernels->loops->sym, gpu);
+    for (int k = 0; k < procs->nprocs; k++) {
+        ci_text_add(&body, "\n");
+        ci_emit_locations(&body, procs->procs[k]->kernel);
+        ci_gpu_print_proc(printer, &body, procs->procs[k]);
+    }
+    ci_emit_support(base, &support);
+    ci_text_add(out, "%s", gpu->prelude);
+    ci_emit_types(out);
+    if (ci_emit_mentions(body.data, "ci_floordiv") || ci_emit_mentions(body.data, "ci_mod"))
+        add_division(out, gpu->spelling.function);
+    ci_text_add_chars(&support, body.data, body.length);
+    if (gpu->helpers)
+        gpu->helpers(out, support.data);
+    add_rounded(out, support.data, gpu);
+    ci_text_add_chars(out, support.data, support.length);
+}
