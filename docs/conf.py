@@ -194,6 +194,7 @@ COPIED = {
     "measured-gpu": "benchmarks/gpu.md",
     "dummy-device": "examples/dummy_device/README.md",
     "scratchpad-device": "examples/scratchpad_device/README.md",
+    "opencl-device": "examples/opencl_device/README.md",
 }
 
 

@@ -16,6 +16,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "cuda"))
 import graphs
+import ways
 
 RUNS = os.environ.get("CINDUCTOR_TEST_CUDA") == "1"
 GROUPS = graphs.groups(everything=RUNS)
@@ -523,7 +524,7 @@ AFTER_BARRIERS = (
 @pytest.fixture(scope="session")
 def card(tmp_path_factory):
     """Run a script of tests/cuda on the GPU or the emulator; returns its lines."""
-    env = dict(os.environ)
+    env = {**os.environ, "CINDUCTOR_TEST_WAYS": "card"}
     if not RUNS:
         if shutil.which(env.get("CXX", "g++").split()[0]) is None:
             pytest.skip("the emulator needs a C++ compiler")
@@ -561,11 +562,11 @@ def test_programs(card, order):
     assert lines and not failed, "\n".join(failed)
 
 
-@pytest.mark.parametrize("name", ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"])
+@pytest.mark.parametrize("name", ways.IN_OTHER_WAYS)
 def test_what_runs_in_other_ways(card, name):
     """Run a sample of the tests that take a way (ways.py), or all of them on a GPU."""
     everything = {"CINDUCTOR_FUZZ": "0"} if RUNS else {}
-    lines = card("pytest", ROOT / "tests" / f"{name}.py", CINDUCTOR_TEST_WAYS="card", **everything)
+    lines = card("pytest", ROOT / "tests" / f"{name}.py", **everything)
     assert " passed" in lines[-1], lines[-1]
 
 

@@ -1,33 +1,80 @@
 """Tests devices registered from outside of the tree, and several devices of one machine."""
 
+import functools
 import os
 import subprocess
 import sys
 import sysconfig
 
 import pytest
+import ways
 from conftest import ROOT
 
 import cinductor
 
 
-@pytest.mark.parametrize("name", ["dummy", "scratchpad"])
-def test_devices_from_outside(name, tmp_path):
-    """A folder of examples is built as a separate package and runs its files of tests/devices."""
-    package = tmp_path / f"cinductor_{name}"
-    package.mkdir()
-    source = ROOT / "examples" / f"{name}_device" / package.name
-    (package / "__init__.py").write_text((source / "__init__.py").read_text())
-    command = ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread"]
-    folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
-    sources = sorted(source.glob("*.c"))
-    subprocess.run([*command, *folders, *sources, "-o", package / f"_{name}.so"], check=True)
-    path = os.pathsep.join([str(tmp_path), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
-    checks = sorted((ROOT / "tests" / "devices").glob(f"check_{name}*.py"))
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *checks],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture(scope="session")
+def outside(tmp_path_factory):
+    """Build a folder of examples as a separate package, once; returns the environment in which it is imported."""
+
+    @functools.cache
+    def build(name):
+        folder = tmp_path_factory.mktemp(name)
+        package = folder / f"cinductor_{name}"
+        package.mkdir()
+        source = ROOT / "examples" / f"{name}_device" / package.name
+        (package / "__init__.py").write_text((source / "__init__.py").read_text())
+        command = ["cc", "-std=gnu11", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread"]
+        folders = ["-I", cinductor.get_include(), "-isystem", sysconfig.get_path("include")]
+        sources = sorted(source.glob("*.c"))
+        subprocess.run([*command, *folders, *sources, "-o", package / f"_{name}.so"], check=True)
+        path = os.pathsep.join([str(folder), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+        return {**os.environ, "PYTHONPATH": path}
+
+    return build
+
+
+def run_python(env, *words):
+    return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True)
+
+
+def run_tests(env, *files):
+    done = run_python(env, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files)
     assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.parametrize("name", ["dummy", "scratchpad"])
+def test_devices_from_outside(name, outside):
+    """Runs the package's files of tests/devices."""
+    run_tests(outside(name), *sorted((ROOT / "tests" / "devices").glob(f"check_{name}*.py")))
+
+
+@pytest.fixture(scope="session")
+def opencl(outside):
+    """The environment of a process that can register OpenCL's devices."""
+    headers = subprocess.run(["cc", "-E", "-include", "CL/cl.h", "-xc", os.devnull], capture_output=True)
+    if headers.returncode:
+        pytest.skip("no headers of OpenCL (Debian: opencl-c-headers)")
+    env = outside("opencl")
+    done = run_python(env, "-c", "import cinductor_opencl as o; o.register()")
+    if "OSError" in done.stderr:
+        pytest.skip(f"{done.stderr.splitlines()[-1]} (Debian: pocl-opencl-icd)")
+    return {**env, "CINDUCTOR_TEST_WAYS": "opencl"}
+
+
+def test_opencl(opencl):
+    run_tests(opencl, ROOT / "tests" / "devices" / "check_opencl.py")
+
+
+@pytest.mark.parametrize("name", ways.IN_OTHER_WAYS)
+def test_opencl_in_other_ways(name, opencl):
+    """A sample of the tests that take a way (ways.py), random keys among them; all with CINDUCTOR_FUZZ."""
+    run_tests(opencl, ROOT / "tests" / f"{name}.py")
+
+
+def test_programs_on_opencl(opencl):
+    """Some of tests/programs, or all with CINDUCTOR_FUZZ."""
+    names = [] if ways.EVERYTHING else ["linear_algebra.cholesky", "roots.bisection", "signals.histogram"]
+    done = run_python(opencl, ROOT / "tests" / "cuda" / "programs.py", *names)
+    failed = [line for line in done.stdout.splitlines() if not line.startswith("ok")]
+    assert done.returncode == 0 and done.stdout and not failed, "\n".join([*failed, done.stderr])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
 import os
 import random
 import shutil
@@ -116,8 +117,15 @@ WAYS = [
     # GPU kernels, interpreted block by block and thread by thread, with checks for races and accesses out of bounds.
     Way("gpu", {**GPU, "backend": "interp", "options": {"offload": "always", "verify": True}}, 16),
 ]
-if os.environ.get("CINDUCTOR_TEST_WAYS") == "card":  # in a process that has a real or an emulated GPU: test_cuda.py
+# In a process of its own: a real or an emulated GPU (test_cuda.py), or a device from outside of the tree (test_devices.py).
+OTHER = os.environ.get("CINDUCTOR_TEST_WAYS")
+if OTHER == "card":
     WAYS = [Way("card", {**GPU, "backend": "cuda"}, 16)]
+elif OTHER:
+    importlib.import_module(f"cinductor_{OTHER}").register()
+    WAYS = [Way(OTHER, {**GPU, "device": OTHER}, 64)]
+# Files whose tests take a way, for such a process.
+IN_OTHER_WAYS = ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"]
 BY_NAME = {way.name: way for way in WAYS}
 # Ways without a break and without symbolic sizes: for tests of graphs as text, and for tests that count
 # specializations.

@@ -1,9 +1,9 @@
-"""Runs programs of tests/programs with backend "cuda", twice at one size, and compares them with NumPy.
+"""Runs programs of tests/programs in the way of this process (ways.py), twice at one size, and compares them with NumPy.
 
     python programs.py [NAME ...]
 
-Prints one line for each: `ok` or `fail`, the name, and either that all of it ran on the GPU or why it ran on the
-host. The GPU may be the emulated one.
+Prints one line for each: `ok` or `fail`, the name, and either that all of it ran on the device or why it ran on the
+host. CINDUCTOR_TEST_WAYS names the way: a GPU, which may be the emulated one, or a device from outside of the tree.
 """
 
 import copy
@@ -17,19 +17,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import programs
 import test_programs
+import ways
 
 import cinductor
 from cinductor.capture import session
 
-
-def compiled(function, **settings):
-    return cinductor.compile(
-        function, backend="cuda", device="cuda", options={"offload": "always"}, **settings
-    )
+compiled = ways.WAYS[0].compile
 
 
 def whereabouts(program, n):
-    """The operations of the program that left the GPU."""
+    """The operations of the program that left the device."""
     arguments = program.make(n, np.random.default_rng(n))
     try:
         report = cinductor.explain(compiled(program.function), *arguments)
@@ -38,6 +35,7 @@ def whereabouts(program, n):
     if report.plain is not None:
         return f"runs in NumPy: {report.plain}"
     reasons = [f"break: {one.reason}" for one in report.breaks]
+    reasons += [f"on the host: {report.why_host}"] if report.why_host else []
     if report.programs and report.externs_count:
         reasons.append(f"{report.externs_count} library calls")
     return "; ".join(reasons) if reasons else f"whole, {report.kernels_count} kernels"

@@ -1,0 +1,57 @@
+/* OpenCL's devices for cinductor. What _opencl.c, _device.c and _kernels.c share. */
+#ifndef CINDUCTOR_OPENCL_H
+#define CINDUCTOR_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 200
+#include <CL/cl.h>
+
+#include "device/toolkit.h"
+
+#include <pthread.h>
+
+/* The functions of the ICD loader, found when the package registers its device. */
+#define CL_TABLE                                                                                   \
+    CL(GetPlatformIDs) CL(GetDeviceIDs) CL(GetDeviceInfo) CL(GetPlatformInfo) CL(CreateContext)    \
+    CL(CreateCommandQueueWithProperties) CL(ReleaseCommandQueue) CL(Finish) CL(Flush)              \
+    CL(SVMAlloc) CL(EnqueueSVMFree) CL(EnqueueSVMMemcpy) CL(EnqueueSVMMemFill)                     \
+    CL(CreateProgramWithSource) CL(CreateProgramWithBinary) CL(BuildProgram)                       \
+    CL(GetProgramBuildInfo) CL(GetProgramInfo) CL(ReleaseProgram) CL(CreateKernel)                 \
+    CL(ReleaseKernel) CL(GetKernelWorkGroupInfo) CL(SetKernelArg) CL(SetKernelArgSVMPointer)       \
+    CL(EnqueueNDRangeKernel) CL(EnqueueMarkerWithWaitList) CL(EnqueueBarrierWithWaitList)          \
+    CL(WaitForEvents) CL(RetainEvent) CL(ReleaseEvent) CL(GetEventProfilingInfo)
+
+typedef struct OpenCL {
+#define CL(name) __typeof__(cl##name) *name;
+    CL_TABLE
+#undef CL
+} OpenCL;
+
+typedef struct Device {
+    cl_device_id id;
+    cl_context context;
+    cl_command_queue queue; /* its own stream */
+    char name[128], about[400]; /* about: what its binaries depend on */
+    cl_ulong memory, local_bytes;
+    size_t group, parameter_bytes; /* most threads of a block, bytes of a kernel's arguments */
+    cl_uint units;
+    bool has_f64, has_atomic64;
+} Device;
+
+#define MOST_DEVICES 16
+
+extern const CiToolkit *kit;
+extern OpenCL cl;
+extern Device devices[MOST_DEVICES];
+extern int ndevices;
+extern Device every; /* what all of them have */
+extern const CiDevice opencl_device;
+extern const CiCompiler opencl_compiler;
+
+/* _kernels.c: the dialect for what all devices have. */
+void adapt_dialect(void);
+/* _device.c: remembers an error of this thread; a CiStatus. */
+int32_t status_of(int error);
+cl_command_queue queue_of(const CiQueue *queue);
+cl_command_queue new_queue(const Device *device, cl_int *error);
+
+#endif
