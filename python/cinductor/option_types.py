@@ -1,4 +1,4 @@
-"""The option names of `compile` for type checkers. tests/test_options.py compares them with the table of options."""
+"""The option names of `compile` for type checkers. tests/devices/test_options.py compares them with the table of options."""
 
 from __future__ import annotations
 
