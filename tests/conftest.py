@@ -30,6 +30,8 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
 
 # What a capture may take is no matter of how busy a machine is: tests of that set a limit themselves.
 os.environ.setdefault("CINDUCTOR_CAPTURE_LIMIT", "inf")
+# Nor what a call has to have cost before: it is captured and built at once, but where a test is of that.
+os.environ.setdefault("CINDUCTOR_MODE", "now")
 # Nor does a test find what another one has captured: those of saved calls switch them on.
 os.environ.setdefault("CINDUCTOR_SAVED_CALLS", "0")
 if "CINDUCTOR_CACHE_DIR" not in os.environ:

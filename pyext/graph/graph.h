@@ -51,12 +51,11 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 
 /* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
  * now. */
-struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form);
-/* work.c: whether a graph's operations make no more elements than that, whatever its sizes are; in
- * this call. */
-enum { CX_LITTLE = 10000 }; /* NumPy needs less time for them than a run and a break */
-bool cx_graph_makes_at_most(const CiGraph *graph, int64_t limit);
-bool cx_call_makes_at_most(CxTracer *tracer, int64_t limit);
+struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
+/* work.c: an estimate of what NumPy takes for a graph, whatever its sizes are; in this call. */
+#define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
+double cx_graph_seconds(const CiGraph *graph);
+double cx_call_seconds(CxTracer *tracer);
 /* exact.c: whether every operation, those of regions too, rounds as NumPy's does. */
 bool cx_block_is_exact(const CiBlock *block);
 /* numerics="exact", and our routine may give other bits than NumPy's: that has to be called. */

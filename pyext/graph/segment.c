@@ -1,7 +1,10 @@
 /* Segments: programs of pieces between two breaks, found by their form or compiled now. The sizes
  * of a call have decided what they could, so hints are no part of it; nor are the names of symbols
  * of data, which a loop that Python runs makes anew in each trip. */
+#include <math.h>
+
 #include "graph/graph.h"
+#include "ir/plain.h"
 #include "program/program.h"
 
 /* A function whose segments keep differing (a number that Python computes anew in each call has
@@ -43,24 +46,16 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* A light piece between two breaks that has not been met before may never be met again: it is
- * interpreted, and compiled when it comes once more. 1: this is such a piece; 0: no; -1: failed. */
-static int
-is_first_meeting(CxTracer *t, PyObject *key)
+/* Whether a compiler pays for a piece between two breaks: its next run alone takes longer in NumPy, or
+ * it has been run for the rent, a part of what a build takes. Until then it is interpreted. */
+static bool
+is_due(const CxTracer *t, const CxProgram *before, double plain, double price)
 {
-    enum { MAX_MET = 4096, LIGHT = 1 << 21 };
-    PyObject *met = t->state->segments_met;
-    const CiBackend *plain = find_interpreter(t);
+    const CiBackend *interpreter = find_interpreter(t);
 
-    if (!t->interprets_light || !t->needs_python || plain == NULL || plain == t->backend ||
-        !cx_call_makes_at_most(t, LIGHT))
-        return 0;
-    int is_known = PySet_Contains(met, key);
-    if (is_known != 0)
-        return -(is_known < 0);
-    if (PySet_GET_SIZE(met) >= MAX_MET)
-        PySet_Clear(met);
-    return PySet_Add(met, key) < 0 ? -1 : 1;
+    if (!t->needs_python || interpreter == NULL || interpreter == t->backend || plain >= price)
+        return true;
+    return before != NULL ? before->spent >= before->rent : t->rent < 0;
 }
 
 static CxProgram *
@@ -115,13 +110,12 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
 }
 
 static CxProgram *
-compile_segment(CxTracer *t, PyObject *key)
+compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain)
 {
-    int is_first = is_first_meeting(t, key);
+    double price = t->state->build_factor * ci_build_seconds(t->graph);
+    bool builds = is_due(t, before, plain, price);
+    const CiBackend *backend = builds ? choose_backend(t) : find_interpreter(t);
 
-    if (is_first < 0)
-        return NULL;
-    const CiBackend *backend = is_first ? find_interpreter(t) : choose_backend(t);
     if (backend == NULL)
         return NULL;
     PyObject *passes = Py_XNewRef(t->state->passes);
@@ -134,8 +128,10 @@ compile_segment(CxTracer *t, PyObject *key)
     if (program == NULL)
         return NULL;
     t->ctx = NULL; /* the program's now */
-    if (is_first)
-        return program;
+    if (!builds) {
+        program->rent = fmax(t->rent * price, 1e-9);
+        t->unbuilt += price;
+    }
     if (cx_program_put(program, key) < 0)
         PyErr_Clear(); /* compiled again next time */
     return program;
@@ -148,15 +144,25 @@ keep(CxTracer *t, CxProgram *program)
 {
     enum { MOST_KEPT = 1024 };
 
-    if (!t->needs_python || t->kept == NULL || program->key == NULL) /* met for the first time */
+    if (!t->needs_python || t->kept == NULL || program->key == NULL)
         return 0;
     if (PySet_GET_SIZE(t->kept) >= MOST_KEPT)
         PySet_Clear(t->kept);
     return PySet_Add(t->kept, (PyObject *)program);
 }
 
+/* It pays rent, and goes on doing so. */
+static bool
+stays_interpreted(const CxTracer *t, CxProgram *program, double plain)
+{
+    double price = t->state->build_factor * ci_build_seconds(program->graph);
+
+    program->rent = fmin(program->rent, fmax(t->rent * price, 1e-9));
+    return !is_due(t, program, plain, price);
+}
+
 CxProgram *
-cx_segment_find(CxTracer *t, const char *form)
+cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
     PyObject *key = PyUnicode_FromFormat("%s:%s %R %V\n%s", t->backend->device->name,
@@ -165,8 +171,9 @@ cx_segment_find(CxTracer *t, const char *form)
     if (key == NULL)
         return NULL;
     CxProgram *program = cx_program_find(t->state, key, &failed);
-    if (program == NULL && !failed)
-        program = compile_segment(t, key);
+    bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain));
+    if (!is_known && !failed)
+        Py_XSETREF(program, compile_segment(t, key, program, plain));
     Py_DECREF(key);
     if (program != NULL && keep(t, program) < 0)
         Py_CLEAR(program);

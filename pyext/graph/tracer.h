@@ -69,8 +69,9 @@ struct CxTracer {
     PyObject *whole; /* why breaks are refused, for the message: "fullgraph=True"; or NULL */
     bool fullgraph, needs_python, is_busy, is_finished;
     int effects; /* what Python has done that the function itself would do again */
-    bool interprets_light; /* a light piece that is met for the first time */
     double seconds; /* of this thread, in programs */
+    double rent;    /* of a build's price, that a piece between breaks has run for before it is built */
+    double plain, unbuilt; /* estimates: NumPy's time for the graphs run; of builds not made of them */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;

@@ -1,6 +1,7 @@
 /* The Program type: a compiled graph, and how it runs. */
 #include <fenv.h>
 
+#include "ir/plain.h"
 #include "program/program.h"
 #include "state/array.h"
 #include "state/stream.h"
@@ -87,6 +88,16 @@ take_message(void)
     return text;
 }
 
+/* Builds are estimated by those made before, the latest most. */
+static void
+note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
+{
+    double factor = 1e-3 * info->total_ms / ci_build_seconds(graph);
+
+    if (info->build.children > 0)
+        state->build_factor += (factor - state->build_factor) / 4;
+}
+
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
@@ -131,6 +142,7 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
     p->small = p->is_symbolic ? find_small(graph) : 0;
     p->kernels = request.info.kernels;
     p->externs = request.info.externs;
+    note_build(state, graph, &request.info);
     p->graph = graph;
     for (int k = 0; k < graph->ninputs; k++)
         p->nscalars += graph->inputs[k]->kind == CI_KIND_python;

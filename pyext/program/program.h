@@ -33,6 +33,8 @@ struct CxProgram {
     int kernels, externs;
     PyObject *why_host; /* why the host's backend runs it instead of the device's, or NULL */
     PyObject *key;      /* under which it is found among the segments, or NULL */
+    double rent;        /* 0, or it is interpreted until it has run so many seconds */
+    double spent;       /* seconds that it has run until then */
 };
 /* How a result buffer is made when another shape than the program's is wanted of its memory. */
 typedef struct CxShape {

@@ -50,7 +50,7 @@ CxTrial
 cx_trial_of_piece(const CxProgram *program)
 {
     bool is_wanted = may_be_numpys(program) && (!program->is_symbolic ||
-                                                cx_graph_makes_at_most(program->graph, CX_LITTLE));
+                                                cx_graph_seconds(program->graph) <= CX_LITTLE);
     return (CxTrial){.is_lost = program == NULL, .is_wanted = is_wanted};
 }
 

@@ -64,6 +64,7 @@ typedef struct CxState {
     Py_ssize_t spare_offset; /* legacy_draw.c: in np.random's generator; 0: not looked for, -1: not
                                 found */
     bool told_of_compiler;   /* that it fails, where a call went on without it */
+    double build_factor;     /* what builds take here, of what is estimated */
     int compiling;           /* tracers open */
     int beside;              /* a CxBeside */
 } CxState;

@@ -286,7 +286,6 @@ module_cache_clear(PyObject *module, PyObject *unused)
     (void)unused;
     PyDict_Clear(state->segments);
     PySet_Clear(state->segments_kept);
-    PySet_Clear(state->segments_met);
     PyDict_Clear(state->segment_counts);
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
 }
@@ -450,10 +449,10 @@ make_tables(CxState *state)
     state->files = PyDict_New();
     state->segments = PyDict_New();
     state->segments_kept = PySet_New(NULL);
-    state->segments_met = PySet_New(NULL);
+    state->build_factor = 1;
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    return state->files && state->segments && state->segments_kept && state->segments_met &&
+    return state->files && state->segments && state->segments_kept &&
                    state->segment_counts && state->externs
                ? 0
                : -1;

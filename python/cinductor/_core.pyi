@@ -334,7 +334,9 @@ class Tracer:
     nodes: int  # of the graph that is pending
     leaves_open: bool  # what a comparison of sizes says is the program's to find out
     is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
-    interprets_light: bool  # a light piece between breaks is compiled when it comes once more
+    rent: float  # what part of a build's price a piece between breaks has to have run for, before it is built
+    plain: float  # seconds that NumPy may take for the graphs run so far
+    unbuilt: float  # seconds that a compiler may take for those of them that were interpreted
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
         cannot be, or something else has happened."""

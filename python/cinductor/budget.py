@@ -12,6 +12,7 @@ which `explain` and `stats` give.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -29,6 +30,9 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower: no other round is needed
 MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
 MOST_KEPT = 256  # calls, and kinds of them, of which something is known
+PRICE = 60e-3  # seconds of a small build: a first capture may take as long
+BACKOFF = 4  # times dearer is the next capture behind one that was not whole
+RENT = 0.5  # of a build's price, that is paid in NumPy's time before pieces are built
 
 
 class Budget:
@@ -37,6 +41,7 @@ class Budget:
     def __init__(self) -> None:
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
+        self.failures = 0  # captures that were not whole, less those that were
 
     def remember(self, bound: tuple[Any, ...], why: str, key: Any = None) -> None:
         """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
@@ -50,14 +55,38 @@ class Budget:
             self.races.clear()
         return self.races.setdefault(kind, Race())
 
+    @property
+    def price(self) -> float:
+        """Seconds of NumPy's that the next capture of a kind costs."""
+        return PRICE * BACKOFF ** (self.failures - 1) if self.failures else 0.0
+
+    def note_capture(self, is_whole: bool) -> None:
+        """A capture has ended."""
+        self.failures = max(self.failures + (-1 if is_whole else 1), 0)
+
+    def charge(self, kind: Any, unbuilt: float = 0.0) -> Race:
+        """The next capture of this kind is paid for in NumPy's time. unbuilt: seconds that builds of its
+        pieces take.
+        """
+        race = self.race(kind)
+        race.spent, race.due = 0.0, max(self.price, RENT * unbuilt)
+        return race
+
     def give_up(self, bound: tuple[Any, ...], kind: Any, why: str) -> None:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
         self.race(kind).why = why
 
-    def race_for(self, bound: tuple[Any, ...]) -> Race | None:
-        """The race in which the next call like this one is NumPy's."""
-        race = self.races.get(likeness(bound))
+    def race_for(self, bound: tuple[Any, ...], pays: bool) -> Race | None:
+        """The race in which the next call like this one is NumPy's. pays: so are calls of a new kind, where
+        captures have failed.
+        """
+        if not (self.races or (pays and self.failures)):
+            return None
+        kind = likeness(bound)
+        race = self.races.get(kind)
+        if race is None and pays and self.failures:
+            race = self.charge(kind)
         return race if race is not None and race.is_numpys_turn else None
 
     @property
@@ -111,7 +140,7 @@ class Race:
     """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
 
     clock = staticmethod(time.perf_counter)
-    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget")
+    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget", "spent", "due", "plain")
 
     def __init__(self) -> None:
         self.pieces: list[float] = []  # seconds
@@ -119,6 +148,8 @@ class Race:
         self.compiles = 0
         self.why: str | None = None  # NumPy answers from now on
         self.break_budget: int | None = None  # runs after which the rest is NumPy's
+        self.spent = self.due = 0.0  # seconds of NumPy's; before the next capture
+        self.plain = 0.0  # seconds that a call takes in NumPy, once that is known
 
     @property
     def round(self) -> int:
@@ -135,10 +166,15 @@ class Race:
         return len(self.numpy) % NUMPY == 0 and (is_clear or self.round >= ROUNDS)
 
     @property
+    def is_paying(self) -> bool:
+        """Whether NumPy answers until the next capture is paid for."""
+        return self.spent < self.due
+
+    @property
     def is_numpys_turn(self) -> bool:
         """Whether the next call is NumPy's, to be timed or because it has won."""
         is_timed = len(self.pieces) >= PIECES * (self.round + 1)
-        return self.why is not None or (is_timed and not self.is_over)
+        return self.why is not None or self.is_paying or (is_timed and not self.is_over)
 
     def note_pieces(self, seconds: float, compiled: bool) -> None:
         """A call in pieces has been made."""
@@ -151,6 +187,10 @@ class Race:
         """A call has been made in NumPy."""
         if self.why is not None:
             return
+        if self.is_paying:
+            self.spent += seconds
+            self.plain = seconds
+            return
         self.numpy.append(seconds)
         own, pieces = min(self.numpy), min(self.pieces)
         if self.is_over and own <= pieces:
@@ -158,6 +198,35 @@ class Race:
                 f"Python is needed in each call, and in compiled pieces it took {1e3 * pieces:.3g} "
                 f"ms, in NumPy {1e3 * own:.3g} ms"
             )
+
+
+class Allowance:
+    """Seconds of its own that a capture may take in all its attempts: as many as a build does, or as calls
+    of its kind have taken in NumPy, or as this call may take; never more than the option capture_limit. most: that;
+    spent: None where nobody pays; bound: says what the call may take.
+    """
+
+    def __init__(self, most: float, spent: float | None, bound: Callable[[], float]) -> None:
+        self.most, self.bound = most, bound
+        self.pays = spent is not None
+        self.is_paid = bool(spent)  # pieces are built
+        self.seconds = min(most, max(PRICE, spent)) if spent is not None else most
+        self.is_asked = not self.pays  # the bound
+        self.used = 0.0
+
+    def left(self, regions: bool) -> float:
+        """For the next attempt. One with regions leaves half of the most for another without."""
+        if not self.pays:
+            return self.most
+        return min(self.seconds, self.most / (2 if regions else 1)) - self.used
+
+    def raise_by_bound(self) -> bool:
+        """Whether more is allowed now that the call has been looked at."""
+        before, is_first = self.seconds, not self.is_asked
+        self.is_asked = True
+        if is_first and before < self.most:
+            self.seconds = min(self.most, max(before, self.bound()))
+        return self.seconds > before
 
 
 def likeness(bound: tuple[Any, ...]) -> Any:

@@ -77,7 +77,7 @@ def compile(
         None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
         from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
     mode : str, optional
-        "default", "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (sets `max_autotune`), or
+        "default", "now" (captures and builds never wait until they pay), "reduce-overhead" (sets the option `graphs`), "max-autotune-no-cudagraphs" (sets `max_autotune`), or
         "max-autotune" (sets both).
     options : dict, optional
         Options of `list_options()`.

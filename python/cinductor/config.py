@@ -17,9 +17,10 @@ from . import _core
 from .instance import Record
 from .notices import warn
 
-Mode = Literal["default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
+Mode = Literal["default", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
+    "now": {"economy": "now"},
     "reduce-overhead": {"graphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True},
     "max-autotune": {"max_autotune": True, "graphs": True},
@@ -58,6 +59,14 @@ class Threshold(Record):
 
 # Of capture alone, which the compiler knows nothing of.
 OWN = (
+    Option(
+        "economy",
+        "text",
+        "auto",
+        "auto|now",
+        "CINDUCTOR_MODE",
+        "Whether captures of a function that breaks, and builds of its pieces, wait until calls in NumPy have taken about as long (auto), or never do (now).",
+    ),
     Option(
         "capture_limit",
         "float",

@@ -110,6 +110,7 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.budget = Budget()  # whether NumPy is quicker
         self.has_given_inexact = False  # results that may have other bits than NumPy's
+        self.was_paying = False  # NumPy has answered calls that may be compiled later: with the same bits
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -183,6 +184,14 @@ class Job:
             del asked[option.name]
         return asked
 
+    @property
+    def pays(self) -> bool:
+        """Whether captures and builds wait until calls in NumPy have paid for them. What has no NumPy beside
+        it, or other bits, does not.
+        """
+        asked = self.option("economy") == "auto" and self.option("numerics") in ("numpy", "exact")
+        return asked and not (self.settings["fullgraph"] or self.is_for_show or self.settings["device"] not in (None, "cpu"))
+
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""
         if key not in self.warned:
@@ -236,7 +245,7 @@ class Job:
         if plain and (key := key_of(bound)) in plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        race = self.budget.race_for(bound) if self.budget.races and not self.is_inexact else None
+        race = None if self.is_inexact else self.budget.race_for(bound, self.pays)
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
@@ -277,6 +286,7 @@ class Job:
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""
+        self.was_paying |= race.is_paying
         key, began = key_of(bound), Race.clock()  # the call may change its arguments
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)

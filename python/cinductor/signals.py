@@ -55,6 +55,10 @@ class OverBudget(Abandon):
     """There is too little work in the call: the function itself shall run, now and for its like."""
 
 
+class NotPaid(Abandon):
+    """The capture takes longer than calls have paid for: the function itself shall run until they have."""
+
+
 # What only arranges the capture, and runs no operation for the user.
 MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syntax/", "iterators", "kinds", "objects"))
 

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved
-from ..budget import Race, is_little, is_worth_pieces, likeness, needs_no_break
+from .. import _core, bound as bounds, float_warnings, heuristics, saved
+from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
+from ..signals import Abandon, NotPaid, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -59,6 +59,7 @@ class Outcome:
         is_early = stage.tracer.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
         self.why_over = stage.why_over  # capture takes too long
+        self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # seconds, estimated
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -118,6 +119,8 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
+    except NotPaid as reason:
+        instead, why = postpone, str(reason)
     except OverBudget as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -126,8 +129,16 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         instead, why = answer, str(reason)
     except Raised as failure:
         instead, why = raise_again, f"it raised {describe(failure.error)}"
+    if instead not in (Job.run_once, answer):
+        job.budget.note_capture(False)
     # Not in the handlers: what the function raises has no context of ours.
     return instead(job, bound, args, kwargs, why)
+
+
+def postpone(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """Capture takes more than has been paid for it: until then NumPy answers."""
+    job.why = why
+    return job.run_timed(job.budget.charge(likeness(bound)), bound, args, kwargs)
 
 
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -222,9 +233,11 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     known = job.budget.races.get(kind)
     way = Assumptions(backend, job.dynamic, True, known.break_budget if known else None)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
+    spent = (known.spent if known else 0.0) if job.pays else None
+    allowance = Allowance(job.option("capture_limit"), spent, functools.partial(bounds.seconds_of, job.fn, bound))
     while True:
         try:
-            made, outcome = capture(job, compiled, bound, args, kwargs, way)
+            made, outcome = capture(job, compiled, bound, args, kwargs, way, allowance)
             break
         except REPLANS as failure:
             less = way.without(failure)
@@ -239,6 +252,8 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         outcome.regions.insert(0, f"{place}: {text}")
     later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
     if later is not None:
+        if job.pays and max(later.plain, outcome.plain) < seconds:
+            job.budget.charge(kind, outcome.unbuilt)
         later.note_pieces(seconds, "reused" not in outcome.info)
     return made
 
@@ -259,6 +274,8 @@ def learn_from(
 ) -> Race | None:
     """What a capture tells of later calls; the race of those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
+    if not learned:
+        job.budget.note_capture(outcome.specialization is not None)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
@@ -321,10 +338,11 @@ def text_of(failure: BaseException) -> str:
     return f"{where}{INSTEAD[failure.assumption]}: {failure.args[0]}"  # type: ignore[attr-defined]
 
 
-def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
+def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage:
     """The stage of a call."""
     options = job.options()
-    if way.backend == "interp" != job.settings["backend"]:  # so that NumPy may answer where it is quicker
+    is_instead = way.backend == "interp" != job.settings["backend"]  # so that NumPy may answer where it is quicker
+    if is_instead or (job.was_paying and job.pays):
         options["numerics"] = "exact"
     if heuristics.registered:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
@@ -339,7 +357,7 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     )
     tracer.user_frames_skip = LIBRARIES
     job.turn.tracer = tracer
-    tracer.interprets_light = not job.is_for_show
+    tracer.rent = -1 if job.is_for_show else 0 if not allowance.pays or allowance.is_paid else RENT
     symbols = Symbols(tracer, job.profile, way.dynamic, job.breaks_by_itself)
     stage = Stage(tracer, symbols, job.names, Scope, PlainScope)
     stage.runs_on = job.device
@@ -347,20 +365,21 @@ def begin(job: Job, bound: Any, way: Assumptions) -> Stage:
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
     stage.regions.decided = way.decided
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
-    stage.limit = job.option("capture_limit")
+    stage.allowance, stage.limit = allowance, allowance.left(way.regions)
     stage.most_nodes = job.option("node_limit")
     stage.effects.flags = 0 if job.flags and float_warnings.are_all_given() else job.flags
     return stage
 
 
 def capture(
-    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, way: Assumptions, allowance: Allowance
 ) -> tuple[Any, Outcome]:
     """One capture: the call's result, and what it came to. Nothing of its stage is left."""
-    stage = begin(job, bound, way)
+    stage = begin(job, bound, way, allowance)
     try:
         return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
+        allowance.used += stage.own_work
         stage.close()
 
 
