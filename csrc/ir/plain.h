@@ -5,14 +5,14 @@
 
 #include "ir/graph.h"
 
-/* Sizes as whoever asks knows them. */
+/* Sizes as the caller knows them. */
 typedef struct CiSizes {
     double (*of)(const struct CiSizes *sizes, const CiExpr *e);
     double unknown_trips; /* of a loop that nothing is known of */
 } CiSizes;
 
 double ci_plain_seconds(const CiGraph *graph, const CiSizes *sizes);
-/* On the machine that the figures are from: whoever asks multiplies by what he has measured. */
+/* On the machine that the figures are from: the caller multiplies by what was measured since. */
 double ci_build_seconds(const CiGraph *graph);
 
 #endif

@@ -110,9 +110,8 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
 }
 
 static CxProgram *
-compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain)
+compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
 {
-    double price = t->state->build_factor * ci_build_seconds(t->graph);
     bool builds = is_due(t, before, plain, price);
     const CiBackend *backend = builds ? choose_backend(t) : find_interpreter(t);
 
@@ -153,10 +152,8 @@ keep(CxTracer *t, CxProgram *program)
 
 /* It pays rent, and goes on doing so. */
 static bool
-stays_interpreted(const CxTracer *t, CxProgram *program, double plain)
+stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double price)
 {
-    double price = t->state->build_factor * ci_build_seconds(program->graph);
-
     program->rent = fmin(program->rent, fmax(t->rent * price, 1e-9));
     return !is_due(t, program, plain, price);
 }
@@ -165,15 +162,17 @@ CxProgram *
 cx_segment_find(CxTracer *t, const char *form, double plain)
 {
     int failed = 0;
+    double price = t->state->build_factor * ci_build_seconds(t->graph);
     PyObject *key = PyUnicode_FromFormat("%s:%s %R %V\n%s", t->backend->device->name,
                                          t->backend->compiler->name, t->option_values,
                                          t->state->passes_key, "", form);
     if (key == NULL)
         return NULL;
+    t->price += price;
     CxProgram *program = cx_program_find(t->state, key, &failed);
-    bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain));
+    bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
     if (!is_known && !failed)
-        Py_XSETREF(program, compile_segment(t, key, program, plain));
+        Py_XSETREF(program, compile_segment(t, key, program, plain, price));
     Py_DECREF(key);
     if (program != NULL && keep(t, program) < 0)
         Py_CLEAR(program);

@@ -71,7 +71,8 @@ struct CxTracer {
     int effects; /* what Python has done that the function itself would do again */
     double seconds; /* of this thread, in programs */
     double rent;    /* of a build's price, that a piece between breaks has run for before it is built */
-    double plain, unbuilt; /* estimates: NumPy's time for the graphs run; of builds not made of them */
+    double plain, price; /* estimates: NumPy's time for the graphs run, and that of their builds */
+    double unbuilt;      /* of these, those not made */
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;

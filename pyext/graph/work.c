@@ -15,11 +15,23 @@ typedef struct Work {
 
 static int64_t size_of(Work *w, const CiExpr *e);
 
+/* Of what nothing is known there are as many as the longest axis of an argument has elements. */
+static double
+likely_size(Work *w)
+{
+    enum { LEAST = 16 };
+    double most = LEAST;
+
+    for (int k = 0; k < w->graph->ninputs; k++)
+        for (int axis = 0; axis < w->graph->inputs[k]->rank; axis++)
+            most = fmax(most, (double)size_of(w, w->graph->inputs[k]->sizes[axis]));
+    return most;
+}
+
 /* What this call has, half of a loop's trips, or what the symbol may be at most. */
 static int64_t
 value_of(void *arg, const CiExpr *symbol)
 {
-    enum { LIKELY = 1024 };
     Work *w = arg;
 
     for (int k = 0; k < w->env->nsources; k++)
@@ -27,7 +39,7 @@ value_of(void *arg, const CiExpr *symbol)
             return w->env->sources[k].hint;
     if (symbol->limit != NULL)
         return size_of(w, symbol->limit) / (symbol->symbol_kind == CI_SYMBOL_index ? 2 : 1);
-    return symbol->high == CI_INFINITY ? LIKELY : symbol->high;
+    return symbol->high == CI_INFINITY ? (int64_t)w->sizes.unknown_trips : symbol->high;
 }
 
 static int64_t
@@ -50,6 +62,8 @@ body_estimate(CiContext *ctx, void *arg)
 {
     Work *w = arg;
     w->ctx = ctx;
+    if (w->env != NULL)
+        w->sizes.unknown_trips = likely_size(w);
     w->seconds = ci_plain_seconds(w->graph, &w->sizes);
 }
 
@@ -64,7 +78,7 @@ cx_graph_seconds(const CiGraph *graph)
 double
 cx_call_seconds(CxTracer *t)
 {
-    Work work = {.sizes = {as_number, 1024}, .graph = t->graph, .env = t->env};
+    Work work = {.sizes = {as_number, 16}, .graph = t->graph, .env = t->env};
 
     if (cx_protect(t->state, t->ctx, body_estimate, &work) < 0) { /* a size that is no number here */
         PyErr_Clear();

@@ -336,7 +336,8 @@ class Tracer:
     is_infeasible: bool  # in an arm that the sizes of this call do not take: they decide nothing
     rent: float  # what part of a build's price a piece between breaks has to have run for, before it is built
     plain: float  # seconds that NumPy may take for the graphs run so far
-    unbuilt: float  # seconds that a compiler may take for those of them that were interpreted
+    price: float  # seconds that a compiler may take for them
+    unbuilt: float  # for those of them that were interpreted instead
     def undo(self) -> bool:
         """What the runs of this call wrote into arrays of its caller is taken back; False when it
         cannot be, or something else has happened."""

@@ -96,7 +96,7 @@ class Budget:
 
     def reasons(self, specializations: list[Any]) -> list[str]:
         """Why NumPy answers calls, each reason once."""
-        whys = [*self.plain.values(), *(race.why for race in self.races.values())]
+        whys = [*self.plain.values(), *(race.why or race.why_waits for race in self.races.values())]
         return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
 
 
@@ -169,6 +169,13 @@ class Race:
     def is_paying(self) -> bool:
         """Whether NumPy answers until the next capture is paid for."""
         return self.spent < self.due
+
+    @property
+    def why_waits(self) -> str | None:
+        """What the next capture waits for."""
+        if not self.is_paying:
+            return None
+        return f"calls have taken {1e3 * self.spent:.3g} of the {1e3 * self.due:.3g} ms in NumPy from which another capture pays"
 
     @property
     def is_numpys_turn(self) -> bool:

@@ -163,7 +163,7 @@ class Job:
 
     def option(self, name: str) -> Any:
         """One option in force."""
-        return self.settings["options"].get(name, getattr(config, name))
+        return self.asked.get(name, getattr(config, name))
 
     @property
     def dynamic(self) -> bool | None:

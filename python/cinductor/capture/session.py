@@ -54,12 +54,14 @@ class Outcome:
         self.info = dict(tracer.info) or {"reused": True}
         self.specialization: Any = None
         self.failed_check = False  # the program ran, and asked for the function itself
+        self.seconds = 0.0  # that the call took
         self.work = 0  # element-operations of the call's arrays, roughly
         self.is_little = False  # array work, too little for what Python costs each time
         is_early = stage.tracer.has_fallen_back and not tracer.is_inexact
         self.break_budget = tracer.useful if is_early else None
         self.why_over = stage.why_over  # capture takes too long
         self.plain, self.unbuilt = tracer.plain, tracer.unbuilt  # seconds, estimated
+        self.info.update(plain_ms=1e3 * tracer.plain, build_ms=1e3 * tracer.price)
         self.kind: Any = None  # of the call, when it needs Python each time: race.likeness
 
 
@@ -250,10 +252,9 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         place = "{}:{}".format(*place_of_function(job.fn))
         text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
         outcome.regions.insert(0, f"{place}: {text}")
+    outcome.seconds = seconds
     later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
     if later is not None:
-        if job.pays and max(later.plain, outcome.plain) < seconds:
-            job.budget.charge(kind, outcome.unbuilt)
         later.note_pieces(seconds, "reused" not in outcome.info)
     return made
 
@@ -284,6 +285,8 @@ def learn_from(
         return None
     race = job.budget.race(kind)
     race.break_budget = outcome.break_budget
+    if job.pays and max(race.plain, outcome.plain) < outcome.seconds:
+        job.budget.charge(kind, outcome.unbuilt)
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):

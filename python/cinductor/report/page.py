@@ -211,7 +211,12 @@ def timings(report: Explanation) -> list[str]:
     for name in ("capture", "compile"):
         if f"{name}_ms" in times:
             lines.append(f"{times[f'{name}_ms']:8.1f} ms  {words[name]}")
-    return [*lines, f"{own:8.1f} ms  from the graph to kernels"] if own > 0 else lines
+    if own > 0:
+        lines.append(f"{own:8.1f} ms  from the graph to kernels")
+    if times.get("build_ms"):
+        lines.append(f"{times['build_ms']:8.1f} ms  estimated before, for all but tracing")
+        lines.append(f"{times['plain_ms']:8.3g} ms  estimated for the call in NumPy")
+    return lines
 
 
 def short(report: Explanation, text: str) -> str:
