@@ -184,7 +184,7 @@ def test_the_bound_follows_loops_and_sizes():
 
     def loops(n):
         s = 0
-        for k in range(n):
+        for _ in range(n):
             for j in range(n):
                 s += j
         return s

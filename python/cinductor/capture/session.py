@@ -12,14 +12,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, bound as bounds, float_warnings, heuristics, saved
+from .. import _core, float_warnings, heuristics, saved
+from .. import bound as bounds
 from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..signals import Abandon, NotPaid, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
+from ..signals import (
+    Abandon,
+    NotPaid,
+    OverBudget,
+    Raised,
+    Replan,
+    Signal,
+    Suspect,
+    names_traced,
+    reword,
+)
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call, finish, place_of_function
