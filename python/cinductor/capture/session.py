@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved
+from .. import _core, float_warnings, heuristics, saved, signals
 from .. import bound as bounds
 from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
@@ -20,17 +20,7 @@ from ..errors import ERRORS, ConstraintViolation
 from ..instance import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
-from ..signals import (
-    Abandon,
-    NotPaid,
-    OverBudget,
-    Raised,
-    Replan,
-    Signal,
-    Suspect,
-    names_traced,
-    reword,
-)
+from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
 from ..user import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call, finish, place_of_function
@@ -132,7 +122,7 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
-    except NotPaid as reason:
+    except signals.NotPaid as reason:
         instead, why = postpone, str(reason)
     except OverBudget as reason:
         instead, why = give_up, str(reason)
