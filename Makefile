@@ -9,7 +9,7 @@ WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Werror
 C_FLAGS = -std=gnu11 -fsyntax-only $(WARNINGS) -Icsrc
 TESTING = $(VENV)/.with-test-cuda
 
-.PHONY: docs venv test lint lint-python lint-english lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
+.PHONY: docs venv test test-torch lint lint-python lint-english lint-c demo bench reports fuzz planted replay soak packages test-cuda test-arm sanitize clean
 
 venv: $(VENV)/.with-test-demo-cuda
 
@@ -29,6 +29,19 @@ $(VENV)/.with-%: $(VENV)/.built
 
 test: $(TESTING)
 	printf '%s\n' c efg i-o p-r abd s t-z h | xargs -P 2 -I{} sh -c '$(PY) -m pytest -q tests/test_[{}]*.py'
+
+# tests/torch, in an environment of its own: torch is large, and nothing else needs it.
+TORCH_PY = .venv-torch/bin/python
+.venv-torch/.built: $(SOURCES)
+	$(PYTHON) -m venv .venv-torch
+	$(TORCH_PY) -m pip install --quiet 'setuptools>=77' 'numpy>=2.0' pytest expecttest scikit-learn ml_dtypes
+	$(TORCH_PY) -m pip install --quiet torch==2.13.0
+	$(TORCH_PY) -m pip install --quiet --no-build-isolation -e .
+	touch $@
+
+test-torch: .venv-torch/.built
+	$(TORCH_PY) tools/aten_rows.py --check
+	$(TORCH_PY) -m pytest -q tests/torch
 
 test-cuda: $(TESTING)
 	CINDUCTOR_TEST_CUDA=1 $(PY) -m pytest -q tests/test_cuda.py
@@ -79,7 +92,9 @@ bench: $(VENV)/.with-bench
 	$(PY) benchmarks/nodes.py
 
 fuzz: $(TESTING)
-	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py tests/test_changing_world.py tests/test_op_matrix.py tests/test_core.py -k 'not test_core or random'
+	CINDUCTOR_FUZZ=$(or $(N),5000) $(PY) -m pytest -q tests/test_fuzz.py tests/test_memory.py tests/test_pools.py tests/test_hidden_state.py \
+	  tests/test_changing_world.py tests/test_op_matrix.py tests/test_ways.py tests/test_indexing.py tests/test_indirect.py \
+	  tests/test_programs.py tests/test_core.py -k 'not test_core or random'
 
 planted: $(TESTING)
 	$(PY) tests/planted.py $(or $(N),3000)

@@ -1,11 +1,13 @@
-"""Functions with a break behind one of their statements: what ran before and after it is compiled in pieces."""
+"""Functions with a break after one of their statements, so that each part is compiled as a piece."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import textwrap
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ def lines_of_breaks(source: str, name: str) -> list[tuple[int, int]]:
 
 
 def broken_sources(source: str, name: str) -> list[str]:
-    """The text with a break behind each statement of the function in turn."""
+    """The text with a break after each statement of the function in turn."""
     lines = source.splitlines()
     return [
         "\n".join([*lines[:line], " " * column + BREAK, *lines[line:], ""])
@@ -63,7 +65,7 @@ def bound(source: str, fn: types.FunctionType, path: Path) -> types.FunctionType
     return made
 
 
-def behind_the_call(fn: Any) -> Any:
+def after_the_call(fn: Any) -> Any:
     """A function that breaks when fn has returned."""
 
     def call(*args: Any) -> Any:
@@ -81,10 +83,11 @@ def source_of(fn: types.FunctionType) -> str:
     return "\n".join(text.splitlines()[node.lineno - 1 :])
 
 
-def broken(fn: Any, folder: Path) -> list[Any]:
-    """fn with a break behind each of its statements in turn, and behind its call."""
-    made = []
-    if fn.__name__ != "<lambda>":
-        for number, source in enumerate(broken_sources(source_of(fn), fn.__name__)):
-            made.append(bound(source, fn, folder / f"{fn.__name__}_{number}.py"))
-    return [*made, behind_the_call(fn)]
+def broken(fn: Any, folder: Path) -> list[Callable[[], Any]]:
+    """Makers of fn with a break after each of its statements in turn, and after its call."""
+    sources = [] if fn.__name__ == "<lambda>" else broken_sources(source_of(fn), fn.__name__)
+    paths = [folder / f"{fn.__name__}_{number}.py" for number in range(len(sources))]
+    return [
+        *(functools.partial(bound, source, fn, path) for source, path in zip(sources, paths, strict=True)),
+        functools.partial(after_the_call, fn),
+    ]

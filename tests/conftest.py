@@ -1,7 +1,7 @@
-"""What the tests share: a disk cache of their own, and the C core built for tests.
+"""Shared fixtures: a separate disk cache, and the C core built for tests.
 
-The core is compiled once per session, with AddressSanitizer and UBSan where the compiler has them.
-Objects are kept in a private temporary directory under names made of what went into them, so a
+The core is compiled once per session, with AddressSanitizer and UBSan if the compiler has them.
+Objects are kept in a private temporary directory under names derived from their inputs, so a
 second run compiles only what has changed.
 """
 
@@ -68,7 +68,8 @@ def pytest_collection_modifyitems(config, items):
     """Ways that take a sample of the tests leave out the others; in a process of other ways all tests without one are left out."""
     if any("::" in argument for argument in config.args):  # those tests are asked for by name
         return
-    ways = [item.callspec.params.get("way") if hasattr(item, "callspec") else None for item in items]
+    given = [item.callspec.params.get("way") if hasattr(item, "callspec") else None for item in items]
+    ways = [way if hasattr(way, "takes") else None for way in given]  # no way at all is left of some on this machine
     is_other = "CINDUCTOR_TEST_WAYS" in os.environ
     kept = [way.takes(item.name) if way else not is_other for item, way in zip(items, ways, strict=True)]
     config.hook.pytest_deselected(items=[item for item, keep in zip(items, kept, strict=True) if not keep])
@@ -115,7 +116,7 @@ def run(command, **options):
 
 @functools.cache
 def included_by(path):
-    """The files of ours that a file of C includes itself."""
+    """The project's files that a C file includes itself."""
     names = re.findall(rb'^\s*#\s*include\s*"([^"]+)"', path.read_bytes(), re.MULTILINE)
     places = [folder / os.fsdecode(name) for name in names for folder in (path.parent, ROOT / "csrc", ROOT / "tests" / "core")]
     return [place for place in places if place.is_file()]

@@ -1,9 +1,11 @@
-"""Random functions of Python's ints, as source: hashes, generators of bits and checksums that mask what they keep, or do
-not, so that ints leave 63 bits, wrap in the graph, or are what only Python has.
+"""Random functions of Python's ints, as source: hashes, generators of bits and checksums that mask
+what they keep, or do not, so that ints leave 63 bits, wrap in the graph, or are what only Python
+has.
 
-A program is `def program(a, n, data, wide, whole, out)` over an int, a number of trips, and vectors of bytes, of words of 64 bits,
-of signed ones and of floats. Its loops carry three ints through sums, products, shifts, masks and branches; what is looked at in the
-end is a result, an element or a float. It may raise: Python's exception is the expected one. All of it is exact.
+A program is `def program(a, n, data, wide, whole, out)` over an int, a number of iterations, and
+vectors of bytes, of words of 64 bits, of signed ones and of floats. Its loops carry three ints
+through sums, products, shifts, masks and branches; what is looked at in the end is a result, an
+element or a float. It may raise: Python's exception is the expected one. All of it is exact.
 """
 
 import random
@@ -226,7 +228,7 @@ class Generator:
         return "\n".join(self.lines) + "\n"
 
     def arguments(self, number):
-        """Those of one call."""
+        """The arguments of one call."""
         pick = self.random.choice
         n = [4, 0, 9][number % 3]
         data = [pick([0, 1, 127, 128, 255, 77]) for _ in range(5)]

@@ -30,7 +30,7 @@ def shift(v, amount):
     return v
 '''
 SIZES = [(6, 5), (11, 4), (9, 9), (17, 3), (12, 12), (1, 2), (3, 10), (0, 3), (20, 6)]
-# What a program is made of: Generator.fill says what the letters stand for.
+# The parts of a program: Generator.fill defines the letters.
 EXTENTS = [
     "n", "n", "len(x)", "m", "n - 1", "1, n", "1, n - 1", "{l}", "{l}, n", "{l} + 1, n", "n - 1, -1, -1", "0, n, 2", "k", "12", "c", "{l}, 0, -1",
     "A.shape[0]", "max(n, m)", "min(n, k)", "n // 2", "int({r}) % 14", "abs(k), n + 2", "q[0]",
@@ -353,7 +353,7 @@ class Generator:
         return re.sub(r"{([a-z])}", lambda part: parts[part[1]](), self.random.choice(templates))
 
     def parts(self, depth):
-        """What letters stand for: int, real, condition, index, vector, piece, loop variable."""
+        """The meanings of letters: int, real, condition, index, vector, piece, loop variable."""
         return {
             "w": lambda: self.whole(depth), "r": lambda: self.real(depth), "c": lambda: self.condition(depth), "i": self.index,
             "v": self.vector, "p": self.piece, "l": lambda: self.random.choice(self.indices or ["1"]),
@@ -455,6 +455,8 @@ class Wide(Generator):
     COMPREHENSIONS = [
         *COMPREHENSIONS, "s = sum((y1 := e) * 2 for e in {v}) + t", "c = len([1 for e in {v} if (h := e) > s and h < t])", "d = {c} and any(e > s for e in {v})",
         "s = max((kind_of(e, 2) for e in {v}), default=-1)", "v0 = [e + 1 for e in {v} if e > {r}]; c += len(v0)",
+        "c = max(range(len({v})), key=lambda j: {v}[j], default=-1)", "s = sorted({v}, key=lambda e: -abs(e))[{i}]", "s = sorted({v})[-1]; c = len(set({v}))", "s = max(e * {r} for e in {v})",
+        "c, s = min(enumerate({v}, {w}), key=lambda p: p[1])", "v0 = list({v}); v0.append({r}); c = len(tuple(v0))", "s = dict(zip({v}, range(9))).get({v}[0], {r})",
     ]
     UNPACK = [*Generator.UNPACK, "(c, s), d = divmod({w}, {w}), {c}", "d = flag = {c}", "s, *_ = {r}, {w}, {w}", "c += 1; s, t = t, s"]
     WHOLE = [
@@ -463,21 +465,21 @@ class Wide(Generator):
     ]
     REAL = [
         *REAL, "math.sqrt(abs({r}))", "math.fabs({r})", "math.copysign({r}, {r})", "math.fmod({r}, {r})", "float({r})", "ratio({r}, {r})", "({r} and {r})", "np.float32({r})", "({c} or {r})",
-        "{v}[{i}].item()", "({r}) ** 2", "np.minimum({r}, {w})", "kind_of({r}, {r})", "(-1.5 if {c} else {w})", "np.abs({r})", "sum({v}[:3])", "np.where({c}, {r}, {r})[()]",
+        "{v}[{i}].item()", "({r}) ** 2", "np.minimum({r}, {w})", "kind_of({r}, {r})", "(-1.5 if {c} else {w})", "np.abs({r})", "sum({v}[:3])", "min({v})", "max({v}, default={r})", "max({v}, key=abs)", "sum({v})", "np.where({c}, {r}, {r})[()]",
     ]
     CONDITIONS = [
         *CONDITIONS, "math.isnan({r})", "math.isclose({r}, {r})", "(({c}) & ({c}))", "(({c}) ^ ({c}))", "not ({c} or {c})", "({c}) is True", "({c}) is not False", "{r} <> {r} <> {w}",
-        "0 <= {w} < len({v})", "(h1 := {w}) <> {w}", "np.isfinite({r})", "all({v} > {r})", "{w} in (1, 2, {w})", "({c}) == ({c})", "{r} and {w}", "np.bool_({c})", "({c} if {c} else {w})",
+        "0 <= {w} < len({v})", "(h1 := {w}) <> {w}", "np.isfinite({r})", "all({v} > {r})", "any({v})", "{w} in (1, 2, {w})", "({c}) == ({c})", "{r} and {w}", "np.bool_({c})", "({c} if {c} else {w})",
     ]
 
     def simple(self):
         return [*super().simple(), self.call, self.note, self.unpack]
 
     def compound(self):
-        return [*super().compound(), self.choice, self.choice, self.grow, self.cleanup]
+        return [*super().compound(), self.choice, self.choice, self.grow, self.stack, self.cleanup]
 
     def note(self, depth):
-        """A list that the program has; made anew where nobody made one yet on every path."""
+        """A list that the program has; recomputed where nobody made one yet on every path."""
         self.line(depth, self.fill("out.append({r})", "out.append(({r}, {w}))", "out[-1:] = [{r}]", "c = len(out)", "out.append({v}[{i}])", "out = out[:4]", "d = bool(out)", "out += [{r}, {w}]", depth=1))
 
     def choice(self, depth):
@@ -500,6 +502,22 @@ class Wide(Generator):
         self.line(depth + 1, self.fill(f"{name}.append({{r}})", f"{name}.append({{w}})", f"{name}.append({{v}}[{i}])", f"if {{c}}:\n{'    ' * (depth + 2)}{name}.append({{r}})", depth=1))
         self.loop_body(depth, [i])
         self.line(depth, self.fill(f"c = len({name})", f"s = {name}[-1] if {name} else {{r}}", f"s = sum({name})", f"s = max({name}, default={{r}})", f"y[:len({name})] = {name}[:len(y)]", f"d = {{r}} in {name}"))
+
+    def stack(self, depth):
+        """A list that a loop pops from first, and pushes to."""
+        name, count, item = self.name("l"), self.name("c"), self.name("i")
+        is_pair = self.chance(0.4)
+        push = "({w}, {w})" if is_pair else self.pick("{w}", "{w}", "{r}", "{i}")
+        self.line(depth, self.fill(f"{name} = [{push}]", f"{name} = [{push}, {push}]"))
+        self.line(depth, f"{count} = 0")
+        self.line(depth, f"while {self.pick(name, f'len({name}) > 1', f'len({name})')} and {count} < {self.pick(3, 9, 20)}:")
+        self.line(depth + 1, f"{count} += 1")
+        self.line(depth + 1, f"{item}, {item}b = {name}.pop()" if is_pair else f"{item} = {name}.pop()")
+        self.floats.append(item)
+        self.block(depth + 1, 2)
+        self.line(depth + 1, self.fill(f"if {{c}}: {name}.append({push})", f"{name}.append({push})", f"if {{c}}:\n{'    ' * (depth + 2)}{name}.append({push})\n{'    ' * (depth + 2)}{name}.append({push})", depth=1))
+        self.floats.remove(item)
+        self.line(depth, self.fill(f"c = len({name})", f"out.append({name})", f"d = bool({name})", f"s = {name}[-1] if {name} else {{r}}", depth=1))
 
     def cleanup(self, depth):
         """A try with all its parts."""

@@ -126,7 +126,7 @@ class Generator:
         return "\n".join(self.lines) + "\n"
 
     def arguments(self, size, seed, np):
-        """Those of one call."""
+        """The arguments of one call."""
         pick = random.Random(seed * 50 + size).choice
 
         def array(dtype):

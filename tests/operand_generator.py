@@ -1,9 +1,11 @@
-"""Random functions whose operands share values, as source: what arms of one condition may not see of each other.
+"""Random functions whose operands share values, as source: what arms of one condition may not see
+of each other.
 
-A program has a small pool of array expressions, and writes them again and again: in front of a conditional expression, an
-`and`, an `or` or a chained comparison, in its operands, and behind it; in tests, arms and bodies; in functions inside that
-read and set names of the program. Two names may be views of one buffer, arrays change places, names are bound on one path
-only, and returns leave from everywhere. Sums are of integers, so results are compared bit by bit.
+A program has a small pool of array expressions, and writes them again and again: before a
+conditional expression, an `and`, an `or` or a chained comparison, in its operands, and after it;
+in tests, arms and bodies; in functions inside that read and set names of the program. Two names
+may be views of one buffer, arrays change places, names are bound on one path only, and returns
+leave from everywhere. Sums are of integers, so results are compared bit by bit.
 """
 
 import loop_generator
@@ -150,7 +152,7 @@ class Generator(loop_generator.Wide):
         return self.again(self.counts, COUNTS)
 
     def block(self, depth, most=3):
-        """Expressions of names that are first bound here are mostly forgotten behind it."""
+        """Expressions of names that are first bound here are mostly forgotten after it."""
         kept = list(self.pool), list(self.counts), list(self.functions)
         super().block(depth, most)
         if self.chance(0.8):
@@ -231,7 +233,7 @@ class Generator(loop_generator.Wide):
             self.vectors.append(name)
 
     def around(self, depth):
-        """One expression in front of a choice, in its operands, and behind it."""
+        """One expression before a choice, in its operands, and after it."""
         one, other = self.shared(), self.shared()
         use = self.pick("{}.max(initial=t)", "len({})", "int(({} > t).sum())", "{}.any()")
         if self.chance(0.5):
@@ -365,7 +367,7 @@ class Generator(loop_generator.Wide):
         )
 
     def counted(self, depth):
-        """A loop; now and then its last trip's choice is read behind it."""
+        """A loop; now and then its last iteration's choice is read after it."""
         i = self.name("i")
         self.line(depth, f"for {i} in range({self.fill(*EXTENTS)}):")
         if self.chance(0.5):

@@ -82,7 +82,7 @@ def cells() -> None:
 
 @bug
 def others() -> None:
-    """What has no row is not refused."""
+    """Functions without a row are not refused."""
     from cinductor.capture.control import state
 
     without(state.State, "before_change", lambda value: type(value) not in state.ROWS)
@@ -113,7 +113,7 @@ def nothing_back() -> None:
 
 @bug
 def born_too_early() -> None:
-    """What a run makes counts as made behind every mark."""
+    """What a run makes counts as made after every mark."""
     from cinductor.capture.control.state import State
 
     def before_change(self: Any, value: Any, real: Any = State.before_change) -> None:
@@ -154,7 +154,7 @@ def lengths() -> None:
 
 @bug
 def who() -> None:
-    """Who an object is, is not guarded."""
+    """The identity of an object is not guarded."""
     unguarded("is", "same", "function")
 
 
@@ -174,7 +174,7 @@ def hooks() -> None:
 
 @bug
 def hints() -> None:
-    """Nobody is asked how long an iterable is."""
+    """`__length_hint__` of an iterable is not called."""
     from cinductor.capture.calls import calls, iterables
     from cinductor.capture.hooks import subscripts as iteration
 
@@ -192,7 +192,7 @@ def stops() -> None:
 
 @bug
 def kinds() -> None:
-    """What a run appends is no part of its trace."""
+    """Items appended by a run are not part of its trace."""
     from cinductor.capture.control.carry import Carried
 
     Carried.trace = lambda self: self.body.trace
@@ -213,7 +213,7 @@ def looked_at() -> None:
 
 @bug
 def stores() -> None:
-    """What waits to be stored is stored too late."""
+    """Deferred stores are performed too late."""
     from cinductor.capture.effects import Effects
 
     Effects.flush = lambda self: None
@@ -275,7 +275,7 @@ def reach() -> None:
 
 @bug
 def gone_over() -> None:
-    """Nobody sees what a loop goes over."""
+    """The iterable of a loop is not visible."""
     from cinductor.capture.control.loop import Loop
 
     Loop.operands = property(lambda self: (), lambda self, values: None)

@@ -137,7 +137,7 @@ GATHERS = {
 }
 SORTS = {
     "sort": lambda m, v, i, b, a: (np.sort(m), np.sort(m, axis=0), np.sort(m, axis=None)),
-    "argsort": lambda m, v, i, b, a: (np.argsort(i, kind="stable"), np.argsort(v)),
+    "argsort": lambda m, v, i, b, a: (np.argsort(i, kind="stable"), np.argsort(v, kind="stable")),
     "columns in order": lambda m, v, i, b, a: np.take_along_axis(m, np.argsort(m, 0, kind="stable"), 0),
     "rows in order": lambda m, v, i, b, a: np.take_along_axis(m, np.argsort(m, 1, kind="stable"), 1),
     "middle in order": lambda m, v, i, b, a: np.take_along_axis(a, np.argsort(a, 1, kind="stable"), 1),

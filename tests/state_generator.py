@@ -847,7 +847,7 @@ class Generator:
                 text, s = self.pick(BLOCKS)[1], held(self.pick(statements))
                 body.append(text.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
         setup = holder.replace("{made}", made)
-        if self.random.random() < 0.25:  # in a function of its own, behind which nothing but the result is left
+        if self.random.random() < 0.25:  # in a function of its own, after which nothing but the result is left
             inner = f"def inner(s):\n{indented(setup + ''.join(body), 1)}\n    return s\n"
             text = f"n, s = len(x), 0.0\n{inner}s = inner(inner(s))\nreturn s"
         else:
@@ -871,7 +871,7 @@ class Generator:
             else:
                 construct, s = self.pick(BLOCKS)[1], self.pick(statements)
                 body.append(construct.replace("{s2}", indented(s, 2)).replace("{s1}", indented(s, 1)).replace("{s}", s))
-        if self.seed % 5 == 3 and self.random.random() < 0.4:  # made anew in each trip, and changed further in
+        if self.seed % 5 == 3 and self.random.random() < 0.4:  # recomputed in each iteration, and changed further in
             place, inside = "inside", f"{name} = {made}\n" + "".join(body) + f"s += len(repr({rest}))\n"
             body, rest = [f"for j in range({self.pick(['2', 'n'])}):\n{indented(inside, 1)}\n"], "n"
         lines = [PRELUDE, ""]

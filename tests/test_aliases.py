@@ -297,7 +297,8 @@ def stays_itself_where_it_is_read(x, y, A, t):
         x -= 1
 
 
-# --- Python's number or NumPy's, made by the last trip --------------------------------------------------------
+# --- Python's number or NumPy's, made by the last iteration
+# --------------------------------------------------------
 
 
 @case

@@ -14,7 +14,7 @@ FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.75, 3.0, 1e-310, 5e-324, 1e308, -1.7e308
 
 
 def outcome(fn, *args):
-    """What a call gives, or the type and text of what it raises."""
+    """The result of a call, or the type and text of its exception."""
     try:
         return fn(*args)
     except Exception as error:

@@ -1,7 +1,8 @@
-"""A mistake of the library's own loses nothing: behind an effect of the user's NumPy goes on with the call,
-from the very step that failed; one warning tells of it, and every effect happens once and in its place.
+"""Internal errors lose nothing: after a side effect, NumPy continues the call from the step that
+failed.
 
-Mistakes are planted: a function of each layer raises, once, behind the first effect.
+One warning reports the error, and every effect happens once and in its place. Errors are
+planted: a function of each layer raises, once, after the first effect.
 """
 
 import linecache
@@ -117,7 +118,7 @@ PLACES = {
 
 
 def plant(monkeypatch, place, error, nth):
-    """Has the function raise at its nth call behind the first effect; tells how often it has."""
+    """Has the function raise at its nth call after the first effect; tells how often it has."""
     owner, name = PLACES[place]
     original, planted = getattr(owner, name), []
     count = 0
@@ -139,7 +140,7 @@ def inputs():
 
 
 def told(fn):
-    """What a call gives, what it did to its arguments, its effects and its warnings."""
+    """The result of a call, its changes to arguments, its effects and its warnings."""
     arguments = inputs()
     seen.clear()
     with warnings.catch_warnings(record=True) as caught:

@@ -1,4 +1,6 @@
-"""Products of stacks and what is done between them, problem by problem: a loop whose trips run side by side."""
+"""Products of stacks and what is done between them, problem by problem: a loop whose iterations run
+side by side.
+"""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The disk cache among processes: who compiles, what is stale, what is left, and where there is no room.
+"""The disk cache among processes: which process compiles, stale entries, leftovers, and full disks.
 
 Each case runs in processes of its own with a cache directory of its own.
 """
@@ -42,7 +42,7 @@ def test_a_compiler_behind_a_wrapper_is_not_stale(tmp_path, how):
 
 
 def test_a_compiler_that_does_not_say_what_it_is(tmp_path):
-    """What it makes is not kept, for nobody could tell when it is another one."""
+    """Its output is not kept, because a change of the compiler could not be detected."""
     compiler = script(tmp_path / "cc", 'case "$*" in *-shared*) exec gcc "$@";; esac\nexit 1\n')
     assert warnings_in(run(tmp_path / "cache", CC=compiler)) == []
     assert not list((tmp_path / "cache").glob("*.so"))
@@ -70,7 +70,8 @@ def test_many_processes_one_cold_cache(tmp_path):
 
 
 def test_what_a_killed_process_leaves(tmp_path):
-    """Its folder, its lock: nobody waits for the dead, and the next build sweeps."""
+    """A killed process's folder and lock: no process waits for it, and the next build removes them.
+    """
     cache, started = tmp_path / "cache", tmp_path / "started"
     wait = f'mkdir "{started}" && while [ -e "{started}" ]; do sleep 0.1; done; exit 1'
     slow = f'case "$*" in *-shared*) [ -e "{started}" ] || {{ {wait}; }};; esac\nexec gcc "$@"\n'
@@ -125,7 +126,8 @@ def test_a_full_cache_folder_does_not_take_the_compiler_away(tmp_path, size, pro
 
 
 def test_the_folder_for_what_is_temporary(tmp_path):
-    """Where others could rename what is in it, nothing is put; nothing stays behind elsewhere either."""
+    """Where others could rename what is in it, nothing is put; nothing is left elsewhere
+    either."""
     for mode in (0o777, 0o1777):
         place = tmp_path / oct(mode)
         place.mkdir()

@@ -12,6 +12,7 @@ import inspect
 import linecache
 import multiprocessing
 import numbers
+import os
 import pickle
 import re
 import signal
@@ -35,7 +36,7 @@ def compile(fn=None, **settings):
 
 
 def outcome(fn, *args, **kwargs):
-    """What a call comes to, with its warnings and what it left in its arguments."""
+    """The outcome of a call, with its warnings and the state of its arguments."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -425,6 +426,57 @@ def test_recursion():
         compile(endless)(V)
 
 
+async def a_coroutine(a):
+    return a * 2
+
+
+def a_generator(a):
+    yield a * 2
+
+
+async def an_async_generator(a):
+    yield a * 2
+
+
+class Calls:
+    def __call__(self, a):
+        return a * 2
+
+    async def later(self, a):
+        return a * 2
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *(a_coroutine, a_generator, an_async_generator, lambda a: a * 2, Calls(), Calls().later, np.exp),
+        functools.partial(a_coroutine, V),
+        functools.partial(functools.partial(a_generator), V),
+        functools.partial(np.add, V),
+    ],
+    ids=repr,
+)
+def test_inspect_says_of_it_what_it_says_of_the_function(fn):
+    compiled = compile(fn)
+    for _ in range(2):
+        for name in ("iscoroutinefunction", "isgeneratorfunction", "isasyncgenfunction", "signature"):
+            asked = getattr(inspect, name)
+            try:
+                want = asked(fn)
+            except ValueError:  # some ufuncs have no signature
+                continue
+            assert asked(compiled) == want, name
+        assert asyncio.iscoroutinefunction(compiled) == inspect.iscoroutinefunction(fn)
+        result = compiled(*([V] if not isinstance(fn, functools.partial) or fn.func is np.add else []))
+        if inspect.isawaitable(result):
+            result = asyncio.run(result)
+        elif hasattr(result, "__next__"):
+            (result,) = result
+        elif hasattr(result, "__anext__"):
+            result = asyncio.run(anext(result))
+        assert type(result) is np.ndarray
+
+
 def test_generators_and_coroutines():
     def rows(a):
         for row in a:
@@ -518,6 +570,98 @@ def test_tracers_see_the_users_lines():
     assert results == [9.0] * 3 and lines[:3] == [1, 2, 3]
 
 
+SEEN = """
+import sys
+import numpy as np, cinductor
+
+def f(x):
+    s = 0.0
+    for i in range(len(x)):
+        if x[i] > 100:
+            s += x[i]
+        else:
+            s -= x[i]
+    if s > 0:
+        s = s * 2
+    return s
+
+fn, x = f.__code__, np.arange(9.0)
+g = cinductor.compile(f, backend="interp")
+if "known" in sys.argv:
+    g(x)
+lines = set()
+"""
+TOOLS = {
+    "settrace": """
+def trace(frame, event, arg):
+    if frame.f_code is fn and event == "line":
+        lines.add(frame.f_lineno - fn.co_firstlineno)
+    return trace
+
+sys.settrace(trace)
+for _ in range(3):
+    g(x)
+explained = cinductor.explain(f, x)
+sys.settrace(None)
+""",
+    "monitoring": """
+tools, events = sys.monitoring, sys.monitoring.events
+tools.use_tool_id(tools.COVERAGE_ID, "a test")
+
+def line(code, number):
+    if code is fn:
+        lines.add(number - fn.co_firstlineno)
+    return tools.DISABLE
+
+tools.register_callback(tools.COVERAGE_ID, events.PY_START, lambda code, at: tools.set_local_events(tools.COVERAGE_ID, code, events.LINE))
+tools.register_callback(tools.COVERAGE_ID, events.LINE, line)
+tools.set_events(tools.COVERAGE_ID, events.PY_START)
+for _ in range(3):
+    g(x)
+tools.set_events(tools.COVERAGE_ID, 0)
+tools.set_local_events(tools.COVERAGE_ID, fn, 0)
+tools.free_tool_id(tools.COVERAGE_ID)
+explained = cinductor.explain(f, x)
+""",
+    "coverage": """
+import coverage
+tool = coverage.Coverage(data_file=None, include=__file__)
+tool.start()
+for _ in range(3):
+    g(x)
+tool.stop()
+explained = cinductor.explain(f, x)
+lines = {number - fn.co_firstlineno for number in tool.get_data().lines(__file__) if fn.co_firstlineno < number < fn.co_firstlineno + 10}
+""",
+}
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("tool", TOOLS)
+def test_lines_that_are_reported_have_run(tool, known, tmp_path):
+    """In each process, whatever the disk cache has; calls without the tool are compiled again."""
+    if tool == "monitoring" and sys.version_info < (3, 12):
+        pytest.skip("sys.monitoring is of 3.12")
+    if tool == "coverage":
+        pytest.importorskip("coverage")
+    (tmp_path / "program.py").write_text(
+        SEEN + TOOLS[tool] + "assert explained.specialization is not None, explained\n"
+        "g(x)\nprint(*sorted(lines), len(g.specializations))"
+    )
+    env = {**os.environ, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CINDUCTOR_SAVED_CALLS": "1"}
+    for _ in range(2):
+        command = [sys.executable, str(tmp_path / "program.py"), *(["known"] if known else [])]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.stdout.split() == "1 2 3 6 7 9 1".split(), done.stdout + done.stderr
+
+
+def test_a_tool_that_looks_at_lines_is_told_of_once(tmp_path):
+    text = SEEN + "import logging\nlogging.basicConfig(level=logging.INFO)\n" + TOOLS["settrace"]
+    (tmp_path / "program.py").write_text(text + "h = cinductor.compile(lambda x: x + 1)\nsys.settrace(trace)\nh(x)\nsys.settrace(None)")
+    done = subprocess.run([sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.count("runs in NumPy: a debugger, coverage or another tool") == 1, done.stderr
+
+
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
 def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
     program = tmp_path / "program.py"
@@ -529,7 +673,7 @@ def test_debuggers_stop_in_the_function_itself(stop, tmp_path):
     )
     commands = "p b\nc\n" * 2
     done = subprocess.run([sys.executable, str(program)], input=commands, capture_output=True, text=True)
-    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or behind it
+    line = 4 if sys.version_info >= (3, 13) else 5  # where the breakpoint stands, or after it
     assert done.stdout.count(f"program.py({line})f()") == 2, done.stdout + done.stderr
     assert done.stdout.count("array([0., 2., 4.])") == 2 and "6.0 6.0" in done.stdout
 
@@ -657,7 +801,7 @@ def test_numpys_own_functions_compiled_in_their_places(monkeypatch):
 
 
 class Endless(BaseException):
-    """What is walked has no end."""
+    """An endless iterable."""
 
 
 LOOP, RING = [1], {"k": 1}

@@ -604,7 +604,7 @@ def shown(value: Any) -> Any:
 
 
 def outcome(f: Any, n: int) -> Any:
-    """What a call returns or raises, and what it has logged."""
+    """The result or exception of a call, and its log."""
     log.clear()
     try:
         result = shown(f(np.arange(1.0, n + 1)))

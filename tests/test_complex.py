@@ -2,15 +2,14 @@
 
 import numpy as np
 import pytest
+import ways
 
 import cinductor
 from cinductor import _core
 
-BACKENDS = ["c", "interp"]
 
-
-def compiled(function, backend):
-    return cinductor.compile(function, backend=backend, fullgraph=True)
+def compiled(function, way):
+    return way.compile(function, fullgraph=True)
 
 
 def numbers(dtype, scale):
@@ -18,12 +17,12 @@ def numbers(dtype, scale):
     return (scale * (rng.normal(size=300) + 1j * rng.normal(size=300))).astype(dtype)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_exp(dtype, backend):
+def test_exp(dtype, way):
     z = numbers(dtype, 5)
     z[:6] = [0, 1j, -3, -0.5j, 709 if dtype == np.complex128 else 88, -2000 + 1j]
-    got, want = compiled(np.exp, backend)(z), np.exp(z)
+    got, want = compiled(np.exp, way)(z), np.exp(z)
     assert got.dtype == want.dtype
     for part in ("real", "imag"):
         a, b = getattr(got, part), getattr(want, part)
@@ -36,7 +35,7 @@ def test_points_and_reductions_in_vectors(dtype, reduce):
     """Lanes of a function are added up in NumPy's order, which shuffles them."""
     z = numbers(dtype, 0.1)
     for x, axis in ((z[:8], None), (z[:40], None), (z[:297].reshape(9, 33), 0), (z.reshape(-1, 60), 1)):
-        values, got = compiled(lambda z, axis=axis: (np.exp(z), reduce(np.exp(z), axis=axis)), "c")(x)
+        values, got = compiled(lambda z, axis=axis: (np.exp(z), reduce(np.exp(z), axis=axis)), ways.BY_NAME["c"])(x)
         assert_same(got, reduce(values, axis=axis))
 
 
@@ -63,18 +62,18 @@ def corners(dtype):
     return np.concatenate([z.ravel(), numbers(dtype, 0.7)])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_powers(dtype, backend):
+def test_powers(dtype, way):
     """NumPy's products for small whole exponents, its answers for zero, and else the C library's."""
     real = np.array(REALS)
     exponents = np.concatenate([real, real + 0.5j, 1j * real, numbers(np.complex128, 2)[:40]]).astype(dtype)
     z = corners(dtype)
-    power = compiled(lambda a, b: a**b, backend)
+    power = compiled(lambda a, b: a**b, way)
     with np.errstate(all="ignore"):
         for b in (exponents, np.array(EXPONENTS)):
             assert_same(power(z[:, None], b[None, :]), z[:, None] ** b[None, :])
-        assert_same(compiled(lambda a: (0.4 + 0.9j) ** a, backend)(np.arange(9)), (0.4 + 0.9j) ** np.arange(9))
+        assert_same(compiled(lambda a: (0.4 + 0.9j) ** a, way)(np.arange(9)), (0.4 + 0.9j) ** np.arange(9))
 
 
 @pytest.mark.parametrize("exponent", [*EXPONENTS, 2.0, -1.0, 1.5, 2j])
@@ -87,8 +86,8 @@ def test_constant_powers(dtype, exponent):
         return [z[k] ** exponent for k in range(0, 180, 9)]
 
     with np.errstate(all="ignore"):
-        assert_same(compiled(lambda z: z**exponent, "interp")(z), z**exponent)
-        for a, b in zip(compiled(of_numbers, "interp")(z), of_numbers(z)):
+        assert_same(compiled(lambda z: z**exponent, ways.BY_NAME["interp"])(z), z**exponent)
+        for a, b in zip(compiled(of_numbers, ways.BY_NAME["interp"])(z), of_numbers(z)):
             assert type(a) is type(b)
             assert_same(a, b)
 
@@ -128,13 +127,13 @@ OF_ONE = """
 PAIRS = "add subtract multiply divide equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor".split()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_special_values(dtype, backend):
+def test_special_values(dtype, way):
     """Every function at every pair of parts, and every pair of such numbers."""
     z, x, y = special(dtype), numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
-    one = compiled(lambda z: [getattr(np, name)(z) for name in OF_ONE], backend)
-    two = compiled(lambda a, b: [getattr(np, name)(a, b) for name in PAIRS], backend)
+    one = compiled(lambda z: [getattr(np, name)(z) for name in OF_ONE], way)
+    two = compiled(lambda a, b: [getattr(np, name)(a, b) for name in PAIRS], way)
     with np.errstate(all="ignore"):
         for given in (z, x, y):
             for name, got in zip(OF_ONE, one(given), strict=True):
@@ -144,9 +143,9 @@ def test_special_values(dtype, backend):
                 assert_same(got, getattr(np, name)(a, b))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_products(dtype, backend):
+def test_products(dtype, way):
     """Those of arrays round a part once where NumPy's do, those of numbers never."""
 
     def of_arrays(a, b):
@@ -162,7 +161,7 @@ def test_products(dtype, backend):
 
     a, b = numbers(dtype, 1), numbers(dtype, 20)[::-1].copy()
     for function in (of_arrays, of_numbers):
-        for got, want in zip(compiled(function, backend)(a, b), function(a, b), strict=True):
+        for got, want in zip(compiled(function, way)(a, b), function(a, b), strict=True):
             assert_same(got, want)
 
 
@@ -172,7 +171,7 @@ def test_library_calls_on_matrices(name, operands, dtype):
     a = np.random.default_rng(5).integers(1, 5, (6, 6)).astype(dtype)
     a = a @ a.T + 10 * np.eye(6, dtype=dtype)
     function, given = getattr(np.linalg, name), (a, a[:, 0].copy())[:operands]
-    got, want = compiled(lambda *x: function(*x) * 2, "c")(*given), function(*given) * 2
+    got, want = compiled(lambda *x: function(*x) * 2, ways.BY_NAME["c"])(*given), function(*given) * 2
     assert type(got) is type(want) and np.array_equal(got, want) and got.dtype == want.dtype
 
 

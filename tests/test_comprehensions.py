@@ -13,7 +13,7 @@ X = np.linspace(0.5, 1.5, 40)
 
 
 def behaviour(fn, *args):
-    """What a call gives or raises, and how its arguments look behind it."""
+    """The result or exception of a call, and its arguments afterwards."""
     args = copy.deepcopy(args)
     try:
         result = fn(*args)
@@ -377,7 +377,7 @@ def test_a_nan_among_what_passes():
 
 
 def test_a_conditional_expression_of_two_types_is_pythons():
-    """It had the whole call captured without loops."""
+    """The whole call was captured without loops."""
 
     def program(x):
         total, count = 0.0, 0

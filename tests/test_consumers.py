@@ -1,5 +1,5 @@
-"""The builtins that read all of an array, or of what goes over one: results, types, effects and exceptions are Python's own for
-every length, and no builtin takes a node for each of many elements."""
+"""Builtins that read all elements of an array. Results, types, effects and exceptions are Python's for every length. No builtin
+takes a node for each of many elements."""
 
 import bisect
 import collections
@@ -42,7 +42,7 @@ def values(n, dtype):
 
 
 def said(fn, *args):
-    """What a function gives, types included, or raises; and what it has told."""
+    """The result of a function, types included, or its exception; and its log."""
     seen.clear()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -253,7 +253,7 @@ def helper_in_place(x):
 
 
 def test_a_caller_sees_what_is_written():
-    """The first trip writes to the caller's array; it had been a copy's."""
+    """The first iteration writes to the caller's array; it had been a copy's."""
 
     def caller(a):
         x = a * 2

@@ -59,7 +59,8 @@ def run(program, *arguments):
 
 @pytest.fixture(scope="module")
 def pass_together(request):
-    """Whether all tests of a program pass in one process: asked once, and of none that few are wanted of."""
+    """True if all tests of a program pass in one process: asked once, and of none that few are
+    wanted of."""
     wanted = [item.callspec.params["source"] for item in request.session.items if item.name.startswith("test_core[")]
 
     @functools.cache

@@ -66,7 +66,8 @@ def sample(row):
 
 
 def outcome(call, args):
-    """What becomes of it: "break", "called" where the program has library calls, else "whole"."""
+    """The treatment of a function: "break", "called" if the program has library calls, else
+    "whole"."""
     compiled = cinductor.compile(call, backend="interp", fullgraph=True)
     try:
         compiled(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))

@@ -19,11 +19,11 @@ RUNS = os.environ.get("CINDUCTOR_TEST_CUDA") == "1"
 GROUPS = graphs.groups(everything=RUNS)
 # How threads meet depends on how wide an element is, and on nothing else of its dtype: two widths will do.
 WALKED = [name for name in GROUPS if name[:5] != "fold_" or name in ("fold_f32", "fold_c64")]
-# Programs of folder ir are texts that need not compile; those named error_ fail on purpose.
+# Programs of folder ir are texts that need not compile; those named error_ fail on purpose. Others may start from loops or kernels.
 GOLDEN = sorted(
     path
     for path in (ROOT / "tests" / "golden").rglob("*.ci")
-    if path.parent.name != "ir" and not path.name.startswith("error_")
+    if path.parent.name != "ir" and not path.name.startswith("error_") and "graph " in path.read_text().split("\n---")[0]
 )
 
 
@@ -256,7 +256,7 @@ def fake_libraries(folder):
 
 @pytest.fixture(scope="session")
 def fake_driver(tmp_path_factory):
-    """Runs Python with a driver that has no card; returns what it printed."""
+    """Run Python with a driver that has no GPU; returns the output."""
     if nvrtc_folder() is None:
         pytest.skip("no NVRTC (the extra cinductor[cuda] brings it)")
     folder = fake_libraries(tmp_path_factory.mktemp("driver"))
@@ -491,7 +491,7 @@ def test_fork(fake_driver):
     assert "child 7" in fake_driver(FORK)
 
 
-# --- programs, on the card or on an emulated one -----------------------------------------------------
+# --- programs, on the GPU or on an emulated one ------------------------------------------------------
 
 # Without a GPU: loops in one thread, in warps, over a grid, around kernels; checks, sizes made by data, library calls.
 SOME = """
@@ -511,7 +511,7 @@ AFTER_BARRIERS = (
 
 @pytest.fixture(scope="session")
 def card(tmp_path_factory):
-    """Runs a script of tests/cuda on the card or the emulator; returns its lines."""
+    """Run a script of tests/cuda on the GPU or the emulator; returns its lines."""
     env = dict(os.environ)
     if not RUNS:
         if shutil.which(env.get("CXX", "g++").split()[0]) is None:
@@ -527,7 +527,8 @@ def card(tmp_path_factory):
         }
 
     def run(script, *arguments, **variables):
-        command = [sys.executable, ROOT / "tests" / "cuda" / script, *arguments]
+        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if script == "pytest" else [ROOT / "tests" / "cuda" / script]
+        command = [sys.executable, *words, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, env=env | variables, timeout=900
         )
@@ -545,6 +546,14 @@ def test_programs(card, order):
     lines = card("programs.py", *([] if RUNS else some), EMULATOR_ORDER=order)
     failed = [line for line in lines if not line.startswith("ok")]
     assert lines and not failed, "\n".join(failed)
+
+
+@pytest.mark.parametrize("name", ["test_ways", "test_indexing", "test_indirect", "test_op_matrix"])
+def test_what_runs_in_other_ways(card, name):
+    """A sample of the tests that take a way (ways.py), or all of them on a card."""
+    everything = {"CINDUCTOR_FUZZ": "0"} if RUNS else {}
+    lines = card("pytest", ROOT / "tests" / f"{name}.py", CINDUCTOR_TEST_WAYS="card", **everything)
+    assert " passed" in lines[-1], lines[-1]
 
 
 def test_sizes_that_vary(card):
@@ -623,7 +632,7 @@ def whereabouts(fn, *args, **options):
 
 x = np.linspace(0, 1, 400)
 said = whereabouts(prefix, x.copy(), x)
-assert "one after another" in said.why_host and "runs on the CPU" in str(said)
+assert "sequential" in said.why_host and "runs on the CPU" in str(said)
 assert whereabouts(prefix, x.copy(), x, offload="always").why_host is None
 assert whereabouts(few, x.copy()).why_host is None  # few trips
 assert whereabouts(lambda x: x + 1, x).why_host is None
@@ -780,7 +789,8 @@ def test_too_old_a_driver(fake_driver, tmp_path):
     assert "DeviceError the CUDA driver is too old: no cuDeviceGetCount" in said
 
 
-def test_without_a_driver(tmp_path):
+@pytest.mark.parametrize("nvrtc", [{}, {"CINDUCTOR_NVRTC": "/nonexistent"}], ids=["", "no NVRTC"])
+def test_without_a_driver(nvrtc, tmp_path):
     """The package says what is missing, and runs everything else."""
     code = """
 import os, warnings, numpy as np, cinductor
@@ -795,11 +805,13 @@ for fullgraph in (False, True):
     except cinductor.DeviceError as error:
         print("raised", error)
 os.environ["CINDUCTOR_DEVICE_FALLBACK"] = "cpu"
-warnings.simplefilter("ignore")
-print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
+print("told", *(w.message for w in caught))
 """
     (tmp_path / "script.py").write_text(code)
-    env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent"}
+    env = {**os.environ, "LD_LIBRARY_PATH": "/nonexistent", **nvrtc}
     command = [sys.executable, tmp_path / "script.py"]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert "[2. 2. 2.]" in done.stdout, done.stderr
@@ -812,3 +824,6 @@ print(cinductor.compile(lambda a: a * 3, device="cuda")(np.ones(3)))
         assert "cannot run on device 'cuda': no CUDA" in line and "libcuda.so.1" in line
         assert "NVRTC in" in line and "CINDUCTOR_DEVICE_FALLBACK=cpu" in line
     assert "[3. 3. 3.]" in done.stdout
+    told = next(line for line in done.stdout.splitlines() if line.startswith("told"))
+    assert "said" not in done.stdout or ("no CUDA driver" in told and "device='cpu' needs none" in told)
+    assert "install gcc" not in told and "FALLBACK" not in told

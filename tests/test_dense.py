@@ -460,7 +460,7 @@ def test_arguments_are_untouched():
     same(given, expected)
 
 
-# --- what buffers cannot: the list gets its items, once, behind a break ---------------------------
+# --- what buffers cannot: the list gets its items, once, after a break ---------------------------
 
 
 def positive(x):

@@ -231,7 +231,7 @@ def test_a_lock_that_another_thread_holds():
 
 
 def test_threads_that_share_a_generator():
-    """Every number is drawn once, whoever gets it."""
+    """Every number is drawn once, by any of the threads."""
 
     def fn(rng, n):
         s = 0

@@ -202,7 +202,8 @@ def arrays_of_flat(a):
 
 
 def outcome(fn, arguments):
-    """What is returned or raised, the arguments behind it, and which results they are or share memory with."""
+    """What is returned or raised, the arguments after it, and which results they are or share
+    memory with."""
     try:
         result = fn(*arguments)
     except Exception as error:

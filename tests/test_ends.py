@@ -920,7 +920,7 @@ def behind(x, log):
 
 @pytest.mark.parametrize("name", ["within", "over", "behind"])
 def test_warnings_of_a_module_whose_functions_have_all_ended(name, tmp_path, monkeypatch):
-    """What an errstate has kept quiet stays so, behind it too."""
+    """What an errstate has kept quiet stays so, after it too."""
     (tmp_path / "elsewhere_that_warns.py").write_text(ELSEWHERE)
     monkeypatch.syspath_prepend(str(tmp_path))
     fn = getattr(importlib.import_module("elsewhere_that_warns"), name)

@@ -197,6 +197,39 @@ def test_a_traceback_has_the_users_frames_alone():
         assert os.sep + "cinductor" + os.sep + "capture" not in text and "During handling" not in text
 
 
+FAILS = """
+import sys, warnings
+import numpy as np, cinductor
+
+def breaks(graph):
+    raise KeyError("a pass")
+
+f, x = (lambda x: x * 2.125 + 3), np.arange(4.0)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for adds in (False, True):
+        if adds:
+            cinductor.register_pass("breaks_always", breaks)
+        try:
+            assert np.array_equal(cinductor.compile(f, fullgraph=len(sys.argv) > 1)(x), f(x))
+            print("answered")
+        except cinductor.Error as error:
+            print(type(error).__name__)
+print(len(caught))
+"""
+
+
+def test_a_compile_that_fails_is_an_error_of_fullgraph(tmp_path):
+    """A compiler and a pass; else the interpreter or NumPy answers, with a warning."""
+    compiler = script(tmp_path / "cc", "exit 1\n")
+    (tmp_path / "program.py").write_text(FAILS)
+    for more, want in (([], "answered answered 2"), (["fullgraph"], "CompileError PassFailed 0")):
+        command = [sys.executable, str(tmp_path / "program.py"), *more]
+        env = {**os.environ, "CC": compiler, "CINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        assert done.stdout.split() == want.split(), done.stderr
+
+
 def test_reasons_within_are_folded_away():
     with pytest.raises(cinductor.Unsupported) as caught:
         cinductor.compile(lambda x: x.tobytes(), fullgraph=True)(X)

@@ -1,6 +1,7 @@
 """numerics="exact": each bit is NumPy's, of functions too."""
 
 import copy
+import warnings
 
 import numpy as np
 import programs
@@ -54,6 +55,47 @@ def test_ufuncs(ufunc):
                 got = compiled(lambda *args: ufunc(*args))(*given)
                 for a, b in zip(np.atleast_2d(got), np.atleast_2d(want), strict=True):
                     assert_same_bits(a, b)
+
+
+OF_A_HALF = [
+    getattr(np, name)
+    for name in """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh
+    arcsinh arccosh arctanh cbrt""".split()
+]
+
+
+def of_a_half(x):
+    return [f(x) for f in OF_A_HALF]
+
+
+@pytest.mark.parametrize("backend", ["c", "interp"])
+@pytest.mark.parametrize("numerics", ["numpy", "exact"])
+def test_functions_of_float16(backend, numerics):
+    """All operands, by NumPy's loops first and then by tables; in a row and, by a table, with gaps and backwards."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    compiled = cinductor.compile(of_a_half, backend=backend, options={"numerics": numerics})
+    for x in (every, np.tile(every, 2), every, every[::3], every[::-1]):
+        for got, want in zip(compiled(x), of_a_half(x), strict=True):
+            assert_same_bits(got, want)
+    assert not cinductor.explain(compiled, every).approximate
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("function", OF_A_HALF, ids=lambda f: f.__name__)
+def test_float_flags_of_float16(function):
+    """Tables raise NumPy's flags, of each operand alone."""
+    compiled = cinductor.compile(lambda x: function(x), backend="interp")
+    points = np.array([*SPECIAL, 1e-7, 6e4, -6e4, 9, -9, 12, -12, -17, 20], np.float16)
+    with np.errstate(all="ignore"):
+        compiled(np.tile(points, (1 << 17) // len(points) + 1))
+    for point in points:
+        said = []
+        for call in (function, compiled):
+            with np.errstate(all="warn"), warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(np.full(3, point))
+            said.append({str(w.message) for w in caught})
+        assert said[0] == said[1], point
 
 
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if not n.startswith("failures.")])

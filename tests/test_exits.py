@@ -1,4 +1,4 @@
-"""Loops that print when they are left: what they print stands behind them, and they are captured."""
+"""Loops that print when they are left: what they print stands after them, and they are captured."""
 
 import ast
 

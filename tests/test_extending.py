@@ -54,7 +54,7 @@ def test_passes_are_listed_and_left_out():
 
 def test_the_core_itself_refuses_names():
     text = "graph f(in0: f64[4]) {\n  return in0\n}\n"
-    for name, why in (("wrap", "cannot be left out"), ("nothing", "there is no pass 'nothing'")):
+    for name, why in (("wrap", "cannot be left out"), ("reduce", "cannot be left out"), ("nothing", "there is no pass 'nothing'")):
         with pytest.raises(ValueError, match=why):
             _core.compile_text(text, [np.ones(4)], options={"skip_passes": name})
 
@@ -68,6 +68,34 @@ def test_dumps_before_and_behind(capfd):
     assert re.findall(r"^--- (.*)$", err, re.MULTILINE) == ["before_cse", "cse"]
     before, behind = err.split("--- cse")
     assert before.count("= add(in0, in0)") == 2 and behind.count("= add(in0, in0)") == 1
+
+
+def columns(x):
+    for i in range(1, len(x)):
+        x[i] = np.minimum(np.maximum(x[i - 1], x[i]), 3.5)
+    return x, np.cumsum(x, axis=1), (x.T + x[:3, :3].sum()).any(axis=0)
+
+
+@pytest.mark.parametrize("device, backend", [("cpu", "c"), ("cpu", "interp"), ("cuda", "interp")])
+def test_passes_over_procs_are_observed_and_left_out(device, backend, capfd):
+    rows, seen = cinductor.list_passes("procs"), []
+    names, optional = [row.name for row in rows], [row.name for row in rows if not row.is_needed]
+    assert not set(names) & {row.name for row in cinductor.list_passes()}
+    settings = {"device": device, "backend": backend}
+
+    def compiled(**options):
+        return cinductor.compile(columns, options={"offload": "always", "verify": True, **options}, **settings)
+
+    with cinductor.observe_passes(seen.append, "procs"):
+        same(compiled(dump="before_vector, vector")(X.copy()), columns(X.copy()))
+    assert re.findall(r"^--- (.*)$", capfd.readouterr().err, re.MULTILINE) == ["before_vector", "vector"]
+    order = [event.name for event in seen]
+    assert order == sorted(order, key=names.index) and {event.level for event in seen} == {"procs"}
+    changed = [event.name for event in seen if event.has_changed]
+    assert "reduce" in changed and all(event.after.startswith("procs ") for event in seen)
+    same(compiled(skip_passes=",".join(optional))(X.copy()), columns(X.copy()))
+    with pytest.raises(ValueError, match="option 'skip_passes' is 'reduce'"):
+        compiled(skip_passes="reduce")
 
 
 def test_observers_see_each_pass_once():
@@ -299,7 +327,7 @@ def test_an_interrupt_in_a_pass_is_an_interrupt():
     def stop(graph):
         raise KeyboardInterrupt
 
-    with cinductor.register_pass("stop", stop, version="1"), pytest.raises(KeyboardInterrupt):
+    with cinductor.register_pass("interrupts", stop, version="1"), pytest.raises(KeyboardInterrupt):
         cinductor.compile(lambda x: x * 19)(X)
 
 
@@ -434,7 +462,8 @@ def test_bisect_finds_a_lowering():
 
 
 def test_bisect_finds_a_fusion_and_a_kernel(monkeypatch):
-    """Planted where options are read, for no fusion and no kernel of ours is known to be wrong."""
+    """Planted where options are read, because no fusion and no kernel of ours is known to be wrong.
+    """
     real = bisecting.Trials.difference
     wrong = {"fusion_limit": 2}
     line = plain.__code__.co_firstlineno + 1

@@ -83,7 +83,7 @@ def test_the_table_is_compiled_and_the_way_back_is_numpys(fallen):
 
 
 def test_nothing_worth_while_was_compiled(fallen):
-    """The call is begun anew in NumPy."""
+    """The call is restarted in NumPy."""
 
     def steps(a, n):
         found = 0
@@ -283,7 +283,8 @@ def looks_again(v):
 
 
 def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
-    """Each trip's piece counts its trips by a new symbol: all the same they are one program."""
+    """Each iteration's piece counts its iterations by a new symbol: all the same they are one
+    program."""
     monkeypatch.setattr("cinductor.budget.LITTLE_WORK", 0)
     v = np.arange(1 << 18) / 4
     with warnings.catch_warnings():
@@ -295,7 +296,7 @@ def test_symbols_of_data_have_no_names_of_their_own(monkeypatch):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_little_loops_are_little_work(fallen, dynamic, monkeypatch):
-    """Of a few trips, whether their number is a constant or a size: a break is more work."""
+    """Of a few iterations, whether their number is a constant or a size: a break is more work."""
 
     def program(v):
         for i in range(1, len(v)):

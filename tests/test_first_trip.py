@@ -1,4 +1,6 @@
-"""Numbers that are Python's where a loop begins and NumPy's behind a trip; a first trip that may end the loop."""
+"""Numbers that are Python's where a loop begins and NumPy's after an iteration; a first iteration
+that may end the loop.
+"""
 
 import numpy as np
 import pytest
@@ -114,7 +116,7 @@ def test_what_a_loop_begins_with(function):
 
 
 def test_a_loop_inside_whose_trips_are_known_in_the_first_trip_alone():
-    """It was peeled in the first trip; in the others nobody knows whether it makes one."""
+    """It was peeled in the first iteration; in the others nobody knows whether it makes one."""
 
     def chosen(x):
         o = []

@@ -27,7 +27,7 @@ def sum_and_extremes(x, y):
 
 
 def through_mathematics(x, y):
-    """Values that lie in an array before they are folded."""
+    """Values that are in an array before they are folded."""
     e = np.exp(x * y)
     return (
         np.sum(e, axis=-1),
@@ -140,7 +140,8 @@ def test_few_long_rows_in_chunks(length, dtype):
 
 @pytest.mark.parametrize("n", [4097, 200_001])
 def test_any_and_all_stop_early(n):
-    """Where the first that decides lies makes no difference, nor does what would have warned behind it."""
+    """Where the first that decides lies makes no difference, nor does what would have warned after
+    it."""
     loud = cinductor.compile(lambda x: (np.log(x) < 0).any())
     found = cinductor.compile(lambda x: ((x > 1).any(), np.all(x <= 1), np.any(x[::-1] != 1)))
     for at in (0, 4095, 4096, n - 1, None):

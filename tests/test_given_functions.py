@@ -16,7 +16,7 @@ X = np.linspace(-1.0, 2.0, 7)
 
 @pytest.fixture(autouse=True)
 def no_profiles(tmp_path):
-    """What other tests have learnt of ints is not known here."""
+    """Ints recorded by other tests are not known here."""
     before = cinductor.cache.info()["directory"]
     cinductor.cache.set_directory(tmp_path / "cache")
     yield
@@ -24,7 +24,7 @@ def no_profiles(tmp_path):
 
 
 def apply(x, act):
-    """What everything here compiles."""
+    """The function that every test here compiles."""
     return act(x) + 1
 
 

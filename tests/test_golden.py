@@ -1,7 +1,7 @@
 """Golden files: each `.ci` holds a graph (or loops) and what the levels below make of it.
 
-`pytest --accept` or `CINDUCTOR_ACCEPT=1` rewrites what is expected; the diff is what one reviews.
-The form of a file stands in golden/golden.c, the texts themselves in docs/ir.md.
+`pytest --accept` or `CINDUCTOR_ACCEPT=1` rewrites what is expected; the diff is what one
+reviews. The form of a file is in golden/golden.c, the texts themselves in docs/ir.md.
 """
 
 import os
@@ -29,7 +29,7 @@ def start(program, *paths):
 
 
 def run(program, path):
-    """What the levels make of the program in the file."""
+    """The text of each level for the program in the file."""
     done = start(program, path)
     if done.returncode:
         pytest.fail(f"{path}: {done.returncode}\n{done.stdout}{done.stderr}", pytrace=False)
@@ -38,7 +38,8 @@ def run(program, path):
 
 @pytest.fixture(scope="session")
 def texts(golden, request):
-    """What run() says of each file that is wanted, by one process; {} where that fails, for each alone says why."""
+    """What run() says of each file that is wanted, by one process; {} where that fails, because
+    each alone says why."""
     wanted = [item.callspec.params["path"] for item in request.session.items if item.name.startswith("test_golden[")]
     done = start(golden, *wanted)
     parts = re.split(r"^=== (.+)\n", done.stdout, flags=re.MULTILINE)[1:]

@@ -1,4 +1,4 @@
-"""Which object an array is, how it lies in memory, and in which order NumPy complains: what values alone do not say."""
+"""Which object an array is, how it is in memory, and in which order NumPy complains: what values alone do not say."""
 
 import numpy as np
 import pytest
@@ -232,7 +232,7 @@ def test_another_view_is_another_object(program):
 
 @pytest.mark.parametrize("program", [rebound, of_a_new_array, in_a_dict], ids=lambda f: f.__name__)
 def test_a_loop_that_takes_views_is_captured(program):
-    """Behind a trip that is peeled off nobody can tell one of its views from another."""
+    """After an iteration that is peeled off nobody can tell one of its views from another."""
     told = cinductor.explain(cinductor.compile(program, backend="interp"), numbers(5), numbers(12))
     assert any("captured" in line for line in told.regions), told.regions
 
@@ -248,7 +248,7 @@ def test_what_numpy_returns_as_it_is():
 
 
 def test_a_new_axis_of_a_number():
-    """It had been a view of memory that a number has not."""
+    """The result was a view of memory that a number does not have."""
 
     def program(a):
         return a[0][None], (a[0] + 1)[None], a.sum()[..., None], a[0][...]
@@ -281,7 +281,7 @@ def test_which_object_an_argument_is_may_be_asked():
     alike(program, lambda: (one, one), lambda: (numbers(3), numbers(3)))
 
 
-# --- what a loop hands on is the array itself in one trip, and another in the next ------------------
+# --- what a loop hands on is the array itself in one iteration, and another in the next ------------------
 
 
 def itself_at_first(a, b):
@@ -366,7 +366,7 @@ ITSELF = [
 
 @pytest.mark.parametrize("program", ITSELF, ids=lambda f: f.__name__)
 def test_is_asked_of_what_a_loop_hands_on(program):
-    """It had been answered once for all trips."""
+    """The identity was computed once for all iterations."""
     alike(program, *(lambda n=n: (numbers(n), numbers(n) + 1) for n in (5, 5, 7, 3)))
 
 
@@ -495,7 +495,7 @@ def test_strides_of_what_is_handed_on(program):
     alike(program, *(lambda n=n: (numbers(6), numbers(n)) for n in (5, 5, 1, 2, 12)))
 
 
-# --- one element lies in order however it is reached ----------------------------------------------
+# --- one element is in order however it is reached ----------------------------------------------
 
 
 def change(v):
@@ -593,7 +593,7 @@ def test_casts_into_out(line, tmp_path):
 
 
 def test_a_take_in_a_loop_meets_another_dtype():
-    """The second trip's out= is of a dtype that cannot be cast to that of the array."""
+    """The second iteration's out= is of a dtype that cannot be cast to that of the array."""
 
     def program(a, b, u):
         h = b
@@ -678,7 +678,7 @@ def test_copies_of_one_array(n, backend):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_part_of_what_a_loop_may_have_left_alone(whole):
-    """It had been returned as memory of its own, for it is shorter than the argument."""
+    """The result was returned as separate memory, because it is shorter than the argument."""
 
     def halved(a, b):
         h = a

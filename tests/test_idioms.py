@@ -1,4 +1,4 @@
-"""What NumPy programmers write every day, one feature a case: compiled whole, and the same as NumPy."""
+"""Everyday NumPy, one feature a case: compiled whole, and the same as NumPy."""
 
 import copy
 import dataclasses

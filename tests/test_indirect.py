@@ -71,6 +71,7 @@ def test_gather_along_several_axes(way):
     same(got[3], a[i, :, k])
 
 
+@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
 def test_gather_in_a_body(way):
     """Of what is computed, through views, twice, and folded."""
     rng = np.random.default_rng(3)
@@ -194,6 +195,7 @@ def test_compress(way, dtype, n):
     same(got[2], a[mask])
 
 
+@pytest.mark.ways(*ways.CPU, "gpu")  # a card cannot call NumPy's loops
 def test_compress_of_mathematics(way):
     """The values come from arrays between two segments."""
     rng = np.random.default_rng(8)

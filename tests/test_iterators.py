@@ -239,7 +239,7 @@ def behind_its_enumerate(x, y):
     "fn", [ends_in_a_trip, handled, asked_until_there_is_none, defaults, behind_its_enumerate]
 )
 def test_an_iterator_that_may_end(fn):
-    """It raises in the trip in which it ends, and is answered as Python would."""
+    """It raises in the iteration in which it ends, and is answered as Python would."""
     compiled = cinductor.compile(fn, backend="interp")
     for n, m in ((24, 24), (24, 9), (24, 0), (12, 24), (24, 9)):
         args = (np.arange(n) / n, np.arange(float(m)))
@@ -287,7 +287,8 @@ def given_to_python(x):
 
 
 def test_an_iterator_that_python_reads_stands_where_it_is_known():
-    """What others are given is looked at before the break counts as an effect: the call can begin anew."""
+    """What others are given is looked at before the break counts as an effect: the call can
+    restart."""
     compiled = cinductor.compile(given_to_python, backend="interp")
     for call, n in enumerate((4, 5, 3, 5)):
         x = np.random.default_rng(6647310670 + call).random(n)

@@ -23,7 +23,7 @@ def case(f: Any) -> Any:
 
 
 class Numbers:
-    """Something that nobody can look into."""
+    """An iterable that cannot be inspected."""
 
     def __iter__(self) -> Any:
         return iter(range(20))
@@ -282,7 +282,7 @@ def shown(value: Any) -> Any:
 
 
 def outcome(f: Any, n: int) -> Any:
-    """What a call returns and keeps, or raises."""
+    """The result of a call and the state that it keeps, or its exception."""
     kept.clear()
     try:
         result = shown(f(Numbers(), np.random.default_rng(0).random((n, 20))))

@@ -10,7 +10,7 @@ from cinductor.capture.control.lattice import LARGE, OTHER, Joined, join
 F8, F4, I8, U8, C16, BOOL = map(np.dtype, ("f8", "f4", "i8", "u8", "c16", "?"))
 BIG = 1 << 63
 
-# a, b, what they are at a loop's head (a before, b behind a trip), what where two arms meet
+# a, b, what they are at a loop's head (a before, b after an iteration), what where two arms meet
 TABLE = [
     (1, 2, Joined("python", I8), Joined("python", I8)),
     (1.0, 2.0, Joined("python", F8), Joined("python", F8)),
@@ -28,7 +28,7 @@ TABLE = [
     (1, np.int64(2), Joined("scalar", I8), Joined("scalar", I8, True)),
     (1j, np.complex128(2), Joined("scalar", C16), Joined("scalar", C16, True)),
     (True, np.True_, Joined("scalar", BOOL), Joined("scalar", BOOL, True)),
-    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but behind a trip nobody sees it
+    (1, np.float64(2), Joined("scalar", F8), OTHER),  # `0` is no float, but after an iteration it is not visible
     (1, np.int8(2), Joined("scalar", np.dtype("i1")), OTHER),  # Python has no such numbers
     (1.0, "a", OTHER, OTHER),
     (None, 1.0, OTHER, OTHER),

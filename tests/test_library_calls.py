@@ -10,7 +10,8 @@ X, V = np.arange(400_000.0) % 17, np.array([0.25, 0.5, 0.25])
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Of each call of the function behind np.convolve: where its first operand is, and its result."""
+    """Of each call of the function that implements np.convolve: where its first operand is, and its result.
+    """
     calls, correlate = [], np._core.multiarray.correlate
 
     def recording(a, v, mode):

@@ -158,7 +158,7 @@ def test_a_trace_has_every_artefact_and_an_index(tmp_path):
 
 
 def alone(script, *words):
-    """What a script of a trace prints."""
+    """The output of a trace's script."""
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         patch.setattr(sys, "argv", [str(script), *words])
         try:
@@ -246,7 +246,7 @@ def test_a_program_of_a_trace_is_compiled_without_python(tmp_path):
 
 
 def test_nobody_hears_of_captures_of_our_own(tmp_path):
-    """What measures the machine for a report is no capture of the user's."""
+    """A measurement of the machine for a report is not reported as a capture of the user's."""
     from cinductor.report.measure import add
 
     events.listeners.append(trace := Trace(str(tmp_path)))

@@ -121,7 +121,7 @@ def test_right_whatever_is_done_with_them(fn, dynamic):
 
 
 def behind_a_break(x):
-    """The list of each trip is an array's; in a loop nobody can look at what is in it."""
+    """The list of each iteration is an array's; in a loop nobody can look at what is in it."""
     x[[0, -1]] += 1
     print(end="")
     made = None

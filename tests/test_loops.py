@@ -71,7 +71,7 @@ def test_a_graph_that_is_too_large_names_the_loop():
     assert compiled(x) == fills(x)
     line = fills.__code__.co_firstlineno + 2
     (why,) = compiled._cinductor_job.budget.plain.values()
-    assert f"{__file__}:{line + 1} alone made" in why and f"in the loop at {__file__}:{line}, which runs trip by trip" in why
+    assert f"{__file__}:{line + 1} alone made" in why and f"in the loop at {__file__}:{line}, which runs in Python, one iteration at a time" in why
     assert "node_limit" in why
     assert compiled(x[:10]) == fills(x[:10])
     with pytest.raises(cinductor.Unsupported, match="too large"):
@@ -251,7 +251,8 @@ def test_arrays_that_change_places(fn, dynamic):
         assert_same(given, expected)
 
 
-# --- names that trips hand on as they are ------------------------------------------------------------
+# --- names that iterations hand on as they are
+# ------------------------------------------------------------
 
 
 def swapped_then_written(x, y, n):
@@ -339,7 +340,8 @@ def memory(results, arguments):
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("fn", HANDED_ON, ids=lambda fn: fn.__name__)
 def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
-    """After few trips, or any number, a name may be an argument itself: then it is that, and writes go there."""
+    """After few iterations, or any number, a name may be an argument itself: then it is that, and
+    writes go there."""
     compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
     count = fn.__code__.co_argcount - 1
     for n in (9, 10, 0, 1, 2, 3, 20):
@@ -351,7 +353,8 @@ def test_arrays_that_are_handed_on_stay_themselves(fn, dynamic):
         assert memory(got, given) == memory(want, expected)
 
 
-# --- as many trips as data decide, around what only Python does --------------------------------------
+# --- as many iterations as data decide, around what only Python does
+# --------------------------------------
 
 
 def counted_by_a_mask(y, t):

@@ -210,7 +210,7 @@ class Wrong:
 
 
 class Asked:
-    """What is read of it, and how often."""
+    """Counts the reads of each part."""
 
     def __init__(self):
         self.reads = []

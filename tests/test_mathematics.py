@@ -37,7 +37,7 @@ BINARY = [math.atan2, math.hypot, math.copysign, math.fmod, math.pow, math.log]
 
 
 def outcome(fn, *args):
-    """What a call gives, or the type and text of what it raises."""
+    """The result of a call, or the type and text of its exception."""
     try:
         value = fn(*args)
     except Exception as error:
@@ -193,7 +193,7 @@ def test_what_is_whole(fn):
 
 
 def whole_numbers(x, t):
-    print("", end="")  # no check can fail behind it
+    print("", end="")  # no check can fail after it
     s = x[0]
     return math.trunc(s), math.floor(s), math.ceil(s), round(s), int(s), math.trunc(t), math.floor(t)
 

@@ -44,7 +44,7 @@ def test_numbers_of_python(members):
 @pytest.mark.parametrize("dtype", ["i8", "f8", "f4", "u1", "?", "c16"])
 @pytest.mark.parametrize("members", MEMBERS, ids=repr)
 def test_elements(members, dtype):
-    """What only the running program knows."""
+    """Elements that only the running program knows."""
 
     def f(x, out):
         for i in range(len(x)):

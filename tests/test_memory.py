@@ -10,8 +10,8 @@ import memory_generator
 import numpy as np
 import pytest
 import test_fuzz
+import ways
 
-import cinductor
 from cinductor import testing
 
 everything_is_compiled = test_fuzz.everything_is_compiled  # the fixture
@@ -43,7 +43,7 @@ def copied(arguments):
 
 
 def objects(value):
-    """What can be told apart in a result: arrays and containers, outermost first."""
+    """The objects of a result: arrays and containers, outermost first."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     own = [value] if isinstance(value, np.ndarray | list | dict) else []
     return [*own, *itertools.chain.from_iterable(map(objects, inner))]
@@ -74,25 +74,20 @@ def check_call(program, compiled, arguments):
         assert ours_is == theirs_is, f"{what}: {ours_is} instead of {theirs_is}"
 
 
-def ways_of(seed):
-    """Every program without a compiler, with sizes that are numbers and symbols; some with it."""
-    return ["interp", "dynamic", "c", "c, dynamic"] if seed % 20 == 5 else ["interp", "dynamic"]
-
-
-def check(seed, folder, ways):
+def check(seed, folder):
     made = memory_generator.Generator(seed)
     source = made.source()
     program = test_fuzz.load(source, folder / f"memory_{seed}.py")
     if not test_fuzz.ends(program, [copied(made.arguments(number, np)) for number in sorted(set(CALLS))]):
         return
-    for way in ways:
-        compiled = cinductor.compile(program, **test_fuzz.WAYS[way])
+    for way in ways.of_program(seed, "interp", "dynamic"):
+        compiled = way.compile(way.version(program, seed))
         for number in CALLS:
             signal.alarm(120)
             try:
                 check_call(program, compiled, made.arguments(number, np))
             except (AssertionError, test_fuzz.Endless) as wrong:
-                raise AssertionError(f"seed {seed}, {way}, arguments {number}: {wrong!r}\n{source}") from wrong
+                raise AssertionError(f"seed {seed}, {way.name}, arguments {number}: {wrong!r}\n{source}") from wrong
             finally:
                 signal.alarm(0)
 
@@ -101,10 +96,10 @@ def check(seed, folder, ways):
 @pytest.mark.parametrize("seeds", test_fuzz.batches(PROGRAMS), ids=lambda s: f"{s[0]}-{s[-1]}")
 def test_fixed_programs(seeds, tmp_path):
     for seed in seeds:
-        check(seed, tmp_path, ways_of(seed))
+        check(seed, tmp_path)
 
 
 @pytest.mark.usefixtures("everything_is_compiled")
 @pytest.mark.parametrize("seed", test_fuzz.NEW_LOOPS)
 def test_new_programs(seed, tmp_path):
-    check(seed, tmp_path, ways_of(seed))
+    check(seed, tmp_path)

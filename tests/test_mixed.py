@@ -133,9 +133,8 @@ def divided_behind_a_loop(x, n, d):
 @pytest.mark.parametrize("x", [[1.0, 2, 3], [-1.0, -2, -3]])
 @pytest.mark.parametrize("n", [3, 0, 2.5])
 def test_divided_behind_a_loop(x, n):
-    """A divisor that data decide is checked; what neither class of number has in common is behind a break, where it is known
-    which of the two there is.
-    """
+    """A divisor that data decide is checked; what neither class of number has in common is after a
+    break, where it is known which of the two there is."""
     testing.check(divided_behind_a_loop, np.array(x), n, 3, backend="interp")
 
 
@@ -153,12 +152,12 @@ def divided_behind_a_break(x, k):
 @pytest.mark.parametrize("dtype", ["int64", "float64", "float32"])
 @pytest.mark.parametrize("x", [[1, 2, 3], [-1, -2, -3]])
 def test_divided_behind_a_break(x, dtype):
-    """Nothing can be begun anew, and no check could fail: the number is settled."""
+    """Nothing can be restarted, and no check could fail: the number is settled."""
     testing.check(divided_behind_a_break, np.array(x, dtype), 2, backend="interp")
 
 
 def set_in_an_inner_loop(x, n):
-    """n: where the number of inner trips comes from: the argument, or what is in it."""
+    """n: where the number of inner iterations comes from: the argument, or what is in it."""
     total, trips = 0, int(n[0]) if isinstance(n, np.ndarray) else n - 2
     for i in range(len(x)):
         for _ in range(trips):
@@ -220,7 +219,8 @@ def is_reset_in_an_inner_loop(x, n):
 )
 @pytest.mark.parametrize("first", (0, 3))
 def test_inner_loops_of_no_trips(fn, first):
-    """They leave an int of before the outer loop Python's, whatever later trips of that begin with."""
+    """They leave an int of before the outer loop Python's, whatever later iterations of that begin
+    with."""
     compiled = cinductor.compile(fn, backend="interp")
     data = [np.array(n) for n in ((first, 2), (0, 0), (2, 0), (0, 2), (3, 1))]
     for n in (*data, *data):

@@ -52,7 +52,7 @@ def product_of_itself(a):
 
 
 def with_itself(a):
-    """The last trip of k meets the element that is stored."""
+    """The last iteration of k meets the element that is stored."""
     n = a.shape[0]
     for i in range(n):
         for j in range(n):
@@ -88,7 +88,7 @@ def running_overwritten(a):
 
 
 def where_positive(a):
-    """The held element is stored in some trips."""
+    """The held element is stored in some iterations."""
     for i in range(a.shape[0]):
         for j in range(1, a.shape[1]):
             if a[i, j] > 0:
@@ -96,7 +96,7 @@ def where_positive(a):
 
 
 def into_the_next_row(a):
-    """No trip, and no element, in the last row."""
+    """No iteration, and no element, in the last row."""
     n = a.shape[0]
     for i in range(n):
         for j in range(n - 1 - i):

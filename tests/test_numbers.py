@@ -7,20 +7,20 @@ import subprocess
 
 import numpy as np
 import pytest
+import ways
 from numpy.lib.stride_tricks import as_strided
 
 import cinductor
 from cinductor import testing
 
-BACKENDS = ["c", "interp"]
 UNSIGNED = np.array([0, 1, 5, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1], np.uint64)
 SIGNED = np.array([0, 1, -1, 5, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
 EVERY = np.repeat(UNSIGNED, SIGNED.size), np.tile(SIGNED, UNSIGNED.size)
 INTS = [0, 5, -1, 255, 256, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1, -(2**70)]
 
 
-def whole(function, backend):
-    return cinductor.compile(function, backend=backend, fullgraph=True)
+def whole(function, way):
+    return way.compile(function, fullgraph=True)
 
 
 def six(u, s):
@@ -30,15 +30,15 @@ def six(u, s):
 # --- unsigned beside signed integers ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_signs_compare_by_value(backend):
+@pytest.mark.ways(*ways.CPU)
+def test_signs_compare_by_value(way):
     """Arrays and NumPy's numbers of any width, in both orders."""
     u, s = EVERY
-    compiled = whole(six, backend)
+    compiled = whole(six, way)
     for other in (s, s[2], s[3], s.astype(np.int32), s.astype(np.int8), s > 0, s.astype(float), np.float32(2**63)):
         testing.check(six, u, other, compiled=compiled)
     testing.check(six, u[9], s, compiled=compiled)
-    scalars = whole(six, backend)
+    scalars = whole(six, way)
     for a, b in itertools.product(UNSIGNED[::3], SIGNED[::2]):
         testing.check(six, a, b, compiled=scalars, calls=1)
 
@@ -50,10 +50,10 @@ def test_any_int_of_pythons_compares(kind):
     for operand in (values, values[5]):
         for number in INTS:
             fixed = functools.partial(six, s=number)
-            testing.check(fixed, operand, compiled=whole(fixed, "interp"), calls=1)
-    for backend in BACKENDS:
+            testing.check(fixed, operand, compiled=whole(fixed, ways.BY_NAME["interp"]), calls=1)
+    for way in (ways.BY_NAME["c"], ways.BY_NAME["interp"]):
         for operand in (values, values[5]):
-            compiled = cinductor.compile(six, backend=backend)
+            compiled = way.compile(six)
             for number in INTS:
                 testing.check(six, operand, number, compiled=compiled)
 
@@ -100,10 +100,10 @@ def kept(u, s):
     return order, max(a, b), min(b, a, 3), sorted([a, b, -2]), a if a > b else b, b in (a, -1), 0 <= b < a, max([b, a])
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("function", [called, chosen, searched, counted, kept])
-def test_where_signs_meet(function, backend):
-    compiled = cinductor.compile(function, backend=backend)
+def test_where_signs_meet(function, way):
+    compiled = way.compile(function)
     for u, s in (EVERY, (UNSIGNED, SIGNED), (UNSIGNED[3:], SIGNED[2:7])):
         testing.check(function, u, s, compiled=compiled)
 
@@ -131,13 +131,13 @@ def clipped(x, y, z):
     return numbers, np.clip(x, 0, None), np.clip(x, None, -0.0), np.clip(x, y, 1), np.clip(x, y[3], 1)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-def test_zeros_of_extremes(dtype, backend):
+def test_zeros_of_extremes(dtype, way):
     """Which of a 0 and a -0 is taken. (NumPy's fmax and fmin of whole vectors and of the rest of an array differ.)"""
     x, y, z = (v.astype(dtype) for v in ZEROS)
     for function in (extremes, clipped):
-        got, want = whole(function, backend)(x, y, z), function(x, y, z)
+        got, want = whole(function, way)(x, y, z), function(x, y, z)
         skipped = (2, 3) if dtype != "e" and function is extremes else ()
         for k, (a, b) in enumerate(zip(got, want, strict=True)):
             if k not in skipped:
@@ -163,9 +163,9 @@ def of_pythons(x, e):
     return total, abs(float(x[1])) ** e, x[2] ** e, x.sum() ** 2
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.ways(*ways.CPU)
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-def test_powers_of_numbers(dtype, backend):
+def test_powers_of_numbers(dtype, way):
     """They are the C library's, for NumPy's numbers and Python's: in loops, as constants, in the first call and later; but
     squares in loops are products."""
     rng = np.random.default_rng(4)
@@ -173,14 +173,14 @@ def test_powers_of_numbers(dtype, backend):
     special = [0.0, -0.0, 1.0, -1.0, -8.0, np.inf, -np.inf, np.nan, 5e-324, 1e308, 2.0**-537, 2.0**500]
     with np.errstate(all="ignore"):
         x = np.concatenate([x, special]).astype(dtype)
-        chosen = EXPONENTS if backend == "interp" else EXPONENTS[1::3]
-        constant = whole(lambda x: [of_elements(x, e) for e in chosen], backend)
+        chosen = EXPONENTS if way.name == "interp" else EXPONENTS[1::3]
+        constant = whole(lambda x: [of_elements(x, e) for e in chosen], way)
         for a, e in zip(constant(x), chosen, strict=True):
             testing.assert_same(a, x * x if e == 2 else of_elements(x, e))
-        compiled = cinductor.compile(of_elements, backend=backend)
+        compiled = way.compile(of_elements)
         for e in (3, 2.5, np.float32(1.5), -1):
             testing.check(of_elements, x, e, compiled=compiled, calls=1)
-        compiled = cinductor.compile(of_pythons, backend=backend)
+        compiled = way.compile(of_pythons)
         for e in (3, 0.5, -1.5):
             testing.check(of_pythons, x[:500], e, compiled=compiled)
 
@@ -219,7 +219,7 @@ def test_powers_of_arrays_by_one_number(dtype):
         for e in (2, 0.5, -1, 1, 0, 2.0, -1.0):
             strong = np.dtype(dtype).type(e)
             for form in (lambda x: x**e, lambda x: np.power(x, e), lambda x: np.power(x, strong), lambda x: np.float_power(x, e)):  # noqa: B023
-                testing.assert_same(whole(form, "interp")(x), form(x))
+                testing.assert_same(whole(form, ways.BY_NAME["interp"])(x), form(x))
             for form in (lambda x, e: x**e, np.power):
                 testing.check(lambda x, e: form(x, e), x, strong, backend="interp")  # noqa: B023
 
@@ -287,7 +287,7 @@ def test_functions_of_one_int_give_what_numpy_gives(name, dynamic):
         assert type(got) is type(want) and repr(got) == repr(want)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ["c", "interp"])
 def test_a_sum_of_minus_zero_is_zero(backend):
     """Of a number and over no axes, too: NumPy's sum starts from 0."""
     zeros = (-0.0, np.array(-0.0), np.float32(-0.0), np.array([[-0.0]]), np.array(complex(-0.0, -0.0)))

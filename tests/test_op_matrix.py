@@ -113,8 +113,9 @@ def assert_within_ulp(got, want, reference, limit, what):
 
 
 def operands_of(ufunc, every=1):
-    """Of each loop the operands that lie in a row, and of the other layouts one in so many: others for the next loop, and
-    for a name of another length, so that each dtype meets each layout in some ufunc."""
+    """Of each loop the operands that are in a row, and of the other layouts one in so many: others
+    for the next loop, and for a name of another length, so that each dtype meets each layout in
+    some ufunc."""
     return [
         (chars, group)
         for k, chars in enumerate(loops(ufunc))

@@ -1,4 +1,5 @@
-"""What an installed package says of itself, and where it refuses to be built or imported."""
+"""The metadata of an installed package, and the cases in which it refuses to be built or imported.
+"""
 
 import importlib.metadata
 import os
@@ -26,7 +27,7 @@ def run(program, *arguments, **environment):
 
 
 def test_the_version_is_written_once():
-    """It enters cache keys: a release must not take an older one's kernels."""
+    """The version enters cache keys: a release must not use an older one's kernels."""
     assert cinductor.__version__ == VERSION
     for name in ("pyproject.toml", "setup.py", "CITATION.cff", "python/cinductor/__init__.py", "conda/recipe/meta.yaml"):
         assert VERSION not in (ROOT / name).read_text(), name

@@ -16,7 +16,7 @@ WIDTHS = (10, 11, 12, 13, 14, 20, 30, 7, 3, 4)
 
 @pytest.fixture(autouse=True)
 def forget():
-    """What one test has shown of a function's sizes is not for the next."""
+    """Sizes recorded by one test are not known in the next."""
     cinductor.cache.clear()
 
 

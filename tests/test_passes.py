@@ -255,7 +255,7 @@ def same_bits(a, b):
 
 
 def strides(array):
-    """Those of axes of one element mean nothing."""
+    """The strides; those of axes with one element have no meaning."""
     return [s for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
 
 

@@ -31,7 +31,7 @@ def softmax_of_product(x, w):
 
 
 def transposed_sum(x, w):
-    """An element is read behind the store to it."""
+    """An element is read after the store to it."""
     s = x @ w
     return s.T + s
 
@@ -63,7 +63,7 @@ def halves_of_one(x, w):
 
 
 def in_a_loop(x, w):
-    """In a trip what ends is followed by what begins."""
+    """In an iteration what ends is followed by what begins."""
     for k in range(40):
         a = np.sort(x * k, axis=0)
         b = np.sort(a + 1, axis=1)
@@ -73,7 +73,7 @@ def in_a_loop(x, w):
 
 
 def of_the_trip_before(x, w):
-    """What a trip reads of the one before stays where it is."""
+    """What an iteration reads of the one before stays where it is."""
     kept = np.zeros((N, N))
     for k in range(40):
         a = np.sort(x * k, axis=0)
@@ -83,7 +83,7 @@ def of_the_trip_before(x, w):
 
 
 def row_by_row(x, w):
-    """What is stored row by row is there in the next trip."""
+    """What is stored row by row is there in the next iteration."""
     seen = np.empty((N, N))
     for k in range(40):
         a = np.sort(x * k, axis=0)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from test_regions import outcome, same
 
 import cinductor
 from cinductor.testing import check
 
+RNG = np.random.default_rng(0)
 MOVES = [(0, 1), (1, 0), (0, -1), (-1, 0)]
 GAINS = (0.5, 1.5, -2.0)
 
@@ -113,3 +115,168 @@ def test_ranges_of_data():
     for x in ([1, 5, 2], [2, 9, 3], [3, 0, 1], [-1, 4, -2], [0, 3, 0], [4, -5, 2]):
         check(steps_of_data, np.array(x), compiled=compiled)
         check(steps_of_data, np.array(x, np.int32), compiled=compiled)
+
+
+# --- items of lists that are stored at a place that data decide -------------------------------------------
+
+
+def counts(q, n):
+    size = [1] * n
+    for a in q:
+        size[a] += 1
+    return size
+
+
+def counts_in_order(q, n):
+    size, seen = [0] * 10, 0
+    for i in range(len(q)):
+        k = int(q[i])
+        size[k] = size[k] + i
+        seen += size[3]
+    return np.array(size), seen, size[-1], len(size)
+
+
+def joins_sets(q, n):
+    parent, groups = list(range(20)), 20
+    for i in range(len(q) - 1):
+        x, y = int(q[i]), int(q[i + 1])
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        while parent[y] != y:
+            y = parent[y]
+        if x != y:
+            parent[x] = y
+            groups -= 1
+    return groups, parent
+
+
+def floats_at_places(q, n):
+    best = [float("inf")] * 12
+    for i in range(len(q)):
+        if i * 0.5 < best[q[i]]:
+            best[q[i]] = i * 0.5
+    return best
+
+
+def pairs_at_places(q, n):
+    last = [(0, -1)] * 12
+    for i in range(len(q)):
+        count, _ = last[q[i]]
+        last[q[i]] = (count + 1, i)
+    return last
+
+
+def of_two_names(q, n):
+    size = [0] * 12
+    other = size
+    for a in q:
+        size[a] += 1
+        other[0] += other[a]
+    return size, other is size
+
+
+def of_many_items(q, n):
+    size = [2] * 6000
+    for a in q:
+        size[a * 7] += size[a]
+    return size[:20], np.array(size).sum()
+
+
+def under_a_condition(q, n):
+    flags = [False] * 12
+    for a in q:
+        if not flags[a]:
+            flags[a] = True
+    return flags
+
+
+STORED = [counts, counts_in_order, joins_sets, floats_at_places, pairs_at_places, of_two_names, of_many_items, under_a_condition]
+
+
+def of_another_type(q, n):
+    size = [0] * 12
+    for a in q:
+        size[a] += 0.5
+    return size
+
+
+def numbers_of_numpys(q, n):
+    size = [0] * 12
+    for a in q:
+        size[a] = a
+    return size
+
+
+def of_several_types(q, n):
+    size = [0, 1.5] * 6
+    for a in q:
+        size[a] += 1
+    return size
+
+
+def in_lists(q, n):
+    table = [[0] * 12 for _ in range(12)]
+    for i in range(len(q) - 1):
+        table[q[i]][q[i + 1]] += 1
+    return table
+
+
+def also_grows(q, n):
+    size = [0] * 12
+    for a in q:
+        size[a] += 1
+        if size[a] > 1:
+            size.append(int(a))
+    return size
+
+
+def by_a_float(q, n):
+    size = [0] * 12
+    for a in q * 1.0:
+        size[a] += 1
+    return size
+
+
+def by_a_slice(q, n):
+    size = [0] * 12
+    for a in q:
+        size[a : a + 1] = [5, 6]
+    return size
+
+
+def beyond_64_bits(q, n):
+    size = [1] * 12
+    for a in q:
+        size[a] *= 1000003
+    return size
+
+
+def empty(q, n):
+    size = []
+    for a in q:
+        size[a] = 1
+    return size
+
+
+OTHER_STORES = [of_another_type, numbers_of_numpys, of_several_types, in_lists, also_grows, by_a_float, by_a_slice, beyond_64_bits, empty]
+PLACES = [RNG.integers(0, 9, 30), RNG.integers(-9, 9, 30), RNG.integers(0, 9, 0), RNG.integers(0, 9, 30).astype(np.uint8), RNG.integers(0, 9, 30) + 5]
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("fn", STORED)
+def test_stores_are_captured_whole(fn, dynamic):
+    """Where a place is out of range the function itself answers."""
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic, fullgraph=True)
+    for q in PLACES:
+        for _ in range(2):
+            same(outcome(compiled, (q, 12)), outcome(fn, (q, 12)))
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("fn", [*STORED, *OTHER_STORES])
+def test_stores_are_pythons(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for q in PLACES:
+        for n in (12, 12, 20):
+            same(outcome(compiled, (q, n)), outcome(fn, (q, n)))

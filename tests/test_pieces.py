@@ -514,7 +514,7 @@ TURNS = [f"{chr(97 + k % 26)}{k}" for k in range(60)]
 
 @pytest.mark.parametrize("on_limit", ["dynamic", "eager"])
 def test_a_tuple_of_names_that_take_turns(backend, on_limit):
-    """A piece whose constants differ in each trip is left to NumPy, with one warning in all."""
+    """A piece whose constants differ in each iteration is left to NumPy, with one warning in all."""
     compiled = cinductor.compile(take_turns, backend=backend, options={"on_limit": on_limit})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

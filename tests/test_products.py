@@ -21,7 +21,7 @@ LAYOUTS = {
 
 
 def traced(function, *arrays):
-    """What the traced function's program answers."""
+    """The result of the traced function's program."""
     tracer = _core.Tracer("f", options={}, backend="interp")
     result = function(*[tracer.array(a, k) for k, a in enumerate(arrays)])
     tracer.flush()

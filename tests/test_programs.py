@@ -12,6 +12,7 @@ import warnings
 import numpy as np
 import programs
 import pytest
+import ways
 
 import cinductor
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("pieces_are_compiled")
 
 
 def outcome(fn, arguments):
-    """What a call returned or raised."""
+    """The result or exception of a call."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -135,6 +136,15 @@ def test_interpreted(name):
     check(program, cinductor.compile(program.function, backend="interp"), program.sizes, turned)
 
 
+@pytest.mark.ways(*[name for name in ways.BY_NAME if name not in ("c", "interp", "dynamic", "card")])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_other_ways(name, way):
+    """At one size. cuda/programs.py has them on a card."""
+    program = PROGRAMS[name]
+    for version in way.versions(program.function):
+        check(program, way.compile(version), program.sizes[:1], tolerance=program.tolerance if way.is_device else 0)
+
+
 def is_whole(program):
     """Every size is captured without a break; what the program itself raises does not count."""
     for n in program.sizes:
@@ -171,7 +181,7 @@ signals.dithering signals.one_pole stencils.adi stencils.heat_3d stencils.seidel
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_graphs_do_not_grow(name):
-    """Where the trips are more than are unrolled the graph is as large for many as for few."""
+    """Where the iterations are more than are unrolled the graph is as large for many as for few."""
     program, nodes = PROGRAMS[name], []
     for times in (2, 3):
         compiled = cinductor.compile(program.function, fullgraph=True, backend="interp", dynamic=False)

@@ -34,7 +34,7 @@ def scaled(x, y):
 
 @pytest.fixture(autouse=True)
 def no_test_knows_of_another(monkeypatch, request):
-    """Who has won is kept for machines of this kind."""
+    """Winners are stored per kind of machine, so they are cleared between tests."""
     monkeypatch.setattr(racing, "_machine", [request.node.name])
     yield
     racing.beside.wait()
@@ -105,7 +105,7 @@ def test_the_quickest_answers(clock):
     (heat,) = race(compiled).classes
     counts = dict(asked)
     run(compiled, X, calls=20)
-    assert asked == counts  # nobody is timed any more
+    assert asked == counts  # no calls are timed any more
     assert heat.times["apart=1"] == (9, pytest.approx(7e-7)) and heat.times["default"] == (9, pytest.approx(1e-6))
 
 
@@ -117,7 +117,7 @@ def test_a_little_better_is_not_enough(clock):
 
 
 def test_the_best_runs_against_the_default_once_more(clock):
-    """One that was quick by chance is not, when it runs again."""
+    """A plan that was fast by chance is not, when it runs again."""
     said, asked = clock
     compiled = begun(softmax, X)
     said["apart=1"] = 700
@@ -141,7 +141,7 @@ def test_slower_ones_take_little_of_the_time(clock):
 def test_classes_of_sizes_have_races_of_their_own(clock):
     said, _ = clock
 
-    def waves(x, y):  # no bits of NumPy's, so that nobody tries whether it is quicker
+    def waves(x, y):  # no bits of NumPy's, so that nobody tries whether it is faster
         return np.maximum(np.sin(x) * y + 1, 0)
 
     compiled = begun(waves, X, Y, dynamic=True)

@@ -1,4 +1,6 @@
-"""Loops and branches become regions of the graph: right, whole, and as large for many trips as for few."""
+"""Loops and branches become regions of the graph: right, whole, and as large for many iterations as
+for few.
+"""
 
 import copy
 
@@ -350,12 +352,13 @@ def test_explain_says_what_became_of_loops():
 
     report = cinductor.explain(f, np.zeros(12))
     assert any("for captured" in line for line in report.regions)
-    assert any("trip by trip: a concrete value is needed by str()" in line for line in report.regions)
+    assert any("one iteration at a time: a concrete value is needed by str()" in line for line in report.regions)
     assert all(__file__ in line for line in report.regions)
 
 
 def test_a_peeled_trip():
-    """The first trip makes floats of ints; the others are one region. Its trips had been unrolled."""
+    """The first iteration makes floats of ints; the others are one region. Its iterations had been
+    unrolled."""
 
     def loop(x, n):
         for _ in range(n):
@@ -420,14 +423,14 @@ def late_and_raising(x, mode):
 
 @pytest.mark.parametrize("mode", ["double", "minus", "none"])
 def test_a_first_test_that_is_known_hides_no_later_one(mode):
-    """A break had been made of every test behind one that was false without asking an array."""
+    """A break had been made of every test after one that was false without asking an array."""
     for x in ([1.0, 2.0], [-1.0, 2.0], [-1.0, -2.0]):
         check(late, np.array(x), mode)
 
 
 def test_wrapped_neighbours_are_one_loop():
     report = cinductor.explain(cinductor.compile(late_in_a_loop, backend="interp"), np.arange(30.0))
-    assert not any("trip by trip" in line for line in report.regions), report
+    assert not any("one iteration at a time" in line for line in report.regions), report
     for n in (0, 1, 2, 30):
         check(late_in_a_loop, np.arange(1.0, n + 1))
 

@@ -58,7 +58,7 @@ def triangle(x):
     return s
 
 
-# What each reads and writes in memory, in bytes, and computes; counted by hand.
+# Bytes read and written in memory, and operations, counted by hand.
 COUNTED = [
     (lambda x: x * 2 + 1, (V,), 800, 800, 200),
     (lambda x: x * np.float32(2), (F,), 400, 400, 100),
@@ -70,7 +70,7 @@ COUNTED = [
     (rows, (X,), 960, 960, 120 + 12 + 120),
     (outer, (V[:7].copy(), V[:5].copy()), 96, 280, 35),
     (lambda x: x.T.copy(), (X,), 960, 960, 0),
-    # The first trip is a kernel of its own, which reads an element and hands on a number.
+    # The first iteration is a kernel of its own, which reads an element and hands on a number.
     (triangle, (V[:20].copy(),), 8 + 8 + 19 * 8, 8 + 8, 1 + 189),
 ]
 
@@ -412,7 +412,7 @@ def words_of(node):
 
 
 def reasons_in_sources():
-    """What is given to those who break, run trip by trip or leave a call to NumPy."""
+    """The reasons given for breaks, loops run in Python, and calls left to NumPy."""
     names = set("note_break note_effect RegionBreak Abandon abandon fail stop effect Peel call_unknown Unknown".split())
     names |= set("NotRewritable Replan give_up report run_plain leave_to_numpy".split())
     for path in (ROOT / "python/cinductor/capture").rglob("*.py"):
@@ -456,8 +456,8 @@ def test_rows_of_reasons_and_pages_are_the_same():
         ("calls numpy.trim_zeros: it is not captured", "library-calls"),
         ("calls pandas.DataFrame, which is not captured", "unknown-calls"),
         ("an argument is an array of dtype object", "arguments"),
-        ("runs trip by trip: calls print", "loops"),
-        ("NumPy is quicker for all between steps that need Python", "budget"),
+        ("runs in Python, one iteration at a time: calls print", "loops"),
+        ("NumPy is faster for all the work between the lines that need Python", "budget"),
         ("it raised ValueError", "errors"),
         ("its source is not found", "source"),
     ],
@@ -495,11 +495,11 @@ def test_kernels_are_read_from_their_text():
       }  @a.py:3
     }
   }
-  # k0 and k1 stay apart: a reason
+  # k0 and k1 are not fused: a reason
 }
 """
     (kernel,), apart = kernels.read(text)
-    assert kernel.places == [("a.py", 3), ("b c.py", 4)] and apart == ["k0 and k1 stay apart: a reason"]
+    assert kernel.places == [("a.py", 3), ("b c.py", 4)] and apart == ["k0 and k1 are not fused: a reason"]
     assert [a.buffer for a in kernel.nests[0].accesses] == ["buf0", "in0"]
     assert kernel.text.startswith("k0: for") and kernel.text.endswith("\n}")
     assert costs.itemsize("c128") == 16 and costs.itemsize("bool") == 1 and costs.itemsize("i32") == 4

@@ -87,7 +87,7 @@ def test_default_backend_too():
 
 
 def test_where_of_scalars_is_an_array():
-    """It had been a NumPy scalar, as its operands are."""
+    """The result was a NumPy scalar, as the operands are."""
 
     def program(x):
         total = x.sum()
@@ -129,7 +129,7 @@ def test_an_argument_keeps_its_kind():
 
 
 def test_an_exception_for_its_own_sake():
-    """Nobody looked at the results, so the checks in the loop were dropped with them."""
+    """The results were unused, so the checks in the loop were dropped with them."""
 
     def divides(x, t):
         for _ in range(12):
@@ -150,7 +150,7 @@ def test_an_exception_for_its_own_sake():
 
 
 def test_a_number_that_python_made_in_a_branch():
-    """It had become an input of the graph before the branch was given up, and the call had one value less."""
+    """The number became an input of the graph before the branch was abandoned, and the call had one value less."""
 
     def program(A, t):
         s = 0.0
@@ -189,7 +189,7 @@ def test_a_scalar_that_outlives_a_break():
 
 
 def test_an_int_that_might_be_a_numpy_float():
-    """Behind a break it had become a float."""
+    """After a break it had become a float."""
 
     def branch(x):
         best = 0
@@ -253,7 +253,7 @@ def test_einsum_gives_a_view():
 
 
 def test_kernels_that_differ_in_names_only():
-    """Those of an unrolled loop are compiled once; each still works on its own arrays."""
+    """Kernels of an unrolled loop are compiled once; each still works on its own arrays."""
 
     def program(x, y):
         parts = []
@@ -319,7 +319,7 @@ def test_loops_that_unroll_into_thousands_of_operations():
                 c[i][j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j]
         return np.array(c)
 
-    def nest(a):  # eight loops of two trips, which were unrolled one by one
+    def nest(a):  # eight loops of two iterations, which were unrolled one by one
         out = np.zeros(2)
         for i in range(2):
             for j in range(2):
@@ -739,7 +739,7 @@ def test_result_of_a_function_inside(sign):
 
 
 def test_returns_from_finally():
-    """What had the call captured anew ended in a `finally` that returns, with its effects."""
+    """The restart of the capture passed a `finally` that returns, with its effects."""
 
     def moved(n):
         if n > 3:
@@ -769,7 +769,7 @@ def test_returns_from_finally():
 
 
 def test_name_that_pieces_alone_bind():
-    """It was no local of what runs between the pieces."""
+    """The name was no local of the code between the pieces."""
 
     def program(x):
         if (x > 0).any():
@@ -852,7 +852,7 @@ def test_order_of_an_empty_array(shape, dynamic):
 @pytest.mark.parametrize("length", [1, 3, 20])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
-    """It entered the call behind the loop's mark, and was returned as if a trip had made it."""
+    """The array entered the call after the loop's mark, and was returned as if an iteration had made it."""
 
     def last(rows, pair):
         for row in rows:
@@ -889,7 +889,7 @@ def test_an_array_of_a_tuple_is_first_looked_at_by_a_trip(length, dynamic):
 @pytest.mark.parametrize("length", [0, 1, 3])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_the_truth_of_an_int_that_a_break_has_made_known(length, dynamic):
-    """It was taken for one that only the program knows, and what it is compared with for traced."""
+    """The int was taken for one that only the program knows, and its comparand for traced."""
 
     def tests(x, q, t):
         j = int(q.sum())
@@ -987,7 +987,7 @@ def test_attributes_in_slots_that_a_watched_loop_sets():
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_einsum_takes_a_diagonal_of_a_clamped_slice(dynamic):
-    """What may not be contiguous had been copied, and the diagonal was no view."""
+    """An array that may not be contiguous was copied, so the diagonal was no view."""
 
     def program(a):
         d = np.einsum("ii->i", a[:2, :2])

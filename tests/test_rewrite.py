@@ -449,7 +449,7 @@ def load(source, name):
 
 
 def behaviour(fn, name, *args):
-    """What a call prints, gives and raises, and from which lines."""
+    """The output, result and exceptions of a call, with their lines."""
     said = []
 
     def log(value=None):
@@ -501,7 +501,7 @@ def test_sites_say_what_is_carried():
     first = f.__code__.co_firstlineno
     assert (loop.kind, loop.line, loop.flag) == ("for", first + 2, "__ci_break1")
     assert loop.state == ("__ci_break1", "i", "step", "total")
-    assert loop.carried == ("i", "total")  # i is what it was where no trip runs
+    assert loop.carried == ("i", "total")  # i is what it was where no iteration runs
     assert loop.live_out == ("__ci_break1", "i", "total")
     assert (branch.kind, branch.arms) == ("if", 1)
     assert branch.state == branch.live_out == ("__ci_break1", "total")

@@ -162,6 +162,70 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
 assert not failures, failures
 """
 
+HAMMER = """
+import contextlib, gc, sys, threading
+import numpy as np
+import cinductor
+
+def whole(x, k):
+    return np.sqrt(x * x + k).sum(axis=0)
+
+def broken(x, k):
+    y = x * 2
+    print(end="")
+    return y + k
+
+def warned(x, k):
+    return (x - 1) / (x - 1 - k * 0) + k
+
+FNS = whole, broken, warned
+shared = [cinductor.compile(fn, backend="interp") for fn in FNS]
+wrong = []
+
+def work(number):
+    rng = np.random.default_rng(number)
+    with np.errstate(all="ignore"):
+        for _ in range(40):
+            which, step = rng.integers(len(FNS)), rng.integers(12)
+            x, k = np.arange(2.0, 2 + rng.integers(1, 6)) + np.zeros((3, 1)), int(rng.integers(3))
+            if step == 0:
+                cinductor.reset()
+            elif step == 1:
+                cinductor.stats()
+            elif step == 2:
+                shared[which] = cinductor.compile(FNS[which], backend="interp", dynamic=bool(k) or None)
+            elif step == 3:
+                cinductor.cache.clear()
+            elif step == 4:
+                gc.collect()
+            elif step == 5:
+                cinductor.set_stance(("default", "eager_on_recompile")[k % 2])
+            elif step == 6 and number == 0:
+                FNS[0].__defaults__ = (k,)
+            stance = cinductor.set_stance("force_eager") if step == 7 else contextlib.nullcontext()
+            with stance, cinductor.config.patch(threads=1) if step == 8 and number == 0 else contextlib.nullcontext():
+                try:
+                    got = shared[which](x, k)
+                except Exception as error:
+                    got = error
+            if type(got) is not np.ndarray or not np.array_equal(got, FNS[which](x, k), equal_nan=True):
+                wrong.append((FNS[which].__name__, x.shape, k, step, repr(got)))
+
+threading.excepthook = lambda args: wrong.append(repr(args.exc_value))
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=work, args=(k,)) for k in range(12)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+assert not wrong, wrong[:3]
+counted = cinductor.stats()
+assert min(counted[name] for name in ("calls", "captures", "eager")) >= 0
+cinductor.set_stance("default")
+cinductor.reset()
+for f, fn in zip(shared, FNS):
+    before = cinductor.stats()["calls"]
+    assert np.array_equal(f(np.ones((2, 2)) * 3, 1), fn(np.ones((2, 2)) * 3, 1)) and cinductor.stats()["calls"] == before + 1
+"""
+
 SUBNORMALS = """
 import numpy as np
 import cinductor
@@ -183,7 +247,7 @@ print([v.tobytes().hex()[:4000] if v.ndim else v.tobytes().hex() for v in f(x)])
 """
 
 
-@pytest.mark.parametrize("program", [FORK, THREADS, SUBNORMALS], ids=["fork", "threads", "subnormals"])
+@pytest.mark.parametrize("program", [FORK, THREADS, HAMMER, SUBNORMALS], ids=["fork", "threads", "hammer", "subnormals"])
 def test_process(program, tmp_path):
     run(tmp_path, program=program)
 
@@ -402,7 +466,8 @@ def test_arguments_that_another_thread_writes_to(tmp_path, backend, rounds):
 
 
 def test_bytes_that_are_no_bools(tmp_path):
-    """A mask whose bytes are 254 and 1 counts to as much as there is room for, and moves past it at once."""
+    """A mask whose bytes are 254 and 1 counts to as much as there is space for, and moves past it
+    at once."""
     program = """
 import numpy as np, cinductor
 raw = np.zeros(255, np.uint8)
@@ -483,3 +548,66 @@ print("unmapped")
 
 def test_code_of_dropped_functions_is_unmapped(tmp_path):
     assert run(tmp_path, program=DROPPED) == ["unmapped"]
+
+
+# --- paths are bytes ------------------------------------------------------------------------------
+
+PATHS = """
+import os, sys, warnings
+warnings.simplefilter("error")
+import numpy as np, cinductor
+from cinductor import _core
+
+def program(x, name="a"):
+    y = np.sqrt(x) * 2 + x.sum()
+    print(end="")
+    return np.random.default_rng(0).normal(size=3), y[1:] + len(name)
+
+def whole(x, name):
+    if x.shape[0] > 3:
+        x = x + 1
+    return np.sqrt(x) + len(name)
+
+def refused(x):
+    return x.tobytes()
+
+here = os.path.dirname(os.path.abspath(__file__))
+x, f = np.arange(9.0), cinductor.compile(program)
+for _ in range(2):
+    np.testing.assert_array_equal(f(x)[1], program(x)[1])
+g = cinductor.compile(whole, dynamic=True)
+for n, name in ((9, "a"), (7, "a"), (2, "a"), (9, "bb")):
+    np.testing.assert_array_equal(g(x[:n], name), whole(x[:n], name))
+assert [b.file for b in cinductor.explain(program, x).breaks] == [__file__]
+try:
+    cinductor.compile(refused, fullgraph=True)(x)
+except cinductor.Unsupported as error:
+    assert __file__ in str(error) and "return x.tobytes()" in str(error)
+info = cinductor.cache.info()
+assert info["directory"] == os.environ["CINDUCTOR_CACHE_DIR"], info
+cinductor.cache.save(here + "/bundle")
+for other in (here + "/other", os.fsencode(here + "/bytes")):
+    cinductor.cache.set_directory(other)
+    assert cinductor.cache.info()["directory"] == os.fsdecode(other) == _core.cache_directory()
+    cinductor.cache.load(here + "/bundle")
+    assert cinductor.cache.info()["entries"] > 0
+print("captures", cinductor.stats()["captures"])
+"""
+
+
+def test_folders_and_files_whose_names_are_no_text(tmp_path):
+    """In every place that has one: the program, the cache, what is written of a compile, temporary files, compilers."""
+    base = os.path.join(os.fsencode(tmp_path), b"f\xff\xfe")
+    os.mkdir(base)
+    file = os.path.join(base, b"p\xff.py")
+    Path(os.fsdecode(file)).write_text(PATHS)
+    compiler = os.path.join(base, b"cc")
+    script(Path(os.fsdecode(compiler)), 'exec gcc "$@"\n')
+    own = {b"CINDUCTOR_CACHE_DIR": base + b"/cache", b"CC": compiler, b"TMPDIR": base, b"CINDUCTOR_SAVED_CALLS": b"1"}
+    found = []
+    for more in ({}, {}, {b"CINDUCTOR_TRACE": base + b"/trace"}, {b"CINDUCTOR_PROVENANCE": base + b"/lines"}):
+        done = subprocess.run([sys.executable, file], env={**os.environb, **own, **more}, capture_output=True, timeout=120)
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode(errors="backslashreplace")
+        found.append(int(done.stdout.split()[-1]))
+        assert all(os.path.exists(folder) for folder in more.values())
+    assert found[1] < found[0]  # calls are saved, and found again

@@ -528,6 +528,44 @@ def test_slices_that_are_written_alike_are_as_long():
         alike(f, X, k, dynamic=True)
 
 
+MEETING = {
+    "where": lambda a, b: np.where(a > b, a, b),
+    "where of one": lambda a, b: np.where(a > 2, 0, b),
+    "clip": lambda a, b: np.clip(a, b, b + 2),
+    "isclose": lambda a, b: np.isclose(a, b) * 1,
+    "copysign": lambda a, b: np.copysign(a, b).astype(int),
+    "select": lambda a, b: np.select([a > b, b > 3], [a, b], 7),
+    "hypot": lambda a, b: np.hypot(a, b).astype(int),
+}
+
+
+@pytest.mark.parametrize("name", MEETING)
+def test_slices_with_bounds_of_data_meet(name):
+    """Where data make them equally long; else NumPy says that they do not fit."""
+
+    def f(w, v):
+        best = np.zeros(21, v.dtype)
+        for i in range(len(w)):
+            other = best[: 21 - w[i]] + v[i]
+            best[w[i] :] = MEETING[name](other, best[w[i] :])
+        return best
+
+    def differs(w, v):
+        s = 0
+        for i in range(len(w)):
+            s += MEETING[name](v[: w[i]], v[w[i] - 1 :]).sum()
+        return s
+
+    rng = np.random.default_rng(0)
+    w, v = rng.integers(1, 9, 12), rng.integers(-9, 9, 12)
+    cinductor.compile(f, backend="interp", fullgraph=True)(w, v)
+    for last in (3, 0, 21, 20, 22, -1):
+        w[-1] = last
+        alike(f, w, v)
+    for w in (np.full(10, 6), np.full(10, 7), np.full(10, 1)):
+        alike(differs, w, np.arange(11))
+
+
 def test_a_mask_and_the_same_mask_again_are_as_long():
     def f(x, y):
         a = x[x > 1]
@@ -700,7 +738,7 @@ def test_a_raise_under_a_condition():
 
 
 def test_what_runs_beside_an_arm_that_raises_happens_once():
-    """It runs in the open, where nothing goes back behind an effect."""
+    """It runs in the open, where nothing goes back after an effect."""
 
     def reshaped(x, seen):
         y = x * 2

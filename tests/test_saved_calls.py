@@ -338,7 +338,7 @@ def test_code_of_ours_alone_is_named():
     for other in (f"{module} {path} {int(line) + 1}", f"os {path} {line}", f"cinductor.numpy.none {path} {line}"):
         assert saved_text.code_at(other) is None
     assert saved_text.code_at(f"{module} sort_call.other {line}") is None
-    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it stands in no other
+    assert saved_text.code_at(f"{module} sort_call {sort_call.__code__.co_firstlineno}") is None  # it is in no other
     for fn in (helper, lambda: 1, np.sum, captures_of):
         assert saved_text.place_of_closure(fn) is None
 

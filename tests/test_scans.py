@@ -52,7 +52,7 @@ def test_known_sizes_and_stacks():
 
 
 def test_long_rows_and_many_threads():
-    """Units are rows, and whoever runs them has some that follow each other."""
+    """Units are rows, and a thread runs several adjacent ones."""
     x = np.random.default_rng(0).standard_normal((101, 3000))
     want = np.cumsum(x, axis=1)
     for threads in (1, 3):
@@ -98,7 +98,7 @@ def check_all(compiled, function, *args):
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4])
 def test_chains_around_their_borders(threads):
-    """Parts wait for those before them, whoever runs how many of them."""
+    """Parts wait for their predecessors, for any distribution among threads."""
     rng = np.random.default_rng(threads)
     options = {"threads": threads, "verify": True, **CHAINED}
     for dtype in "bhilBHIL?":

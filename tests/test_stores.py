@@ -140,7 +140,7 @@ TAKEN = {
     "copyto": written_by(np.copyto),
     "flat": flat,
     "along": lambda x, v: (np.put_along_axis(x, np.array([1]), v, 0), x)[1],
-    "repeat": lambda x, v: np.repeat(x, v),
+    "repeat": lambda x, v: np.repeat(x[:0], v),  # of nothing: 2**40 times a byte is more than memory
     "clip": lambda x, v: np.clip(x, v, None),
 }
 VALUES = [

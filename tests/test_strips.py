@@ -155,6 +155,6 @@ assert not cinductor.explain(functions, x).breaks
 
 
 def test_loops_that_somebody_replaced():
-    """What NumPy runs runs here, too: no function of our own stands for it."""
+    """A replaced loop of NumPy runs here, too, instead of a cinductor function."""
     done = subprocess.run([sys.executable, "-c", REPLACED], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

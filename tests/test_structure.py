@@ -34,7 +34,7 @@ LAYERS = {
     "api": "base sym host ir passes lower schedule codegen device wrapper runtime",
 }
 # Those of the binding, in the same order: each may use itself and those before it.
-BINDING = ["state", "program", "graph", "value", "operation", "region", "replay", "surface"]
+BINDING = ["state", "program", "foreign", "graph", "value", "operation", "region", "replay", "surface"]
 ABOVE_DEVICE = ["ir", "passes", "lower", "schedule", "wrapper", "runtime", "api"]
 C_FILES = sorted(p for p in CSRC.rglob("*") if p.suffix in (".c", ".h", ".def"))
 PYEXT_FILES = sorted(p for p in (ROOT / "pyext").rglob("*") if p.suffix in (".c", ".h", ".def"))
@@ -319,6 +319,7 @@ def test_files_open_with_their_idea(path):
 # Modules that import others of the package when they need them: what a first call needs is not loaded before it.
 LATE = {
     "__init__.py",
+    "__main__.py",
     "cache.py",
     "compile.py",
     "arrays/array.py",
@@ -327,6 +328,7 @@ LATE = {
     "events.py",
     "job.py",
     "report/explanation.py",
+    "torch/__init__.py",
 }
 
 
@@ -342,7 +344,7 @@ def test_imports_stand_at_the_top():
 
 
 def test_surface_knows_nothing_of_capture():
-    """`numpy` is what NumPy's functions mean in graph operations: below whoever asks for it."""
+    """`numpy` translates NumPy's functions to graph operations: a layer below its callers."""
     for path in (ROOT / "python" / "cinductor" / "numpy").glob("*.py"):
         for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
@@ -404,12 +406,12 @@ def classes_of_capture():
     return {cls.name: cls for tree in files for cls in ast.walk(tree) if isinstance(cls, ast.ClassDef)}
 
 
-# Who holds the stage, for it drives all of it: by its methods rewritten code asks; a trip that Python runs asks
-# whether the whole call has become too long.
+# Who holds the stage, because it drives all of it: by its methods rewritten code asks; an iteration
+# that Python runs asks whether the whole call has become too long.
 HOLDS_STAGE = {"Scope", "Watched"}
 # Who holds what has made it.
 HOLDS_OWNER = {
-    # What a loop's trips hand on is one search; each of these has a part of what it knows.
+    # What a loop's iterations hand on is one search; each of these has a part of what it knows.
     "Carried": "Loop",
     "Types": "Carried",
     "Flow": "Carried",
@@ -465,8 +467,8 @@ def test_docs_name_what_there_is():
     assert not missing
 
 
-# Files that meet objects of the user's: of which class one is, is asked by `is_a`, for `isinstance` runs
-# its `__class__`.
+# Files that meet objects of the user's: of which class one is, is asked by `is_a`, because
+# `isinstance` runs its `__class__`.
 MEETING = [
     path
     for folder in ("capture", "numpy")

@@ -119,7 +119,7 @@ def test_sums_that_meet_another_type_go_on_without_care():
 
 @pytest.mark.parametrize("shape", [(1, 300), (31, 70), (33, 1), (67, 1100), (203, 33)], ids=str)
 def test_columns_run_side_by_side(shape):
-    """Several folds, what stands between them, and rows that are left: NumPy's bits."""
+    """Several folds, what is between them, and rows that are left: NumPy's bits."""
 
     def columns(x, w):
         centre = x - x.mean(0)

@@ -186,7 +186,7 @@ SIZES = [(5, 7), (2, 9), (12, 3), (40, 70)]
 
 @pytest.mark.parametrize("name", [*OPS, *FUNCTIONS])
 def test_other_sizes(name):
-    """What was captured at one size is right at others that its guards allow."""
+    """A program captured at one size is right at other sizes that its guards allow."""
     fn = {**OPS, **FUNCTIONS}[name]
 
     def fresh(a, b):

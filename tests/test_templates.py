@@ -88,7 +88,7 @@ def test_one_kernel():
 
 
 def test_rows_of_the_result_stay_apart():
-    """What reads more than one element of the product is another kernel."""
+    """Code that reads more than one element of the product is another kernel."""
 
     def normalised(x, w):
         y = x @ w
@@ -98,7 +98,7 @@ def test_rows_of_the_result_stay_apart():
     x, w = abs(x), abs(w)
     assert_close(compile(normalised, options=OURS)(x, w), normalised(x, w), 10, x, w)
     text = explain(compile(normalised, options=OURS), x, w).program.text("kernels")
-    assert "stay apart: a product stands alone in the first stage" in text
+    assert "are not fused: a product stands alone in the first stage" in text
 
 
 def test_in_place():

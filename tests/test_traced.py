@@ -463,6 +463,25 @@ def test_breaks():
         trace(f, A.copy(), fullgraph="fullgraph=True")
 
 
+def test_a_name_of_an_attribute_is_a_text():
+    def f(x):
+        for ask in (lambda: type(x).__setattr__(x, 5, 1), lambda: type(x).__getattribute__(x, 5)):
+            with pytest.raises(TypeError, match="attribute name must be string, not 'int'"):
+                ask()
+        return x + 1
+
+    same(trace(f, A.copy())[1], A + 1)
+
+
+def test_classes_are_not_changed():
+    classes = [value for value in vars(_core).values() if isinstance(value, type) and not issubclass(value, BaseException)]
+    assert len(classes) > 12
+    for cls in classes:
+        with pytest.raises(TypeError, match="immutable type"):
+            cls.__doc__ = "another"
+            raise AssertionError(cls)
+
+
 def test_segments_are_found_again():
     def f(x):
         m = float(x[0, 0])

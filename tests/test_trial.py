@@ -1,4 +1,6 @@
-"""Programs that are library calls are tried against NumPy; the quicker way answers, with the same bits."""
+"""Programs that are library calls are tried against NumPy; the faster way answers, with the same
+bits.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ A, V = RNG.random((4, 4)), RNG.random(50)
 
 
 def decided(fn, *args):
-    """Compiled, and called until it is known which way is quicker."""
+    """Compiled, and called until it is known which way is faster."""
     compiled = cinductor.compile(fn)
     results = [compiled(*args) for _ in range(2 * CALLS + 3)]
     return compiled, results
@@ -27,7 +29,7 @@ def test_small_library_calls_are_numpys():
             assert part.tobytes() == expected.tobytes()
     (specialization,) = compiled.specializations
     why = specialization.why_numpy
-    assert why is None or "quicker" in why
+    assert why is None or "faster" in why
     if why is not None:
         assert why in str(cinductor.explain(compiled, A))
 
@@ -149,9 +151,8 @@ def bits_of(result):
     ids=lambda f: f.__name__,
 )
 def test_every_call_gives_the_same_bits(f, n, backend):
-    """NumPy is quicker at some of these pieces, and rounds sums in another way: who answers the
-    first call answers the others.
-    """
+    """NumPy is faster at some of these pieces, and rounds sums in another way: who answers the
+    first call answers the others."""
     x = np.random.default_rng(n).random(n)
     compiled = cinductor.compile(f, backend=backend)
     assert len({bits_of(compiled(x)) for _ in range(40)}) == 1

@@ -1,4 +1,6 @@
-"""Two trips of a loop as one, where the array that a trip makes of another is large: here from one byte on."""
+"""Two iterations of a loop as one, where the array that an iteration makes of another is large:
+here from one byte on.
+"""
 
 import numpy as np
 import pytest
@@ -43,7 +45,7 @@ def around(x, n):
 
 
 def seen(x, n):
-    """Each trip is read by another value: left as it is."""
+    """Each iteration is read by another value: left as it is."""
     total = 0.0
     for _ in range(n):
         y = x.copy()
@@ -87,7 +89,7 @@ CASES = [
 @pytest.mark.parametrize(("function", "shape", "is_composed"), CASES)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_two_trips_are_one(function, shape, is_composed, order):
-    """Bit for bit, for even and odd numbers of trips."""
+    """Bit for bit, for even and odd numbers of iterations."""
     x = np.asarray(np.random.default_rng(3).random(shape), order=order)
     for n in (18, 19):
         compiled = cinductor.compile(lambda a, n=n: function(a, n), dynamic=False, backend="interp", options=EVERY)

@@ -1,4 +1,4 @@
-"""What a type checker sees of the package: every name that is allowed, and no other."""
+"""The package as a type checker sees it: every name that is allowed, and no other."""
 
 import inspect
 import sys

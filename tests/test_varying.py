@@ -1,4 +1,6 @@
-"""Arrays whose sizes change from trip to trip or differ between branches; names that only the last trip makes."""
+"""Arrays whose sizes change from iteration to iteration or differ between branches; names that only
+the last iteration makes.
+"""
 
 import copy
 
@@ -298,7 +300,8 @@ def test_products_of_sizes_that_data_decide(name):
 
 
 def test_what_an_arm_leaves_of_a_block():
-    """As np.histogram goes over its data: the room of what is selected follows from the trip."""
+    """As np.histogram goes over its data: the room of what is selected follows from the iteration.
+    """
 
     def f(a, high):
         n = np.zeros(10, np.intp)

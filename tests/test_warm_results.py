@@ -22,7 +22,7 @@ def test_only_large_results():
 
 
 def test_blocks_are_used_again():
-    """What died is what comes next: no fresh pages; what lives is nobody else's."""
+    """Freed memory is reused: no fresh pages; live memory is not shared."""
     x = np.arange(float(LARGE))
     kept = twice(x)
     where = set()

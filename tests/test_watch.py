@@ -148,7 +148,7 @@ def test_an_index_that_nobody_checked(wrapper):
         compiled = compile(f, options={"index_asserts": True, "wrapper": wrapper})
         with pytest.raises(cinductor.PromiseBroken, match=r"gather at .*test_watch.py:\d+: an index along axis 0 is not in \[0, 4\)"):
             compiled(np.ones(4), np.array([1, 7]))
-        assert compile(f)(np.ones(4), np.array([1, 7]))[0] == 2  # without the option nobody knows
+        assert compile(f)(np.ones(4), np.array([1, 7]))[0] == 2  # without the option this is not detected
 
 
 # --- no memory ---

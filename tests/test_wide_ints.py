@@ -71,7 +71,8 @@ isinstance(u, int); type(u) is int; u.real; complex(u, 1); u.__index__(); np.iss
 
 
 def outcome(fn, *args):
-    """What a call comes to: the result, or the type and text of what it raises; and the arguments behind it."""
+    """The outcome of a call: the result, or the type and text of its exception; and the arguments
+    after it."""
     args = copy.deepcopy(args)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -190,7 +191,7 @@ def in_statements(data, n):
 
 
 def handed_on(data, n):
-    """Of three one is looked at, behind two trips of the others."""
+    """Of three one is looked at, after two iterations of the others."""
     a, b, c = 1, 2, 3
     for byte in data:
         a, b, c = b * 31 + int(byte), c * 17, a
@@ -213,7 +214,7 @@ def until_it_is_large(data, n):
 
 
 def two_types(data, n):
-    """The entry is small, or negative; trips make what int64 does not hold."""
+    """The entry is small, or negative; iterations make what int64 does not hold."""
     h, g = -1, int(data[0])
     for byte in data:
         h = ((h ^ int(byte)) * 0x100000001B3) & M

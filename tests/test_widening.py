@@ -1,6 +1,8 @@
-"""Arrays that grow in each trip by a rule: one program, with room for what the rule comes to, equal to NumPy.
+"""Arrays that grow in each iteration by a rule: one program, with space for what the rule comes to,
+equal to NumPy.
 
-What has no rule, or grows in a loop of which nobody knows how long it runs, is right in other ways.
+What has no rule, or grows in a loop of which nobody knows how long it runs, is right in other
+ways.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 Law: whatever runs in one way runs in all of them, and each result is compared with NumPy's. A test that takes `way` is run
 once per way (conftest.py). Some ways take a fixed sample of the tests; with CINDUCTOR_FUZZ every way takes every test, and a
-function runs with a break behind each of its statements in turn.
+function runs with a break after each of its statements in turn.
 """
 
 from __future__ import annotations
@@ -39,22 +39,29 @@ class Way(NamedTuple):
         """A GPU's order of sums and functions of its own."""
         return "device" in self.settings
 
+    def is_chosen(self, test: str, every: int = 1) -> bool:
+        """One in `every` tests, or in more: always the same ones."""
+        return zlib.crc32(f"{self.name} {test}".encode()) % max(self.every, every) == 0
+
     def takes(self, test: str) -> bool:
-        return EVERYTHING or zlib.crc32(f"{self.name} {test}".encode()) % self.every == 0
+        return EVERYTHING or self.is_chosen(test)
 
     def options(self, **more: Any) -> dict[str, Any]:
         """The settings, with more options."""
         return {**self.settings, "options": {**self.settings.get("options", {}), **more}}
 
-    def compile(self, fn: Callable[..., Any], **options: Any) -> Any:
-        return cinductor.compile(fn, **self.options(**options))
+    def compile(self, fn: Callable[..., Any], fullgraph: bool = False, **options: Any) -> Any:
+        return cinductor.compile(fn, fullgraph=fullgraph, **self.options(**options))
 
-    def versions(self, fn: Callable[..., Any]) -> list[Callable[..., Any]]:
-        """Functions that do what fn does: itself, or one with a break at a fixed random place, or all with one."""
-        if not self.has_break:
-            return [fn]
-        every = breaks.broken(fn, folder())
-        return every if EVERYTHING else [random.Random(fn.__name__).choice(every)]
+    def version(self, fn: Callable[..., Any], seed: Any = 0) -> Any:
+        """A function that does what fn does: itself, or with a break at a random place, the same one for each seed."""
+        return random.Random(seed).choice(breaks.broken(fn, folder()))() if self.has_break else fn
+
+    def versions(self, fn: Callable[..., Any]) -> list[Any]:
+        """The one version, or with CINDUCTOR_FUZZ all."""
+        if self.has_break and EVERYTHING:
+            return [make() for make in breaks.broken(fn, folder())]
+        return [self.version(fn, fn.__name__)]
 
     def check(self, fn: Callable[..., Any], *calls: tuple[Any, ...], **options: Any) -> Any:
         """Compares each call, made twice, with NumPy's. Returns what was compiled last."""
@@ -89,13 +96,17 @@ def levels() -> list[str]:
     return [level for level, flag in x86.items() if flag in flags][:-1]
 
 
+UNFUSED = {"options": {"fusion": False}}
 GPU = {"device": "cuda", "options": {"offload": "always"}}
-ON_A_CARD = Way("card", {**GPU, "backend": "cuda"}, 16)
 WAYS = [
     Way("c", {"backend": "c"}),
     Way("interp", {"backend": "interp", "options": {"verify": True}}),
     Way("dynamic", {"backend": "interp", "dynamic": True}, 4),
+    Way("c, dynamic", {"backend": "c", "dynamic": True}, 16),
+    Way("unfused", {"backend": "interp", **UNFUSED}, 16),
+    Way("c, unfused", {"backend": "c", **UNFUSED}, 16),
     Way("broken", {"backend": "interp"}, 2, has_break=True),
+    Way("broken, dynamic", {"backend": "interp", "dynamic": True}, 16, has_break=True),
     # Pieces of the default: those with little work run on the interpreter first.
     Way("broken, default", {}, 16, has_break=True),
     *(Way(level, {"backend": "c", "options": {"arch": level}}, 16) for level in levels()),
@@ -103,7 +114,16 @@ WAYS = [
     Way("gpu", {**GPU, "backend": "interp", "options": {"offload": "always", "verify": True}}, 16),
 ]
 if os.environ.get("CINDUCTOR_TEST_WAYS") == "card":  # in a process that has one, or an emulated one: test_cuda.py
-    WAYS = [ON_A_CARD]
+    WAYS = [Way("card", {**GPU, "backend": "cuda"}, 16)]
 BY_NAME = {way.name: way for way in WAYS}
-# Those that differ in the backend alone: for graphs as text, and for functions that are one program in each.
+# Ways without a break and without symbolic sizes: for graphs as text, and for tests that count specializations.
 BACKENDS = [way.name for way in WAYS if not way.has_break and "dynamic" not in way.settings]
+
+CPU = [name for name in BACKENDS if not BY_NAME[name].is_device]
+
+
+def of_program(seed: int, *always: str) -> list[Way]:
+    """The ways of a generated program: those that are named, a break in one of four programs, each other way in one of
+    16. The sums of a GPU have another order than NumPy's."""
+    chosen = [way for way in WAYS if way.is_chosen(f"program {seed}", 4 if way.has_break else 16)]
+    return [way for way in WAYS if not way.is_device and (way.name in always or way in chosen)]

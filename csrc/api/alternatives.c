@@ -8,7 +8,7 @@
 
 /* Joins that are raced, at most: the closest ones. */
 enum { MOST_JOINS = 3 };
-/* Bytes of both groups below which a join saves a launch, and nobody asks. */
+/* Fusing two groups with fewer bytes than this is never an alternative: it saves a launch. */
 enum { LITTLE = 1 << 16 };
 
 static const char *const kinds[] = {
@@ -98,7 +98,7 @@ add_choices(const CiRequest *request, CiProgramPlan *plan, const CiTarget *targe
 
 /* ---- the plan ---- */
 
-/* What runs and in which order, what kernels do, on how many threads. */
+/* The digest of a plan: its steps in order, the text of its kernels, and the number of threads. */
 static void
 find_digest(const CiRequest *request, CiProgramPlan *plan, CiKernels *kernels, const CiWrapper *wrapper)
 {

@@ -1,8 +1,8 @@
-/* Alternatives of a program: plans by other options, thresholds and joins, which give the same bits
- * by other ways. A race of calls finds the quickest (pyext/replay/race.h).
+/* Alternatives of a program: plans by other options, thresholds and joins that give the same bits.
+ * Timed calls find the fastest (pyext/replay/race.h).
  *
- * Thresholds that had no say in a compile make no alternative of it. Whether one is another plan at
- * all its digest says: two plans of one digest do the same. */
+ * A threshold without effect on a compile makes no alternative. Plans are compared by digest: two
+ * plans with equal digests are the same. */
 #ifndef CI_API_ALTERNATIVES_H
 #define CI_API_ALTERNATIVES_H
 
@@ -15,7 +15,7 @@ typedef struct CiAlternative {
     const char *kind, *option, *value;
 } CiAlternative;
 
-/* What is known of a program that is planned, and not built; in the graph's context. */
+/* The plan of a program that is not built; in the graph's context. */
 typedef struct CiProgramPlan {
     char digest[65];
     int64_t held; /* bytes at its worst, likely ones where sizes are not known */

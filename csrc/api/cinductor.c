@@ -1,4 +1,4 @@
-/* The C face: contexts and failures stay behind it. */
+/* The C API: contexts and non-local failures do not leave it. */
 #include "api/cinductor.h"
 
 #include <stdio.h>

@@ -29,7 +29,7 @@ CiStatus ci_api_open(CiApi **api, int threads, const char *cache);
 void ci_api_close(CiApi *api);
 CiRuntime *ci_api_runtime(CiApi *api);
 
-/* What to compile for; zeros mean the defaults. */
+/* The target of a compilation; zeros mean the defaults. */
 typedef struct CiApiTarget {
     const char *device;  /* NULL: "cpu" */
     int index;           /* which of the machine's devices of that kind */

@@ -10,6 +10,7 @@
 #include "api/given.h"
 #include "base/os.h"
 #include "base/text.h"
+#include "codegen/codegen.h"
 #include "device/cpu/compiler.h"
 #include "ir/choices.h"
 #include "ir/range.h"
@@ -25,6 +26,7 @@ typedef struct Job {
     int ndevices;
     int64_t lap; /* when the level being timed began */
     int64_t pass_began;
+    CiProcPlan proc_plan;
 } Job;
 
 static double
@@ -69,28 +71,125 @@ show(Job *job, const char *level, const CiText *text)
         }                                                                                          \
     } while (0)
 
+/* Of a level that has passes: the graph, or the procs. */
 static void
-show_before(void *arg, const char *pass, CiGraph *graph)
+print_level(CiText *out, CiGraph *graph, const CiProcs *procs)
 {
-    Job *job = arg;
+    if (graph)
+        ci_graph_print(out, graph);
+    else
+        ci_procs_print(out, procs);
+}
+
+/* Shows the level before a pass if the option dump names it. */
+static void
+show_before(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
+{
     const char *level = ci_format(job->ctx, CI_BEFORE "%s", pass);
     if (is_listed(job->request->options->dump, level))
-        SHOW(job, level, ci_graph_print(&text, graph));
+        SHOW(job, level, print_level(&text, graph, procs));
     job->pass_began = ci_os_time_ns();
 }
 
+/* Shows the level after the pass, and tells the observer. */
 static void
-show_pass(void *arg, const char *pass, CiGraph *graph)
+show_pass(Job *job, const char *pass, CiGraph *graph, const CiProcs *procs)
 {
-    Job *job = arg;
     const CiRequest *request = job->request;
     double seconds = (double)(ci_os_time_ns() - job->pass_began) * 1e-9;
-    SHOW(job, pass, ci_graph_print(&text, graph));
+    SHOW(job, pass, print_level(&text, graph, procs));
     if (!request->observe)
         return;
     CiText text = ci_text_new(job->ctx);
-    ci_graph_print(&text, graph);
+    print_level(&text, graph, procs);
     request->observe(request->observe_arg, pass, text.data, seconds);
+}
+
+static void
+before_graph_pass(void *arg, const char *pass, CiGraph *graph)
+{
+    show_before(arg, pass, graph, NULL);
+}
+
+static void
+after_graph_pass(void *arg, const char *pass, CiGraph *graph)
+{
+    show_pass(arg, pass, graph, NULL);
+}
+
+static void
+before_proc_pass(void *arg, const char *pass, const CiProcs *procs)
+{
+    show_before(arg, pass, NULL, procs);
+}
+
+static void
+after_proc_pass(void *arg, const char *pass, const CiProcs *procs)
+{
+    show_pass(arg, pass, NULL, procs);
+}
+
+/* ---- names of passes over procs ---- */
+
+static const CiProcPass *
+find_proc_pass(const char *name, size_t length)
+{
+    for (int k = 0; k < ci_proc_pass_count(); k++) {
+        const CiProcPass *pass = ci_proc_pass_at(k);
+        if (strlen(pass->name) == length && !strncmp(pass->name, name, length))
+            return pass;
+    }
+    return NULL;
+}
+
+/* The names of skip_passes that are of passes over graphs, or of none. */
+static const char *
+graph_skip(const Job *job)
+{
+    CiText text = ci_text_new(job->ctx);
+    for (const char *at = job->request->options->skip_passes; *at;) {
+        size_t length = strcspn(at, ", ");
+        const CiProcPass *pass = find_proc_pass(at, length);
+        if (pass && pass->is_needed)
+            ci_fail(job->ctx, CI_ERR_VALUE, "option skip_passes: %s cannot be left out", pass->name);
+        if (!pass)
+            ci_text_add(&text, "%.*s,", (int)length, at);
+        at += length + strspn(at + length, ", ");
+    }
+    return text.data ? text.data : "";
+}
+
+static bool
+wants_proc_passes(const Job *job)
+{
+    const CiRequest *request = job->request;
+    bool wants = request->dump || request->observe;
+    for (int k = 0; k < ci_proc_pass_count() && !wants; k++) {
+        const char *name = ci_proc_pass_at(k)->name;
+        wants = ci_text_lists(request->options->dump, name) ||
+                ci_text_lists(request->options->dump, ci_format(job->ctx, CI_BEFORE "%s", name));
+    }
+    return wants;
+}
+
+/* The kernels are lowered once more, for those who look. */
+static void
+show_proc_passes(Job *job, CiKernels *kernels)
+{
+    const CiRequest *request = job->request;
+    if (!wants_proc_passes(job))
+        return;
+    if (request->observe) {
+        CiText text = ci_text_new(job->ctx);
+        ci_procs_print(&text, ci_expand(kernels));
+        request->observe(request->observe_arg, "", text.data, 0.0);
+    }
+    const CiProcPlan quiet = job->proc_plan;
+    job->proc_plan.before = before_proc_pass;
+    job->proc_plan.after = after_proc_pass;
+    job->proc_plan.arg = job;
+    (void)request->queue.backend->compiler->lower(kernels, request->options);
+    job->proc_plan = quiet;
 }
 
 const char *
@@ -100,6 +199,8 @@ ci_compile_levels(void)
 #define PASS(name, is_needed, doc) #name "|" CI_BEFORE #name "|"
 #include "passes/passes.def"
 #undef PASS
+#define PASS(function, name, families, is_needed, doc) #name "|" CI_BEFORE #name "|"
+#include "codegen/procs.def"
         "graph|ranges|loops|kernels|joins|wrapper|partitions|json|c|procs|source|all";
 }
 
@@ -167,7 +268,8 @@ count_kernels(const CiKernels *kernels, CiCompileInfo *info)
     }
 }
 
-/* Of a program that whoever embeds the core has written. */
+/* Refuses ufunc nodes if the runtime has no loops of NumPy's, as in programs that embed the
+ * core. */
 static void
 check_ufuncs(Job *job, const CiBlock *block)
 {
@@ -199,11 +301,11 @@ run_passes(Job *job)
     }
     lap_ms(job);
     CiPassPlan plan = {.verify = verify,
-                       .skip = request->options->skip_passes,
+                       .skip = graph_skip(job),
                        .extras = request->extras,
                        .nextras = request->nextras,
-                       .before = show_before,
-                       .after = show_pass,
+                       .before = before_graph_pass,
+                       .after = after_graph_pass,
                        .arg = job};
     graph = request->graph = ci_passes_run(graph, &plan);
     if (request->options->index_asserts)
@@ -215,7 +317,7 @@ run_passes(Job *job)
     SHOW(job, "ranges", ci_ranges_print(&text, graph));
 }
 
-/* What kernels are made for: what the compiler says of it, and the user's choices. */
+/* The target: the compiler's properties, and the user's choices. */
 static CiTarget *
 make_target(Job *job)
 {
@@ -258,7 +360,7 @@ lower(Job *job, const CiTarget *target)
     return loops;
 }
 
-/* What the scheduler has put together, in the order in which it has. */
+/* Prints the fusions of the scheduler, in order. */
 static void
 print_joins(CiText *text, const CiKernels *kernels)
 {
@@ -288,6 +390,8 @@ schedule(Job *job, CiLoops *loops, const CiTarget *target)
     CiKernels *kernels = ci_schedule(loops, target, &options);
     CiKernels *given = ci_given_kernels(request, kernels);
     kernels = given ? given : kernels;
+    job->proc_plan.skip = request->options->skip_passes;
+    kernels->plan = &job->proc_plan;
     ci_given_code(request, kernels);
     request->info.schedule_ms = lap_ms(job);
     count_kernels(kernels, &request->info);
@@ -314,7 +418,7 @@ check_device_pays(Job *job, const CiKernels *kernels)
         ci_fail(job->ctx, CI_ERR_OFFLOAD, "%s", why);
 }
 
-/* What the C backend's kernels are compiled with. */
+/* The compiler flags of the C backend's kernels. */
 static const char *
 flags_of(const Job *job)
 {
@@ -419,6 +523,8 @@ build(Job *job, CiKernels *kernels)
     find_devices(job, kernels);
     if (request->info.kernels == 0)
         return;
+    if (compiler->lower)
+        show_proc_passes(job, kernels);
     if (compiler->lower)
         SHOW(job, "procs", ci_procs_print(&text, compiler->lower(kernels, request->options)));
     if (compiler->emit)

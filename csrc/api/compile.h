@@ -32,10 +32,10 @@ typedef struct CiRequest {
      * not fail through ctx. */
     void (*dump)(void *arg, const char *level, const char *text);
     void *dump_arg;
-    const CiExtraPass *extras; /* passes from outside of the tree, each behind those it names */
+    const CiExtraPass *extras; /* user passes, each after those it names */
     int nextras;
-    /* Called behind each pass with its name and the graph's text, and once before with "", when not
-     * NULL; seconds: what the pass has taken. Must not fail through ctx. */
+    /* Called after each pass with its name and the graph's text, and once before with "", when not
+     * NULL; seconds: the time of the pass. Must not fail through ctx. */
     void (*observe)(void *arg, const char *pass, const char *text, double seconds);
     void *observe_arg;
     /* When not NULL nothing is built, and this is called with what would be (api/alternatives.h).

@@ -145,7 +145,7 @@ ci_given_kernels(const CiRequest *request, const CiKernels *made)
     return kernels;
 }
 
-/* What stands at the level of kernels behind a proc, which its text does not say. */
+/* Copies the kernel-level properties of a proc, which its text does not contain. */
 static void
 link_proc(CiContext *ctx, CiProc *proc, const CiProc *made)
 {

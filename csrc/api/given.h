@@ -1,5 +1,5 @@
-/* A level that is given as a text: what stands in for what the level before it makes, so that what
- * was written down of a compile can be changed and run again. */
+/* A level that is given as text. It replaces the output of the level before it, so that a dump of a
+ * compile can be edited and run. */
 #ifndef CI_API_GIVEN_H
 #define CI_API_GIVEN_H
 

@@ -112,8 +112,8 @@ ci_context_strings(CiContext *ctx)
     return &ctx->strings;
 }
 
-/* A chunk with room for size bytes, or NULL. A big request goes behind the chunk being filled,
- * which keeps its room for the small ones that follow. */
+/* A chunk with space for size bytes, or NULL. A large request gets a chunk after the current one,
+ * whose remaining space is kept for small requests. */
 static Chunk *
 chunk_for(CiContext *ctx, size_t size)
 {
@@ -146,7 +146,7 @@ ci_new(CiContext *ctx, size_t size)
     size_t rounded = ((size ? size : 1) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + GAP;
     Chunk *chunk = refused || size > PTRDIFF_MAX / 2 ? NULL : chunk_for(ctx, rounded);
     if (!chunk)
-        ci_fail(ctx, CI_ERR_MEMORY, "out of memory: %zu bytes were asked for", size);
+        ci_fail(ctx, CI_ERR_MEMORY, "out of memory: cannot allocate %zu bytes", size);
     void *block = chunk->data + chunk->used;
     chunk->used += rounded;
     ctx->bytes += rounded;

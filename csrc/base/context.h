@@ -75,12 +75,12 @@ _Noreturn void ci_fail(CiContext *ctx, CiStatus status, const char *format, ...)
 CiStatus ci_protect(CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);
 
 const char *ci_status_name(CiStatus status); /* "SHAPE" */
-/* What the last line of a compiler's message begins with, before the path of the source. */
+/* The beginning of the last line of a compiler's message, before the path of the source. */
 #define CI_SOURCE_LINE "source: "
 const char *ci_status_text(CiStatus status);
 
-/* A place in the user's source; file is never NULL ("" when unknown) and outlives its context. quiet:
- * the floating-point flags of what is done there of which nobody wants to hear. */
+/* A location in the user's source; file is never NULL ("" when unknown) and outlives its context.
+ * quiet: floating-point flags of operations there that are not reported. */
 typedef struct CiLoc {
     const char *file;
     int line;

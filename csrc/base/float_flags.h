@@ -1,5 +1,5 @@
 /* The float flags of this thread, as a mask of fenv.h's FE_DIVBYZERO, FE_OVERFLOW, FE_UNDERFLOW and
- * FE_INVALID. Inline, for they are read and cleared around every launch. */
+ * FE_INVALID. Inline, because they are read and cleared around every launch. */
 #ifndef CI_FLOAT_FLAGS_H
 #define CI_FLOAT_FLAGS_H
 

@@ -219,7 +219,7 @@ ci_lexer_accept(CiLexer *lex, const char *token)
     return true;
 }
 
-/* What stands at the cursor, for messages: "'foo'" or "the end". */
+/* The token at the cursor, for messages: "'foo'" or "the end". */
 static const char *
 describe(CiLexer *lex)
 {

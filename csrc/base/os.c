@@ -207,7 +207,7 @@ ci_os_time_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Lies in a page that a child finds empty, where the kernel has such pages. */
+/* In a page that is zeroed in a child, if the kernel supports such pages. */
 struct CiOsMark {
     int64_t process;
     bool is_wiped;

@@ -29,8 +29,7 @@ typedef struct CiOsMark CiOsMark;
 CiOsMark *ci_os_mark_new(void); /* NULL without memory */
 void ci_os_mark_free(CiOsMark *mark);
 bool ci_os_is_marked(const CiOsMark *mark); /* asks nothing of the system, where that can be */
-/* From where to where the library lies in memory that has a function; 0 to 0 when that is not
- * known. */
+/* The address range of the library that contains a function; 0 to 0 if unknown. */
 typedef struct CiAddresses {
     uintptr_t begin, end;
 } CiAddresses;

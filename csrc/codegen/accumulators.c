@@ -1,4 +1,5 @@
-/* What folds accumulate in: memory for it, its start, a step, and many as one. */
+/* Accumulators of folds: their memory, initial values, the step for one element, and the
+ * combination of several into one. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
@@ -52,7 +53,7 @@ enter_rows(CiReducer *r, const CiExpr *count, const CiExpr **row)
     if (ci_expr_equals_const(count, 1))
         return r->b.to;
     CiStmt *loop = ci_build_for(&r->b, "w", count, run);
-    if (count->high > 1) /* of one row the loop asks whether there is any */
+    if (count->high > 1) /* a loop of at most one iteration is a test: its row is 0 */
         *row = loop->vars[0];
     return ci_build_enter(&r->b, &loop->body);
 }
@@ -131,7 +132,8 @@ ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left)
     ci_build_leave(&r->b, outside);
 }
 
-/* Elements of which mathematics is asked are dearer than being walked once more is cheap. */
+/* True if some reduction has a cheaper two-pass form and the body contains no math function. A math
+ * function would be computed twice, which costs more than the second pass saves. */
 bool
 ci_reduce_has_walks(const CiReducer *r)
 {

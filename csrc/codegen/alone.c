@@ -1,5 +1,6 @@
-/* What threads of a block cannot share out: what stores memory one of them does alone, with registers of
- * its own where nobody else asks for them. */
+/* Single-threaded statements of a block: a statement that stores to memory and cannot be divided
+ * among the threads is executed by one thread only. Registers that no other statement uses become
+ * registers of that thread. */
 #include "codegen/blocks.h"
 
 typedef struct Stored {
@@ -90,7 +91,8 @@ ci_blocks_place(CiBlocks *s, CiMemory *memory)
     s->bytes += (memory->size->value * ci_dtype_size(memory->dtype) + 15) / 16 * 16;
 }
 
-/* The thread has registers of its own that nobody else asks for; what others ask for they see. */
+/* Registers that only this statement uses become the thread's own. Memory that other statements use
+ * stays visible to all threads. */
 static void
 take_registers(CiBlocks *s, CiStmt *stmt, const Stored *found)
 {

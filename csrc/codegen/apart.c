@@ -1,7 +1,8 @@
-/* Trips that need nothing of each other: of what several of them touch each stores elements of its
- * own, and reads no other's; two accesses of one body that lie farther apart than all its trips reach
- * touch no element both. Loops of a stage store an element once, unless a store says that it is
- * in order; loops of a tree's regions say nothing of the kind, and count as ordered. */
+/* Independence of loop iterations: each iteration stores elements of its own and reads no element
+ * that another iteration stores. Two accesses of one body touch different elements if their
+ * distance is larger than the range that all iterations span. Loops of a stage store each element
+ * once, unless a store is marked as ordered. Loops of a tree's regions carry no such mark and count
+ * as ordered. */
 #include "codegen/apart.h"
 
 #define MOST_STEP ((int64_t)1 << 30)
@@ -9,7 +10,7 @@
 typedef struct Apart {
     CiSym *sym;
     const CiStmt *loop;
-    CiMap *owned; /* memory that each trip has for itself */
+    CiMap *owned; /* memory that each iteration owns */
     const CiStmt *store;
     bool are_points; /* of a kernel: none touches what another stores */
     bool is_bound;
@@ -28,8 +29,8 @@ is_owned(const Apart *a, const CiMemory *memory)
     return ci_map_find(a->owned, CI_KEY(memory)) != NULL;
 }
 
-/* Elements between the first and the last one of an access in all trips, with what is inside of
- * them; INT64_MAX: nobody knows. */
+/* Number of elements between the first and the last one that an access reaches over all iterations,
+ * inner loops included; INT64_MAX if unknown. */
 typedef struct Reach {
     CiSym *sym;
     const CiExpr *index;

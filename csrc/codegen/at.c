@@ -64,7 +64,7 @@ lane_symbol(Copier *c)
     return c->lane;
 }
 
-/* What the k-th symbol is in this part. */
+/* The value of the k-th symbol in this part. */
 static const CiExpr *
 symbol_here(const Copier *c, int k)
 {
@@ -160,8 +160,8 @@ add_let(Copier *c, const CiStmt *stmt, bool is_wide)
     return made;
 }
 
-/* A running form whose cell has lanes of its own runs in each: the first trip begins, others add to
- * what the cell has. */
+/* A scan whose cell has one lane per lane runs in each lane: the first iteration initializes the
+ * cell, later ones add to it. */
 static void
 copy_running(Copier *c, const CiStmt *stmt)
 {
@@ -281,7 +281,7 @@ copy_call(Copier *c, const CiStmt *stmt)
     made->type.lanes = is_vector(c) ? c->at->lanes : stmt->type.lanes;
 }
 
-/* It is none of a lane's. */
+/* An apply is the same in all lanes. */
 static void
 copy_apply(Copier *c, const CiStmt *stmt)
 {
@@ -305,7 +305,7 @@ copy_alloc(Copier *c, const CiStmt *stmt)
                        is_wide ? c->at->lanes : old->lanes, old->space, substitute(c, old->size));
     memory->buffer = old->buffer;
     memory->offset = substitute(c, old->offset);
-    if (old->offset && c->part > 0) { /* behind those of the parts before it */
+    if (old->offset && c->part > 0) { /* after the parts before it */
         int64_t bytes = (int64_t)c->part * memory->lanes * (int64_t)ci_dtype_size(old->dtype);
         memory->offset =
             ci_expr_add(c->b->sym, memory->offset,
@@ -430,7 +430,7 @@ is_control(CiStmtKind kind)
            kind != CI_STMT_call && kind != CI_STMT_apply && kind != CI_STMT_yield;
 }
 
-/* What the first part has made is every part's. */
+/* Gives every part the value or memory that the first part has made. */
 static void
 share(Copier *c, const CiStmt *stmt)
 {

@@ -14,11 +14,11 @@ typedef struct CiAt {
     int parts; /* vectors side by side, statement by statement; 0: one, and no more yield */
 } CiAt;
 
-/* Statements of a body, fresh values in the place of its own. What depends on the lane variable, or
- * is read from what does, becomes a vector; memory that the body allocates and that holds such has
- * a lane dimension. The values of its yield, all with as many lanes, or NULL. */
+/* Copies the statements of a body with fresh values. Values that depend on the lane variable, or
+ * are read from memory that does, become vectors; memory that the body allocates for them gets a
+ * lane dimension. Returns the values of the yield, all with the same number of lanes, or NULL. */
 const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
-/* One trip of a loop, where its variable is `at`. */
+/* One iteration of a loop, with its variable replaced by `at`. */
 const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
 /* turn.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
 #define CI_TURN_LANES 16

@@ -1,7 +1,7 @@
-/* What threads of a block have stored, others see behind a barrier: one stands in front of each
- * statement of a block that touches what another has stored since the last one, or stores what
- * another may still read. Of each statement it counts what memory it touches, not which element;
- * but stores of memory that nobody reads meet only where they may be of one element. */
+/* Inserts barriers between statements of a thread block. A barrier precedes each statement that
+ * accesses elements stored by another thread since the last barrier, or that overwrites elements
+ * another thread may still read. Accesses are compared by memory, not by element. The exception is
+ * memory that is never read: two stores conflict only if they may touch the same element. */
 #include "codegen/codegen.h"
 
 #include <string.h>
@@ -101,8 +101,8 @@ note_all(Barriers *s, const CiStmt *stmt, Touched *touched)
     ci_stmts_visit(&one, note, &look);
 }
 
-/* They are of different elements whichever threads and trips of a block they are of: what varies in
- * both is the block alone. */
+/* True if the two accesses touch different elements for any two threads and iterations of a block:
+ * they have no varying symbol in common but the block's index. */
 static bool
 are_apart(const Barriers *s, const Place *a, const Place *b)
 {
@@ -136,12 +136,12 @@ meet(const Barriers *s, const Touched *a, const Touched *b)
 
 static void place(void *arg, CiStmt *stmt);
 
-/* What comes after either way has come after both. */
+/* The statements after a branch come after both of its arms. */
 static void
 place_inside(Barriers *s, CiStmt *stmt)
 {
     bool is_loop = ci_stmt_is_loop(stmt);
-    if (is_loop) /* a trip comes after another */
+    if (is_loop) /* one iteration follows another */
         note_all(s, stmt, &s->since);
     Touched before = s->since, after = {0};
     ci_build_rewrite(&s->b, &stmt->body, place, s);

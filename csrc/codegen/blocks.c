@@ -326,7 +326,8 @@ choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *
     return (int)threads;
 }
 
-/* Small ones that share a block of the card, as long as their rows leave room for others. */
+/* Number of small points that share one thread block of the GPU, as long as their rows leave shared
+ * memory for other blocks. */
 static int
 choose_together(int threads, int64_t bytes, const CiExpr *count)
 {
@@ -422,7 +423,7 @@ share(void *arg, CiStmt *stmt)
         ci_build_move(&s->r.b, stmt);
 }
 
-/* A trip of a tree belongs to a warp, whose threads wait for each other at little cost. */
+/* An iteration of a tree is run by a warp, whose threads synchronize at little cost. */
 static bool
 is_part(const CiStmt *stmt)
 {
@@ -435,7 +436,8 @@ is_near(const CiStmt *stmt)
     return stmt->kind == CI_STMT_fold && ci_near_helps(stmt);
 }
 
-/* Of threads that wait for memory, or for each other where it is dear to meet, others run beside. */
+/* Number of threads per point. Smaller blocks let other blocks run while threads wait for memory,
+ * or for each other where synchronization is expensive. */
 static int
 threads_for(const CiBlocks *s, int64_t widest, int lanes, const CiDomain *points)
 {

@@ -1,4 +1,4 @@
-/* What the files that share points out to blocks of threads share. */
+/* Shared declarations of the files that distribute points over blocks of threads. */
 #ifndef CI_CODEGEN_BLOCKS_H
 #define CI_CODEGEN_BLOCKS_H
 
@@ -39,9 +39,10 @@ ci_blocks_enter_threads(CiBlocks *s)
     return ci_build_enter(&s->r.b, &threads->body);
 }
 
-/* alone.c. How many statements name each memory; a loop or fold that threads do not share out: one of them
- * does it where others would see what it stores, else all do; registers that one thread has for itself
- * then are not the block's; memory that its threads share. */
+/* alone.c. ci_blocks_count counts the statements that use each memory. ci_blocks_run handles a loop
+ * or fold that is not divided among the threads: one thread runs it if its stores are visible to
+ * others, otherwise all threads run it. ci_blocks_drop removes registers that became one thread's
+ * own from the block. ci_blocks_place places memory that the threads share. */
 void ci_blocks_count(CiBlocks *s, const CiStmts *body);
 void ci_blocks_run(CiBlocks *s, CiStmt *stmt);
 void ci_blocks_drop(CiBlocks *s, CiStmts *body);

@@ -1,10 +1,12 @@
-/* A long loop that counts or accumulates as it goes -> a chain of parts.
+/* Chained scan (StreamScan: Yan, Long, Zhang, PPoPP 2013): a long loop that scans or compresses ->
+ * parts, each of which waits until the previous part has published its running prefix.
  *
- * A part whose turn has come when it begins needs nothing: it walks its elements once, and hands on
- * where it ends. One that comes early asks its elements meanwhile what they add, which brings them
- * near, and keeps that; then it waits, hands on what the next one begins with, and walks. So a
- * single thread walks all elements once. One that waits too long is begun again, and knows what it
- * adds. Where asking is much cheaper than a walk nobody waits for a walk: each part asks. */
+ * If the prefix is published when a part starts, the part runs over its elements once and publishes
+ * its own prefix at the end. Otherwise the part first computes its total, which also brings its
+ * elements into cache, and keeps the total; then it waits, publishes prefix + total for the next
+ * part, and runs. So a single thread reads every element once. A part that has waited too long is
+ * restarted with its total known. If computing totals is much cheaper than running, every part
+ * computes its total first, so that no part waits for another one to run. */
 #include "codegen/split.h"
 #include "ir/choices.h"
 
@@ -14,7 +16,7 @@ typedef struct Chain {
     CiMemory *handed[CI_MOST_CELLS]; /* from part to part, for each cell: the first element */
     CiMemory *totals[CI_MOST_CELLS]; /* by part: what it adds, where that is known */
     CiMemory *known;                 /* by part: whether it is */
-    CiMemory *ends[CI_MOST_CELLS];   /* of packs: a part stores in front of it; else NULL */
+    CiMemory *ends[CI_MOST_CELLS];   /* compresses: stores go before this; else NULL */
 } Chain;
 
 static const CiExpr *
@@ -48,7 +50,7 @@ add_memories(Chain *c)
     c->known = ci_split_add_partial(b, CI_DTYPE_bool, c->r.parts, 2 * c->r.ncells);
 }
 
-/* What has been handed on is where it begins. */
+/* A cell starts from the published prefix. */
 static int
 begin_cell(Chain *c, int k)
 {
@@ -85,7 +87,9 @@ find_totals(Chain *c)
     ci_build_leave(b, outside);
 }
 
-/* What is packed ends where that of the next part begins, or where there is no more room. */
+/* Starts a part before its predecessor has run: computes its totals, waits for the prefix and
+ * publishes prefix + total. The output of a compress ends where that of the next part begins, or at
+ * the end of its capacity. */
 static void
 begin_early(Chain *c)
 {

@@ -4,7 +4,7 @@
 
 #include "ir/proc.h"
 
-/* What passes ask of a family of machines. */
+/* Parameters of a family of machines for the passes over procs. */
 typedef struct CiFamily {
     const char *name;
     const CiTarget *target; /* whose thresholds decide */
@@ -26,9 +26,20 @@ typedef struct CiFamily {
     bool (*has_atomic)(CiOp op, CiDtype dtype);
 } CiFamily;
 
+typedef struct CiProcPass {
+    const char *name, *doc, *families;
+    bool is_needed; /* cannot be left out */
+    void (*run)(CiProcs *procs, CiProc *proc, const CiFamily *family);
+} CiProcPass;
+
+/* In their order. */
+int ci_proc_pass_count(void);
+const CiProcPass *ci_proc_pass_at(int position);
+
 /* Kernels with loops as statements; no lanes yet. */
 CiProcs *ci_expand(const CiKernels *kernels);
-/* Expands, and runs the family's passes; with verify the verifier too, after each. */
+/* Expands, and runs the family's passes that the kernels' plan does not leave out; with verify the
+ * verifier too, after each. */
 CiProcs *ci_codegen(const CiKernels *kernels, const CiFamily *family, bool verify);
 
 /* lanes.c: how many a loop's body runs in. 1: it runs serially; 0: it is left to a compiler. */
@@ -74,17 +85,17 @@ void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* interchange.c: loops down columns run outside of those over lanes. */
 void ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* strips.c: what loops of NumPy's compute is asked of them. */
+/* strips.c: elementary functions become calls of NumPy's ufunc loops. */
 void ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */
 void ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* unroll.c: loops over registers become their trips. */
+/* unroll.c: loops over registers are unrolled. */
 void ci_unroll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* simplify.c: branches, loops and masks that are known are gone. */
 void ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* late.c: of a chain of choices what waits for the trip before comes last. */
+/* late.c: reassociates min and max so that the loop-carried operand is applied last. */
 void ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* forward.c: what a register holds is named by the value stored there; what nobody uses is gone. */
+/* forward.c: store-to-load forwarding for registers, and removal of unused stores and values. */
 void ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family);
 
 #endif

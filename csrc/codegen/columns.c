@@ -1,15 +1,15 @@
-/* Points that lie side by side in memory, with folds and loops across -> blocks of a few dozen
- * neighbouring points, each of which has a group of the block's threads: thread t is number t / P
- * of the group of point t % P, so that neighbouring threads touch neighbouring elements.
+/* Points that are contiguous in memory, with folds and loops over strided elements -> blocks of a
+ * few dozen neighbouring points. Each point has a group of the block's threads: thread t is number
+ * t / P of the group of point t % P, so that neighbouring threads access neighbouring elements.
  *
  *   for i0<n vector { fold sum into s over r0<m {…} … }  ->
  *   for b<ceildiv(n, 32) grid {
  *     for t<512 thread { rows t/32, t/32 + 16, … of point 32*b + t%32 into parts[t] }
  *     for x<512, y<512 meet across 32 { parts[x] and parts[y] in parts[x] }
- *     for t<512 thread { if t < 32 { what is left of point 32*b + t } }
+ *     for t<512 thread { if t < 32 { the remaining statements of point 32*b + t } }
  *   }
  *
- * What a point has for itself lies in shared memory. */
+ * The memory of each point is stored in shared memory. */
 #include "codegen/apart.h"
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
@@ -140,7 +140,8 @@ enter_point(Columns *c, const CiExpr *place)
 
 /* ---- statements of a point ---- */
 
-/* What a point has for itself is where all points of the block have it. */
+/* Redirects an access of a point's own memory to the point's slot in the memory of the whole
+ * block. */
 static void
 redirect(Columns *c, CiStmt *stmt)
 {

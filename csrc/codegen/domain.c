@@ -21,7 +21,8 @@ typedef struct Neighbours {
     int moves, others; /* accesses that would move so many; that would be as many accesses */
 } Neighbours;
 
-/* Neighbours that are done at once meet no access so far away, whatever lies between them. */
+/* Sets is_apart unless the access is too far from the store for two neighbours to touch the same
+ * element, if one thread takes both. */
 static void
 look_for_store(void *arg, const CiStmt *stmt)
 {
@@ -167,7 +168,7 @@ ci_domain_add(CiBuild *b, const CiDomain *domain, const CiExpr *const *to, int l
     ci_build_at(b, &domain->body, &at);
 }
 
-/* What is right for the largest value is right enough for the least. */
+/* True if a choice made for the largest value of `e` is also good for the smallest. */
 static bool
 is_narrow(const CiExpr *e)
 {

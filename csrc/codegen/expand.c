@@ -13,7 +13,7 @@ find_pack(const CiNest *nest)
     return op->op == CI_OP_pack ? op : NULL;
 }
 
-/* What is packed is counted from zero over all the loops of a kernel. */
+/* The counters of compresses start at zero and count over all loops of a kernel. */
 static void
 open_packs(CiExpander *x, const CiKernel *leaf)
 {
@@ -30,8 +30,9 @@ open_packs(CiExpander *x, const CiKernel *leaf)
         }
 }
 
-/* Zeros behind what was packed, up to what was counted: another thread may have written to the mask
- * since. Then threads that pack side by side may have counted more than there is room for. */
+/* Stores zeros after the compressed elements, up to the count that was computed before: another
+ * thread may have changed the mask since. Threads that compress concurrently may also have counted
+ * more elements than the buffer has space for. */
 static void
 add_zeros(CiExpander *x, const CiNest *nest)
 {
@@ -54,7 +55,8 @@ add_zeros(CiExpander *x, const CiNest *nest)
     ci_build_leave(&x->b, outside);
 }
 
-/* What is not counted beforehand says how much it was, and has room for all. */
+/* A compress that was not counted beforehand stores its count; its buffer has space for all
+ * elements. */
 static void
 close_pack(CiExpander *x, const CiNest *nest)
 {
@@ -117,7 +119,8 @@ compare(CiExpander *x, CiOp op, int left, int right)
     return ci_build_let(&x->b, ci_type_of(CI_DTYPE_bool, 1), op, 2, args);
 }
 
-/* A symbol has its value from here to the end of the block; it lies in its range. */
+/* Binds a symbol to its value for the rest of the block, after a check that the value is in the
+ * symbol's range. */
 static void
 add_check(CiExpander *x, const CiTreeNode *node)
 {
@@ -214,7 +217,7 @@ add_tree(CiExpander *x, const CiLoopTree *tree)
     }
 }
 
-/* The trips of a parallel tree's outer loops are its units. */
+/* The iterations of a parallel tree's outer loops are its work units. */
 static void
 add_tree_kernel(CiExpander *x, const CiLoopTree *tree)
 {

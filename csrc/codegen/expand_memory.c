@@ -76,7 +76,7 @@ ci_expand_params(CiExpander *x)
     ci_kernel_visit_nests(kernel, add_scalars, x);
 }
 
-/* What a kernel or a leaf makes for itself, where its outer loops begin. */
+/* Allocates the placements of a kernel or leaf at the beginning of its outer loops. */
 void
 ci_expand_placements(CiExpander *x, const CiKernel *leaf)
 {

@@ -1,4 +1,4 @@
-/* What the files that expand kernels share. */
+/* Shared declarations of the files that expand kernels. */
 #ifndef CI_CODEGEN_EXPAND_PRIVATE_H
 #define CI_CODEGEN_EXPAND_PRIVATE_H
 
@@ -29,9 +29,9 @@ ci_expand_run_mode(const CiKernelAxis *axis)
 
 /* expand_memory.c. Parameters: buffers, sizes, and the scalars that bodies load. */
 void ci_expand_params(CiExpander *x);
-/* What a kernel or a leaf makes for itself, where its outer loops begin. */
+/* Allocates the placements of a kernel or leaf at the beginning of its outer loops. */
 void ci_expand_placements(CiExpander *x, const CiKernel *leaf);
-/* Variables of the tree's function: read before it where it takes them, stored behind it. */
+/* Scalars of the tree's function: loaded before the tree if it reads them, stored after it. */
 void ci_expand_open_scalars(CiExpander *x);
 void ci_expand_close_scalars(CiExpander *x);
 /* Where a buffer lives in this kernel, and its element number there. */

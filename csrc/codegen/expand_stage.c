@@ -279,7 +279,7 @@ store_folds(CiExpander *x, const Group *group, const CiStmt *fold)
     }
 }
 
-/* What runs lives outside of the loop that scans. */
+/* The cell of a scan is allocated outside the loop that scans. */
 static void
 open_scans(CiExpander *x, const Group *group)
 {

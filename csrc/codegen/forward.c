@@ -1,9 +1,10 @@
-/* What a register holds is named by the value that was stored there last, where that is known;
- * stores that nobody reads, and values that nobody uses, are gone.
+/* Store-to-load forwarding: a load of a register is replaced by the value that was last stored
+ * there, if it is known. Stores and values without a user are removed.
  *
- * A register element is known from a store of all its lanes on, to the end of the block; a branch
- * or a loop that stores to the memory makes it unknown, a loop before its first trip already. And
- * constants, vectors of them, and indices are made once, for a block and those inside. */
+ * A register element is known from a store of all its lanes to the end of the block. A branch or a
+ * loop that stores to the memory makes it unknown, in the case of a loop from before its first
+ * iteration. Constants, vectors of constants and indices are created once for a block and the
+ * blocks inside it. */
 #include "codegen/codegen.h"
 
 #include "base/map.h"
@@ -183,7 +184,7 @@ forward_one(void *arg, CiStmt *stmt)
     ci_build_move(&f->b, stmt);
 }
 
-/* ---- what nobody uses ---- */
+/* ---- unused stores and values ---- */
 
 static void
 note_read(void *arg, const CiStmt *stmt)

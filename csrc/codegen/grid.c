@@ -1,12 +1,12 @@
-/* Points -> blocks of threads. Those that need nothing of each other, nor have anything inside that
- * threads could share out, are threads, one point each, or as many neighbours as one access of
- * memory moves; others are blocks (blocks.c).
+/* Points -> threads and blocks. Independent points without inner work for several threads become
+ * threads: each takes one point, or as many neighbours as one memory access moves. Other points
+ * become blocks (blocks.c).
  *
  *   for i0<n vector {…}  ->  for b<ceildiv(n, 256) grid { for t<256 thread { if 256*b + t < n {…} }
  * }
  *
- * Loops one in the other share one number of points. Where a thread takes neighbours along the only
- * one of them, what is left at the end it takes one by one. */
+ * Nested loops share one number of points. If a thread takes neighbours along the only loop, it
+ * takes the remainder at the end one by one. */
 #include "codegen/grid.h"
 
 #include "codegen/apart.h"
@@ -22,7 +22,8 @@ is_outer(const CiProc *proc, const CiStmt *loop)
     return loop->run == CI_RUN_parallel;
 }
 
-/* What the machine combines at once needs no order: integers have the same bits in any. */
+/* Marks stores that the machine can combine atomically and that need no order, because integers
+ * give the same bits in any order. */
 static void
 find_atomic(const CiFamily *family, CiStmts *block)
 {
@@ -36,8 +37,8 @@ find_atomic(const CiFamily *family, CiStmts *block)
     }
 }
 
-/* The only loop of a block behind what it finds there, where its trips are points: those of an
- * outer loop, or of one that is all there is. */
+/* The only loop of a block, after its allocations, values and stores, if its iterations are points:
+ * it is inside an outer loop, or it is the whole block; NULL if there is none. */
 static CiStmt *
 find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
 {
@@ -55,7 +56,8 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
     return is_apart ? loop : NULL;
 }
 
-/* What stands in front of the loops each point does for itself. */
+/* Collects the perfectly nested point loops. Statements before a loop are moved into its body, so
+ * that every point executes them. */
 static CiDomain
 find_points(const CiBuild *b)
 {
@@ -82,7 +84,7 @@ find_points(const CiBuild *b)
     return points;
 }
 
-/* What a point has for itself lies on the stack of its thread. */
+/* Moves the scratch memory of a point to the stack of its thread. */
 static void
 move_scratch(CiStmts *block)
 {

@@ -1,5 +1,5 @@
-/* What the passes for families of blocks and threads share: domains, how many neighbours a thread
- * takes along them, how many threads share one out. */
+/* Shared declarations of the passes for blocks and threads: domains, the number of neighbours that
+ * a thread takes, the number of threads that share a domain. */
 #ifndef CI_CODEGEN_GRID_H
 #define CI_CODEGEN_GRID_H
 
@@ -15,7 +15,8 @@ typedef struct CiDomain {
 /* domain.c. Neighbours along the last axis that one access moves: 1 where none does. That axis is
  * made of whole groups of them, or is the only one. */
 int ci_domain_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
-/* The same where neighbours may come one after another, and a thread goes on with what it has. */
+/* Like ci_domain_lanes, for neighbours that may run in order, so that a thread carries its state
+ * from one to the next. */
 int ci_domain_running_lanes(const CiBuild *b, const CiFamily *family, const CiDomain *domain);
 /* Whole groups of so many neighbours. */
 const CiExpr *ci_domain_count(CiSym *sym, const CiDomain *domain, int lanes);

@@ -1,13 +1,14 @@
-/* Loops down columns, inside of a loop over lanes, run outside of it: so memory is walked row by
- * row, and not down a few columns that lie a page apart.
+/* Loop interchange (Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001): moves
+ * loops down columns out of a loop over lanes. Memory is then read row by row instead of a few
+ * columns at a time with a stride of a page.
  *
  *   for j<n vector { A  for r<m serial { B }  C }  ->
  *   for j<n vector { A }
  *   for g<m//4 serial { for j<n vector { B B B B } }  for q<m%4 serial { for j<n vector { B } }
  *   for j<n vector { C }
  *
- * What a lane has in registers lies on the stack between one piece and the next, an element for
- * each lane, and is in registers within a piece: hence four rows at a time. */
+ * Registers of a lane are stored on the stack between two pieces, one element per lane, and are in
+ * registers within a piece. This is why four rows are taken at a time. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
@@ -51,7 +52,7 @@ is_held(const CiStmt *stmt)
            ci_expr_equals_const(stmt->memory->size, 1) && stmt->memory->lanes == 1;
 }
 
-/* Elements of memory lie side by side in the lanes, and apart from one trip to the next. */
+/* True if the loads are contiguous in the lanes and strided from one iteration to the next. */
 static bool
 goes_down(Interchange *x, const CiStmt *loop)
 {
@@ -197,8 +198,8 @@ touch_of(const Held *held, const CiStmts *piece)
     return touch;
 }
 
-/* What the piece does in one lane: registers come from where all lanes have theirs, and go
- * there. */
+/* Emits the piece for one lane: loads the registers from the arrays that hold them for all lanes,
+ * and stores them back. */
 static void
 fill_lane(Interchange *x, const CiStmts *piece, const CiExpr *var, const CiExpr *const *trips,
           int count)

@@ -1,13 +1,14 @@
-/* Scans of rows, a few rows at a time: a step waits for the one before it in its own row alone, so
- * that steps of several rows overlap (unroll and jam).
+/* Unroll and jam for scans of rows (Allen, Kennedy, Optimizing Compilers for Modern Architectures,
+ * 2001): a step depends only on the previous step of its own row, so the steps of several rows
+ * overlap.
  *
  *   for i<n parallel { alloc c  for j<m vector { cumsum in c } }  ->
  *   for i<n parallel runs r {
  *     for g<r//4 { alloc c, d, e, f  for j<m vector { cumsum in c, in d, in e, in f } }
  *     for q<r%4 { alloc c  for j<m vector { cumsum in c } } }
  *
- * And of each loop that runs the first trip stands in front of the others: these have something
- * before them, and need not ask. */
+ * The first iteration of each such loop is also peeled, so that the other iterations need no test
+ * for a previous element. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
@@ -80,7 +81,7 @@ jam(CiBuild *b, CiStmt *rows)
     ci_build_leave(b, outside);
 }
 
-/* ---- first trips ---- */
+/* ---- peeling of first iterations ---- */
 
 static void
 peel(void *arg, CiStmt *stmt)

@@ -1,9 +1,9 @@
-/* What a thread touches in one of its block's loops and again, at the same place, in another, it
- * keeps: rows that no other thread reads are its registers, and what is loaded twice is loaded
- * once.
+/* Keeps elements in registers if a thread accesses the same elements in several loops of its block.
+ * Rows that no other thread reads become registers of the thread; an element that is loaded twice
+ * is loaded once.
  *
- * An access is at place r of a thread when its lanes are elements base + lanes*(threads*r + t): r
- * counts rounds that are written one by one, base is the same for all threads. */
+ * An access has slot r of a thread if its lanes are the elements base + lanes*(threads*r + t): r
+ * counts unrolled rounds, and base is the same for all threads. */
 #include "base/map.h"
 #include "codegen/codegen.h"
 
@@ -205,7 +205,7 @@ own_element(const Keeper *s, const Place *place)
                        s->loop->vars[0]);
 }
 
-/* Behind a load what it gives is kept; the next statement stands behind that. */
+/* Stores the loaded value in a register, directly after the load. */
 static void
 fill(Keeper *s, CiStmt *load, const InRegister *kept, const Place *place)
 {
@@ -245,7 +245,8 @@ drop_row(void *arg, CiStmt *stmt)
     ci_build_move(&s->b, stmt);
 }
 
-/* Behind what stands in front of the first loop over threads. */
+/* Runs the pass. Registers are allocated after the statements before the first loop over
+ * threads. */
 void
 ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family)
 {

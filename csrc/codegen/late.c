@@ -1,7 +1,8 @@
-/* Values that wait for the trip before come last.
+/* Reassociates integer min and max so that the loop-carried operand is applied last.
  *
- * In min(min(a, b), c) of integers, where only a comes from a register that the loop stores, trips
- * follow each other as fast as a becomes the result: two steps, or one as min(a, min(b, c)). */
+ *   min(min(a, b), c)  ->  min(a, min(b, c))     a: loaded from a register that the loop stores
+ *
+ * The dependence from one iteration to the next is then one operation long instead of two. */
 #include "codegen/codegen.h"
 
 #include "base/map.h"

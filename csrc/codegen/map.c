@@ -1,7 +1,7 @@
-/* Loops that run side by side -> units of work.
+/* Parallel loops -> work units.
  *
- * A loop over lanes at the bottom of parallel loops is shared out too: in units of as many trips as
- * its kernel says, the last of them shorter. */
+ * A loop over lanes at the bottom of parallel loops is distributed too: in units of the number of
+ * iterations that its kernel gives. The last unit is shorter. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 

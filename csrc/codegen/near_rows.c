@@ -1,6 +1,6 @@
-/* Rows that read what others do: a block of a card takes a few of them, so that an element which is
- * read for its own row and for the next one, or nearly, is read once for both, by the thread that has
- * it (unroll and jam).
+/* Unroll and jam for rows that read the same elements (Allen, Kennedy, Optimizing Compilers for
+ * Modern Architectures, 2001): a thread block of a GPU takes a few neighbouring rows. An element
+ * that several of these rows read is loaded once, by the thread that uses it.
  *
  *   for i<n parallel { for j<m vector { x[m*i + j] + x[m*i + m + j] } }  ->
  *   for g<n//4 parallel { for j<m vector { the same for 4*g, 4*g + 1, 4*g + 2, 4*g + 3 } } */

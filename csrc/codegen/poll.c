@@ -1,24 +1,25 @@
-/* Long work asks now and then whether to go on.
+/* Cancellation points in long-running loops.
  *
- * `poll [n]` counts n turns, and asks after some tens of thousands of them. A loop with loops in
- * it, or with much in a trip, polls at the end of each trip. Another one runs in pieces, and polls
- * behind each: a call in its body would cost what a compiler knows of memory. Loops over units need
- * no poll, whoever hands out units asks. */
+ * `poll [n]` adds n to a counter, and checks for cancellation after some tens of thousands. A loop
+ * that contains loops, or has a large body, polls at the end of each iteration. Any other loop is
+ * split into chunks and polls after each chunk, because a call in its body would make the C
+ * compiler forget what it knows about memory. Loops over work units do not poll: the launcher
+ * checks between units. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
 #include "base/map.h"
 
 #define LONG (1 << 20)
-/* A loop that does less than this in a trip is short when its trips are few. */
+/* Most work in one iteration of a loop that is short if it has few iterations. */
 #define SHORT_TRIP 4096
 
 typedef struct Poller {
     CiBuild b;
-    CiMap *inner; /* symbols that are defined inside of the trip's blocks */
+    CiMap *inner; /* symbols that are defined in blocks inside the iteration */
 } Poller;
 
-/* ---- how much there is in a trip ---- */
+/* ---- the work of one iteration ---- */
 
 static void
 note_inner(void *arg, const CiStmt *stmt)
@@ -47,7 +48,7 @@ is_counted(const CiStmt *stmt)
 
 static bool is_short(Poller *p, const CiStmt *loop);
 
-/* Elements that a trip works on; loops that poll count their own. */
+/* Number of elements that an iteration works on. Loops that poll count their own. */
 static const CiExpr *
 work_of(Poller *p, const CiStmts *body)
 {
@@ -68,14 +69,14 @@ work_of(Poller *p, const CiStmts *body)
     return work;
 }
 
-/* One whose trips follow each other. */
+/* True for a loop whose iterations run in order. */
 static bool
 is_serial(const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_loop || is_counted(stmt);
 }
 
-/* A loop that does little, and not often: whoever is around it counts its trips. */
+/* True for a loop with little work and few iterations: the loop around it counts them. */
 static bool
 is_short(Poller *p, const CiStmt *loop)
 {

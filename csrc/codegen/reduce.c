@@ -1,13 +1,16 @@
-/* Folds -> loops over accumulators, in the orders of ir/loop.h: each is written once, for whatever
- * its reductions are.
+/* Folds -> loops over accumulators, in the orders of ir/loop.h. Each order is written once for all
+ * reductions.
  *
- * `width` accumulators stand side by side: lanes of a vector, or, where the fold is inside a loop
- * that runs in lanes itself, elements of memory, a vector of which is made then. A fold is
- *   free     strips of accumulators over the last axis, one after another over the others
- *   serial   one accumulator
- *   lanes    blocks of chains, closed into a binary counter; rows is the same with a width of 1
- *   pairwise NumPy's: reduce_pairwise.c
- * Reductions whose order is free may run beside others: they are not closed with a block. */
+ * There are `width` accumulators: the lanes of a vector, or, if the fold is inside a loop that runs
+ * in lanes itself, elements of memory that are combined into a vector. The orders:
+ *
+ *   free     strips of accumulators over the last axis, in sequence over the others.
+ *   serial   one accumulator.
+ *   lanes    blocks of chains, closed into a binary counter; rows is the same with a width of 1.
+ *   pairwise NumPy's: reduce_pairwise.c.
+ *
+ * Reductions with a free order may run in the same loops as ordered ones: they are not closed with
+ * a block. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
@@ -123,7 +126,8 @@ finish_serial(CiReducer *r, CiOp fold, int at, int count)
                    ci_reduce_plain_zero(r, value));
 }
 
-/* The first element, and one after another to it: so nothing is asked of an identity. */
+/* Loads the first element and combines the others with it in order, so that no identity is
+ * needed. */
 static void
 add_in_turn(CiReducer *r)
 {
@@ -343,7 +347,7 @@ combine_free(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->fold->into + at, count, ci_reduce_number(r, 0), values, NULL);
 }
 
-/* What is folded are blocks of the fold: the whole ones meet as in reduce_blocks. */
+/* The folded elements are sums of blocks: whole blocks are combined as in reduce_blocks. */
 static void
 reduce_sums(CiReducer *r)
 {

@@ -1,8 +1,8 @@
-/* Folds over several axes: their points are counted in C order.
+/* Folds over several axes: their points are numbered in C order.
  *
- * A point's indices come from its number by divisions. Where a whole block of points is folded it
- * is cheaper to go along the last axis, a piece of a row at a time, and to bring their values
- * together in a strip of memory first. */
+ * The indices of a point are computed from its number by division. If a whole block of points is
+ * folded, iterating along the last axis is cheaper, a piece of a row at a time. The values are
+ * gathered in a strip of memory first. */
 #include "codegen/reducer.h"
 
 /* One variable that counts the points of all of them, the first of which is number `first`. */
@@ -44,7 +44,7 @@ ci_reduce_alloc_strips(CiReducer *r, int64_t size)
                                       CI_SPACE_stack, ci_expr_const(r->b.sym, size));
 }
 
-/* `count` points from number `from` on, which lie in one row, into the strips from `place` on. */
+/* Copies `count` points of one row, from number `from` on, into the strips from `place` on. */
 static void
 fill_line(CiReducer *r, const CiExpr **to, const CiExpr *place, const CiExpr *count)
 {

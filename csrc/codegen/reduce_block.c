@@ -1,5 +1,5 @@
-/* What pairwise folds add up at once: a block of at most 16 L elements through L accumulators,
- * which are lanes, or the four blocks of a tree that has four, side by side. */
+/* The block of a pairwise fold: at most 16 L elements through L accumulators, which are lanes. The
+ * four blocks of a subtree with four blocks are computed together. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
@@ -123,7 +123,7 @@ join_accumulators(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->sums + at, count, ci_reduce_number(r, 0), vectors[0], NULL);
 }
 
-/* One element more, behind those that the sums hold. */
+/* Adds one more element, after those that the sums contain. */
 static void
 add_element(CiReducer *r, const int *lifted)
 {
@@ -310,7 +310,7 @@ enum { LITTLE = 1 << 16 }; /* elements of memory that stay in near cache */
 
 typedef struct Fetch {
     CiReducer *r;
-    const CiExpr *first; /* of the trip */
+    const CiExpr *first; /* of the iteration */
 } Fetch;
 
 /* Of a part of a row what follows is another's. */
@@ -321,8 +321,8 @@ ends_before(const CiReducer *r, int64_t elements)
     return count && count->kind == CI_EXPR_const && count->low <= 2 * elements;
 }
 
-/* What a trip of four vectors takes of a buffer is asked for some trips before. A processor sees by
- * itself where reading goes if whole lines are read. */
+/* Prefetches the elements that a later iteration of four vectors loads from a buffer. Loads of
+ * whole cache lines are left to the hardware prefetcher. */
 static void
 fetch(void *arg, const CiStmt *stmt)
 {
@@ -368,9 +368,9 @@ add_rows(CiReducer *r, const CiExpr *const *starts, const CiExpr *count)
     ci_build_leave(&r->b, outside);
 }
 
-/* The blocks begin where a tree of n vectors begins them: n/4 vectors in the first, and one more
- * perhaps in each of the others, which is live or not, for no branch could be foretold. Their lanes
- * are joined together. */
+/* Adds the four blocks of a tree of n vectors: the first has n/4 vectors, and each of the others
+ * may have one more. This vector is masked instead of guarded by a branch, because the branch could
+ * not be predicted. The lanes of the blocks are joined. */
 static void
 add_four(CiReducer *r, const CiExpr *first, const CiExpr *count)
 {

@@ -1,5 +1,5 @@
-/* The binary counter of blocks: block number k meets as many earlier neighbours of its own size as
- * k has ones at its end, so that the order is that of a tree whatever the length. */
+/* The binary counter of blocks: block number k is combined with as many earlier sums of its own
+ * size as k has trailing ones. The order is that of a tree for any length. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
@@ -82,7 +82,8 @@ push(CiReducer *r, CiOp fold, int at, int count)
     ci_reduce_store(r, r->pending + at, count, top, values, NULL);
 }
 
-/* What is pending came earlier. */
+/* Combines pending sums with the current one. Pending sums are the left operands because their
+ * elements are earlier. */
 void
 ci_counter_merge(CiReducer *r, const CiExpr *top)
 {

@@ -1,6 +1,7 @@
-/* Elements that a thread holds in registers are near enough to be walked twice: first for what all
- * of them are taken from (a mean, a maximum), then for the sum. So a division, or an exponential that
- * scales, is asked once for all of them, and they meet what the thread had before as one part. */
+/* Two passes over elements that a thread has in registers: the first computes the mean or maximum
+ * of all of them, the second the sum. A division, or an exponential that rescales, is then computed
+ * once for all of them, and their result is combined with the thread's earlier elements as one
+ * partial result. */
 #include "codegen/reducer.h"
 
 #include "codegen/reduction.h"
@@ -20,7 +21,7 @@ is_near(const CiReducer *r, CiOp fold)
     return r->is_near && ci_reduction_of(fold)->again;
 }
 
-/* What takes all lanes at once has an accumulator without. */
+/* Number of lanes of the accumulators: 1 for a reduction that takes all lanes at once. */
 int
 ci_near_lanes(const CiReducer *r, CiOp fold, int lanes)
 {

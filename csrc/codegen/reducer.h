@@ -1,4 +1,4 @@
-/* What the files of the pass `reduce` share. */
+/* Shared declarations of the pass `reduce`. */
 #ifndef CI_CODEGEN_REDUCER_H
 #define CI_CODEGEN_REDUCER_H
 
@@ -27,8 +27,8 @@ typedef struct CiReducer {
     CiMemory *from, *end; /* pairwise: the elements that are in them */
     const CiExpr *place;  /* of what is pending, where the sums are left */
     const int *lifted;    /* what a body has yielded */
-    int walk;             /* of a block that is walked twice: 1 or 2; 0: all in one */
-    bool is_near;         /* what a thread holds is, where that helps; never what parts have left */
+    int walk;             /* of a block that is read in two passes: 1 or 2; 0: one pass */
+    bool is_near;         /* its elements are in registers; false for partial results */
 } CiReducer;
 
 static inline const CiExpr *
@@ -52,7 +52,7 @@ void ci_reduce_reset(CiReducer *r, CiOp fold, int at, int count);
 void ci_reduce_chain(CiReducer *r, const CiExpr *first, const CiExpr *left);
 void ci_reduce_step(CiReducer *r, const CiExpr *first, const CiExpr *row, int lanes,
                     CiMemory *const *acc, const CiExpr *live);
-/* What a body has yielded, one in each lane, into accumulators in `row`. */
+/* Combines the values that a body has yielded, one per lane, with the accumulators in `row`. */
 void ci_reduce_take(CiReducer *r, const int *lifted, const CiExpr *row, int lanes,
                     CiMemory *const *acc, const CiExpr *live);
 void ci_reduce_halve(CiReducer *r, CiOp fold, int at, int count, int *values);
@@ -60,7 +60,7 @@ int ci_reduce_plain_zero(CiReducer *r, int value);
 /* Some reduction is cheaper in two walks; between them each has its turn. */
 bool ci_reduce_has_walks(const CiReducer *r);
 void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
-/* What a fold of nothing is, into its result. */
+/* Stores the result of an empty fold. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
 /* reduce_near.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
@@ -109,15 +109,15 @@ void ci_counter_merge(CiReducer *r, const CiExpr *top);
 
 /* reduce_axes.c: several axes as one. A variable that counts the points of all of them. */
 void ci_reduce_flatten(CiReducer *r);
-/* What it folds is asked of a loop of NumPy's, for many elements at a time. */
+/* True if a ufunc loop of NumPy computes the folded values, many elements at a time. */
 bool ci_reduce_calls_ufunc(const CiReducer *r);
 /* Memory for that many elements, where reading them one by one would divide for each, or call; else
  * none. */
 void ci_reduce_alloc_strips(CiReducer *r, int64_t size);
 /* Elements from `first` on come into the strips, and are what the body reads from now on. */
 void ci_reduce_fill_strips(CiReducer *r, const CiExpr *first, const CiExpr *count);
-/* The same for elements that are asked for in order, a few at a time: many come at once. Then the
- * first one has the number that is returned. */
+/* Like ci_reduce_fill_strips, for elements that are needed in order, a few at a time: a window of
+ * many is filled at once. Returns the number of the first element in the window. */
 void ci_reduce_open_window(CiReducer *r);
 const CiExpr *ci_reduce_through_window(CiReducer *r, const CiExpr *first, const CiExpr *count);
 /* All elements, a piece at a time: fills strips, and calls add for what is read from them. */

@@ -1,4 +1,5 @@
-/* What reductions do to their accumulators, whatever the order and the machine: a row each. */
+/* Reductions: what each does to its accumulators, one row per reduction, for any order and
+ * machine. */
 #ifndef CI_CODEGEN_REDUCTION_H
 #define CI_CODEGEN_REDUCTION_H
 
@@ -15,16 +16,17 @@ typedef struct CiReduction {
     void (*step)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *lifted);
     /* Of two parts one: acc is the earlier. */
     void (*combine)(CiBuild *b, CiOp fold, int lanes, int *acc, const int *later);
-    /* The same steps cheaper, where elements are near enough to be walked twice: all of them in one
-     * way, then a turn (NULL: none), then all in another, which adds to the last accumulator alone. The first way takes
-     * what some have come to as it takes an element. NULL: there is no such way. */
+    /* A cheaper form for elements in registers, which are read in two passes: `begin` for all of
+     * them, then `turn` (NULL: none), then `again` for all of them, which adds to the last
+     * accumulator only. `begin` takes a partial result as it takes an element. NULL: there is no
+     * such form. */
     void (*begin)(CiBuild *b, int lanes, int *acc, const int *lifted);
     void (*turn)(CiBuild *b, int lanes, int *acc);
     void (*again)(CiBuild *b, int lanes, int *acc, const int *lifted);
 } CiReduction;
 
 const CiReduction *ci_reduction_of(CiOp fold);
-/* What accumulator number k starts from. */
+/* The initial value of accumulator k. */
 CiConst ci_reduction_identity(CiOp fold, int k, CiDtype dtype);
 
 /* And what a reduction of nothing is: a sum +0, though it begins from -0. */

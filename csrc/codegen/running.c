@@ -1,7 +1,7 @@
-/* What a loop that counts or accumulates as it goes is made of, where it runs in parts: what a part
- * adds, and the part's elements, one after another.
+/* The pieces of a scan or compress that runs in parts: the total of a part, and the loop over the
+ * elements of the part.
  *
- * Only where operations may be done in any order, so that the bits are those of one loop. */
+ * Only for operations that may be reordered, so that the bits are those of a single loop. */
 #include "codegen/split.h"
 
 static const CiExpr *

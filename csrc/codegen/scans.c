@@ -1,10 +1,11 @@
-/* Loops that accumulate or count as they go -> tiles of a block: each thread takes a few neighbours
- * and finds what they add, prefixes of threads meet, and the thread does its neighbours again,
- * beginning with what those before it have added.
+/* Scans and compresses on the threads of a block (Blelloch, Prefix Sums and Their Applications,
+ * 1990). The loop is tiled, and each thread takes a few neighbouring elements of the tile. It
+ * computes their total; a prefix over the threads follows; then the thread runs over its elements
+ * again, starting from the prefix.
  *
  *   for j<n { … %3 = cumsum %2 in s from [j] … }  ->
  *   for q<ceildiv(n, 1024) serial {
- *     for t<256 thread { what elements 1024*q + 4*t, … add, into parts[t] }
+ *     for t<256 thread { the total of elements 1024*q + 4*t, …, into parts[t] }
  *     for x<256, y<256 prefix { parts[x] and parts[y] in parts[y] }
  *     for t<256 thread { before[t] = parts[t] }
  *     for t<256 thread { the elements, in a cell that begins with s and before[t - 1] }
@@ -55,7 +56,7 @@ count_target(void *arg, const CiStmt *stmt)
         found[1] = found[1] ? arg : found[0];
 }
 
-/* Nobody else in the loop touches what is packed. */
+/* True if no other statement of the loop accesses the target of the compress. */
 static bool
 is_alone(const CiStmts *body, const CiMemory *memory)
 {
@@ -73,7 +74,7 @@ has_one_end(const CiBuild *b, const CiStmt *loop, const CiStmt *stmt)
             ci_expr_equals_const(coef, 1));
 }
 
-/* The rest of the body, without what runs: its trips must be apart. */
+/* The rest of the body, without scans and compresses: its iterations must be independent. */
 static CiStmts
 without_running(const CiBuild *b, const CiStmts *body)
 {
@@ -90,7 +91,7 @@ without_running(const CiBuild *b, const CiStmts *body)
     return rest;
 }
 
-/* What an element adds. */
+/* The operand that an element adds. */
 static int
 operand_of(const CiStmt *stmt)
 {
@@ -261,7 +262,8 @@ add_lanes(Scan *s, const CiStmts *body, const CiExpr *element, const int **yield
         *yielded = values;
 }
 
-/* What begins is not its own: any position but the first. */
+/* Adds an element's lanes to the thread's own total. Position 1 means that the scan continues from
+ * the cell; only position 0 would start a new total. */
 static void
 add_to_own(Scan *s, const CiExpr *element)
 {
@@ -351,7 +353,7 @@ add_elements(Scan *s)
     ci_build_leave(s->b, outside);
 }
 
-/* What a cell holds before the first element of all is nothing. */
+/* Initializes a cell before the first element of the loop. */
 static void
 open_cell(Scan *s, const Cell *cell)
 {

@@ -4,7 +4,7 @@
 
 #include "codegen/grid.h"
 
-/* It runs, and apart from that its trips need nothing of each other. */
+/* True if the loop scans or compresses and its iterations are otherwise independent. */
 bool ci_scan_fits(const CiBuild *b, const CiStmt *loop);
 /* bytes: of shared memory that the block has so far. */
 void ci_scan_share(CiBuild *b, const CiFamily *family, int threads, int64_t *bytes,

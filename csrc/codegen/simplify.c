@@ -1,5 +1,5 @@
-/* What is known before a kernel runs is said once: branches that are always or never taken, loops
- * of no trip or of one, vectors all of whose lanes are live. */
+/* Simplifies conditions that are known before a kernel runs: branches that are always or never
+ * taken, loops with zero or one iteration, vectors whose lanes are all live. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 

@@ -1,11 +1,11 @@
-/* A long fold over which little runs side by side -> two procs: units that fold a part of its
- * points each, and one that folds what they left, and does the rest.
+/* A long fold with little parallel work around it -> two procs: one whose units fold a part of the
+ * points each, and one that folds the partial results and does the rest.
  *
- * Of any and all a unit that knows the answer says so, and those that begin later need not look. The blocks
- * of a card begin all at once, so each asks between pieces of its part.
+ * For `any` and `all`, a unit that knows the answer publishes it, and units that start later skip
+ * their part. The blocks of a GPU start together, so each block checks between pieces of its part.
  *
- * A part is a power of two blocks of the fold's order, so that the bits are those of one fold; of a
- * pairwise fold it is a subtree, a chunk, or a block. */
+ * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. For
+ * a pairwise fold it is a subtree, a chunk or a block. */
 #include "codegen/split.h"
 
 #include "codegen/apart.h"
@@ -28,7 +28,7 @@ length_of(CiSplitter *s, const CiStmt *fold)
     return ci_expr_product_of(s->b.sym, fold->extents, fold->nvars);
 }
 
-/* Where the sums of a part lie: points fastest, so that lanes lie side by side. */
+/* The position of a part's sums: points vary fastest, so that lanes are contiguous. */
 static const CiExpr *
 place_of(CiSplitter *s, const CiExpr *part)
 {
@@ -56,7 +56,7 @@ add_partial(CiSplitter *s, CiDtype dtype, int number)
     return ci_split_add_partial(&s->b, dtype, all_places(s), number);
 }
 
-#define TOLD_PIECE 8192 /* elements between two questions of a block of a card */
+#define TOLD_PIECE 8192 /* elements between two checks of a GPU block */
 
 /* ---- parts ---- */
 
@@ -124,7 +124,7 @@ ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
     return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
 }
 
-/* Whether units tell each other the answer. */
+/* True if units publish the answer to each other. */
 static bool
 is_told(const CiSplitter *s, const CiStmt *fold)
 {
@@ -137,8 +137,8 @@ count_partials(const CiSplitter *s, const CiStmt *fold)
     return fold->ninto + is_told(s, fold);
 }
 
-/* Where that is said for all parts of a point: false when a launch begins, for partials are zero
- * then. */
+/* The flag of a point that all its parts share. It is false when a launch begins, because partial
+ * results are zeroed then. */
 static CiMemory *
 add_word(CiSplitter *s, const CiStmt *fold)
 {
@@ -151,7 +151,7 @@ bool_type(void)
     return ci_type_of(CI_DTYPE_bool, 1);
 }
 
-/* Whether the answer is known. */
+/* Loads the flag: true if the answer is known. */
 static int
 ask(CiSplitter *s, CiMemory *word)
 {
@@ -160,7 +160,8 @@ ask(CiSplitter *s, CiMemory *word)
     return is_known;
 }
 
-/* What decides, unless somebody has to look: where that goes. */
+/* Stores the deciding value as the result; returns the block that runs if the answer is not yet
+ * known. */
 static CiStmts *
 enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
 {
@@ -434,7 +435,7 @@ ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
 /* ---- blocks of threads ---- */
 
 #define LONG_FOLD 8192
-#define TOGETHER 32 /* points of a block, where they lie side by side */
+#define TOGETHER 32 /* points of a block, if they are contiguous */
 #define ENOUGH 2    /* blocks that a multiprocessor has of points of their own */
 #define BLOCKS 4    /* or of parts */
 #define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
@@ -447,7 +448,8 @@ is_work(const CiStmt *stmt)
            (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch);
 }
 
-/* The only fold of a point, behind which nothing is left that threads would share out. */
+/* The only fold of a point, with no work after it that threads could share; NULL if there is
+ * none. */
 static CiStmt *
 only_fold(const CiStmts *block)
 {

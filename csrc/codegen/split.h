@@ -1,4 +1,4 @@
-/* What the files that split procs share. */
+/* Shared declarations of the files that split procs. */
 #ifndef CI_CODEGEN_SPLIT_H
 #define CI_CODEGEN_SPLIT_H
 
@@ -28,7 +28,8 @@ void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Parameter number `number` of what units leave: an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
-/* stop.c: nobody sees whether all of its elements are looked at, where fewer decide. */
+/* stop.c: true if the result may be known before all elements are read, and stopping has no visible
+ * effect. */
 bool ci_fold_may_stop(const CiStmt *fold);
 /* split_running.c: a loop that scans or packs, as two procs. */
 void ci_split_running(CiProcs *procs, CiProc *proc);
@@ -37,7 +38,7 @@ void ci_split_running(CiProcs *procs, CiProc *proc);
 
 #define CI_MOST_CELLS 16
 
-/* What is carried from element to element. */
+/* A value that is carried from element to element. */
 typedef struct CiCell {
     CiMemory *memory;
     CiOp fold; /* sum of cumsum; of a pack, which counts */
@@ -58,13 +59,13 @@ typedef struct CiRunner {
 CiRunner ci_running_find(CiProcs *procs, CiProc *proc);
 /* In r->b.proc, whose body is empty: a loop over parts, into whose body what is built next goes. */
 void ci_running_begin_part(CiRunner *r);
-/* What the part adds to each cell: registers of one element. */
+/* Emits the totals of a part: one register per cell. */
 CiMemory **ci_running_add_totals(CiRunner *r);
-/* What stands in front of the loop; gives what stands behind. */
+/* Moves the statements before the loop; returns those after it. */
 CiStmts ci_running_move_front(CiRunner *r, CiStmts *whole);
 /* The loop over the part's elements. */
 void ci_running_walk(CiRunner *r);
-/* What ends the loop, which the last part does. */
+/* Emits the statements after the loop, which the last part executes. */
 void ci_running_end(CiRunner *r, CiStmts rest);
 
 #endif

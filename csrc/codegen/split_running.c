@@ -1,6 +1,6 @@
-/* A long loop that counts or accumulates as it goes -> two procs, for a card, whose blocks do not
- * wait for each other: blocks that find what each part adds, and blocks that do a part each,
- * beginning with what those before it have added. */
+/* A long scan or compress -> two procs, for a GPU, whose blocks do not wait for each other. The
+ * blocks of the first compute the total of each part. Those of the second run over a part each and
+ * start from the totals of the parts before it. */
 #include "codegen/split.h"
 
 static CiMemory *

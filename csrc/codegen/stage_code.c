@@ -1,7 +1,7 @@
 /* The straight-line code of a stage.
  *
- * Invariant: values are in an order in which arguments come first; two values are equal only if
- * they are the same one, unless a store lies between two loads of the same element. */
+ * Invariant: the arguments of a value precede it. Equal values are the same value, unless there is
+ * a store between two loads of the same element. */
 #include "codegen/stage_code.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct Builder {
     int nstale;
 } Builder;
 
-/* What a fold computes in: any and all in bool; argmax keeps the value's. */
+/* The dtype a fold computes in: bool for any and all, that of the value for argmax. */
 static CiDtype
 fold_dtype(const CiNest *nest, CiDtype value)
 {
@@ -63,7 +63,8 @@ add_value(Builder *b, CiScalar op, int nest)
     return code->nvalues - 1;
 }
 
-/* What an earlier nest of the stage stored at this element, or -1. The latest store wins. */
+/* The value that an earlier nest of the stage stored at this element, or -1. The latest store
+ * wins. */
 static int
 find_stored(const Builder *b, int before, const CiScalar *load)
 {

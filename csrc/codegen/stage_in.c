@@ -1,12 +1,11 @@
-/* Tiles of two axes: what is read across is turned on the way in.
+/* Tiled loads: data that is strided along the inner loop is transposed while it is loaded.
  *
  *   for i<n parallel { for j<m vector { … load x[i + n*j] … } }
  *
- * reads one element of each line of memory. In a tile of i and j all of a line is used: vectors are
- * loaded along i, turned in registers, and stored in stack memory as the tile's rows, which the
- * body reads along j; what is left at the edges is moved one by one. Where a block has threads they
- * share the tile, and move its elements themselves: neighbours along i on the way in, along j behind
- * a barrier. */
+ * uses one element of each cache line. A tile of i and j uses whole lines: vectors are loaded along
+ * i, transposed in registers, and stored on the stack as rows of the tile, which the body reads
+ * along j. Edge elements are moved one by one. If a block has threads, they share the tile and move
+ * its elements themselves: neighbouring threads along i when loading, along j after a barrier. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
@@ -110,7 +109,7 @@ move_rest(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *first_ro
     ci_build_leave(&t->b, outside);
 }
 
-/* Vectors of it are moved as they lie in memory. */
+/* True if vectors of the dtype are moved without conversion. */
 static bool
 has_vectors(CiDtype dtype)
 {

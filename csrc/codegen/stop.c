@@ -1,14 +1,15 @@
-/* Whether any, or all, of many are true is often known long before the end.
+/* Early exit of `any` and `all`, whose result is often known long before the end.
  *
  *   fold acc = any over r<n {…}  ->
  *   store acc[0] = false
  *   for c<ceildiv(n, 4096) { fold part = any over r<n from [4096*c] for […] {…}
  *                            store acc[0] = acc[0] or part[0]  exit if acc[0] }
  *
- * Units that fold parts of one such fold ask before whether another has found the answer (split.c).
+ * If such a fold is split, each unit first checks whether another one has found the answer
+ * (split.c).
  *
- * What is not looked at then must not have been worth a warning: values that raise no floating-point
- * flag alone. Lanes end together, so that folds inside of a loop over lanes go on to their ends. */
+ * Skipped elements must not be able to raise a floating-point flag, because NumPy would have
+ * warned. Lanes end together, so a fold inside a loop over lanes has no early exit. */
 #include "codegen/codegen.h"
 #include "codegen/split.h"
 

@@ -1,11 +1,11 @@
-/* What a loop of NumPy's computes -> calls of it, for strips of elements.
+/* Elementary functions -> calls of NumPy's ufunc loops, one strip of elements at a time.
  *
- * A loop over lanes that asks for such values is cut into strips of its trips, and its body into
- * groups of statements between the calls: each group is a loop over the strip, and what one group
- * makes and another one reads has memory as long as a strip. So is cut what stands inside of
- * loops and branches of the body, which are the same in all lanes. So are points, that is trips of
- * a loop of units, each of which has loops of its own and asks for such a value behind them: those
- * that one thread runs are in strips. Where there is neither a strip is one element.
+ * A loop over lanes that computes such values is strip-mined, and its body is cut into groups of
+ * statements between the calls. Each group is a loop over the strip; a value that one group
+ * computes and another reads gets memory for one strip. Loops and branches of the body that are the
+ * same in all lanes are cut in the same way. So are the points of a unit loop, if they contain
+ * loops and compute such a value after them: the points of one thread form strips. In all other
+ * cases a strip is one element.
  *
  *   for i<n vector {                    for s<ceildiv(n, 1024) serial {
  *     %0 = load x[i]                      apply numpy_exp y[0] of x[1024*s] for [count]
@@ -74,7 +74,7 @@ close_group(CiStripper *s)
     s->group.number = 0;
 }
 
-/* What another group has made, as a value of this one. */
+/* A value as this group sees it: loaded from its strip if another group computed it. */
 static int
 value_here(CiStripper *s, int value)
 {
@@ -110,7 +110,7 @@ bind_here(CiStripper *s, const CiExpr *e)
     }
 }
 
-/* What a statement of this group takes from others is there before it. */
+/* Loads the operands that other groups computed, before the statement. */
 static void
 bring(void *arg, const CiStmt *stmt)
 {

@@ -1,4 +1,4 @@
-/* What the files of the pass `strips` share. */
+/* Shared declarations of the pass `strips`. */
 #ifndef CI_CODEGEN_STRIPS_H
 #define CI_CODEGEN_STRIPS_H
 
@@ -19,7 +19,7 @@ typedef struct CiStripper {
     const CiFamily *family;
     /* of the loop that is being cut */
     CiVarying varying;
-    bool is_of_points;                 /* its trips are in turn: loops inside, and lanes there */
+    bool is_of_points;                 /* iterations run in order: loops inside, and lanes there */
     const CiExpr *var, *first, *count; /* the loop's; of the strip */
     int64_t length;                    /* of memory for a strip */
     int ngroups;
@@ -28,7 +28,7 @@ typedef struct CiStripper {
     const CiStmt **lets;  /* per value */
     int *uses;            /* per value */
     bool *crosses;        /* per value: another group reads it */
-    bool *is_in_place;    /* per value: of a load, for the call reads where it lies */
+    bool *is_in_place;    /* per value: a load that the call makes in place */
     const CiStmt **store; /* per value: of a call, which stores its results itself */
     CiMap *dropped;       /* these stores */
     CiMap *accesses;      /* memory -> how many statements access it, and one */
@@ -42,14 +42,15 @@ typedef struct CiStripper {
 
 /* strips_survey.c. Fills what is asked here, from the loop's body; false where it cannot be cut. */
 bool ci_strip_survey(CiStripper *s, const CiStmt *loop);
-/* The same of a loop whose trips come in any order, but are no lanes. */
+/* Like ci_strip_survey, for a loop whose iterations may run in any order but are not lanes. */
 bool ci_strip_survey_points(CiStripper *s, const CiStmt *loop);
 int ci_strip_group(const CiStripper *s, const CiStmt *stmt);
-/* It is no part of any group: a call, or has one inside. */
+/* True if the statement belongs to no group: it is a call or contains one. */
 bool ci_strip_is_cut(const CiStripper *s, const CiStmt *stmt);
 bool ci_strip_is_of_lanes(const CiStripper *s, const CiStmt *stmt);
 bool ci_strip_ends_group(const CiStripper *s, const CiStmt *stmt);
-/* Elements that lie in a line, one for each trip: a call takes them as they are. */
+/* True if the elements have a constant stride, one element per iteration: a call reads them in
+ * place. */
 bool ci_strip_is_line(const CiStripper *s, const CiStmt *stmt, const CiExpr **step);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the groups of a loop are that is cut into strips, and what one makes that another reads. */
+/* Finds the groups of a loop that is cut into strips, and the values that cross from one group to
+ * another. */
 #include "codegen/strips.h"
 
 /* ---- groups ---- */
@@ -23,7 +24,7 @@ search(void *arg, const CiStmt *stmt)
     found->is_found |= is_same || ci_stmt_is_ufunc(stmt);
 }
 
-/* It is no part of any group. */
+/* True if the statement belongs to no group. */
 bool
 ci_strip_is_cut(const CiStripper *s, const CiStmt *stmt)
 {
@@ -42,8 +43,8 @@ ci_strip_is_of_lanes(const CiStripper *s, const CiStmt *stmt)
            stmt->kind != CI_STMT_stop && stmt->kind != CI_STMT_poll;
 }
 
-/* What is the same in all lanes, and may come before a group that is open: no lane's store changes
- * what it reads. */
+/* True for a statement that is the same in all lanes and may be moved before an open group, because
+ * no lane's store changes what it reads. */
 static bool
 is_plain(const CiStripper *s, const CiStmt *stmt)
 {
@@ -207,8 +208,8 @@ find_crossing(void *arg, const CiStmt *stmt)
     cross_symbols(s, stmt->op == CI_OP_bind ? NULL : stmt->expr, number);
 }
 
-/* Running forms and calls that carry something from trip to trip for each lane, and symbols that
- * have no other name. */
+/* Finds statements that prevent strips: scans and calls that carry a value per lane from one
+ * iteration to the next, and symbols that have no other name. */
 static void
 doubt(void *arg, const CiStmt *stmt)
 {
@@ -228,7 +229,7 @@ can_be_cut(const CiStripper *s, const CiStmts *body)
     return !d.is_found;
 }
 
-/* What is made in which group, and what is read in another. */
+/* Records the group of each value, and the values that another group reads. */
 static void
 survey(CiStripper *s, const CiStmt *loop)
 {
@@ -286,8 +287,9 @@ names_far_symbols(const CiStripper *s, const CiExpr *e, const CiStmt *user)
     return false;
 }
 
-/* What only lanes are known not to do: tests and loops by what another group has made, vectors that
- * cross, memory that changes hands, or that several groups use. */
+/* Finds statements that prevent strips of points. Some cannot occur among lanes: tests and loops
+ * that depend on another group's values, and vectors that cross. The others are memory that is
+ * passed on and memory that several groups use. */
 static void
 doubt_points(void *arg, const CiStmt *stmt)
 {

@@ -1,5 +1,5 @@
-/* Points that combine into few elements, many into each: every block combines in shared memory, and
- * what it has found into memory behind that.
+/* Privatized atomics: if many points update few elements, each block combines its points in shared
+ * memory first, and adds its result to global memory afterwards.
  *
  *   for b<n grid { for t<256 thread { … store add m[at] = %1 atomic } }  ->
  *   for b<n/64 grid {
@@ -9,9 +9,10 @@
  *     for t<256 thread { store add m[…] = tally's elements, atomic }
  *   }
  *
- * Threads that are at one element wait for each other there at little cost, and memory is asked
- * once for many points. As for any atomic store the operation needs no order. Where the size varies
- * there is room for some elements, and where they are more the points combine into memory as before. */
+ * Contention costs little in shared memory, and global memory is updated once per block and
+ * element. As for any atomic store, the operation must not depend on order. If the size is
+ * symbolic, a fixed number of elements is allocated; a call with more elements combines in global
+ * memory as before. */
 #include "codegen/grid.h"
 
 #define MOST_BYTES 16384 /* of shared memory: eight blocks have room */

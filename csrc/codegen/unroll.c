@@ -1,4 +1,4 @@
-/* Loops that unroll -> their trips one after another, so that registers are named by constants. */
+/* Unrolls loops over registers, so that registers are named by constants. */
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 

@@ -1,6 +1,6 @@
-/* What varies from lane to lane: values whose index names the lane variable or a symbol bound to
- * what varies, what is computed from such, memory of the body's own that such is stored to, and
- * what is loaded from it. */
+/* Values that vary from lane to lane. A value varies if its index contains the lane variable or a
+ * symbol that is bound to a varying value, or if one of its operands varies. Memory of the body
+ * varies if a varying value is stored to it, and so do the loads from it. */
 #include "codegen/varying.h"
 
 bool

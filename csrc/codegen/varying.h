@@ -1,4 +1,4 @@
-/* What is not the same in all lanes of a loop. */
+/* Values that are not the same in all lanes of a loop. */
 #ifndef CI_CODEGEN_VARYING_H
 #define CI_CODEGEN_VARYING_H
 
@@ -18,7 +18,7 @@ CiVarying ci_vary(CiContext *ctx, const CiProc *proc, const CiStmts *body, const
 bool ci_index_varies(const CiVarying *v, const CiExpr *e);
 /* An operand of it varies, or where it is. */
 bool ci_stmt_uses_varying(const CiVarying *v, const CiStmt *stmt);
-/* What it does is another thing in each lane. */
+/* True if the statement has a different effect in each lane. */
 bool ci_stmt_varies(const CiVarying *v, const CiStmt *stmt);
 /* NULL when the body can run in lanes of that variable, else the reason. */
 const char *ci_why_not_lanes(CiContext *ctx, const CiProc *proc, const CiStmts *body,

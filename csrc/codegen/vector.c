@@ -44,8 +44,8 @@ add_strips(Vectorizer *v, const CiStmt *loop, int lanes)
     ci_build_leave(&v->b, outside);
 }
 
-/* Where a loop runs inside, several vectors share its trips and the lines of memory that it goes
- * down. */
+/* Number of vectors that share the iterations of an inner loop and the cache lines that it reads; 1
+ * if there is no inner loop. */
 static int
 choose_parts(const Vectorizer *v, const CiStmt *loop, int lanes)
 {

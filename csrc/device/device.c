@@ -39,7 +39,7 @@ ci_registry_close(CiRegistry *registry)
     free(registry);
 }
 
-/* What all have that have memory of their own, streams or recordings. */
+/* True if the functions are complete that go together: those for memory, streams or recordings. */
 static bool
 is_whole(const CiDevice *device)
 {

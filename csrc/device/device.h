@@ -35,15 +35,16 @@ bool ci_options_have_numpys_order(const CiOptions *options);
 typedef struct CiBackend CiBackend;
 typedef struct CiRegistry CiRegistry;
 
-/* What a backend keeps as long as a runtime lives (a driver, a context): embedded first in what the
- * backend allocates at its first use, from whatever thread, and found again by its `shut`. */
+/* State that a backend keeps for the life of a runtime (a driver, a context). It is the first
+ * member of the struct that the backend allocates on first use, from any thread, and it is
+ * identified by its `shut`. */
 typedef struct CiDeviceState CiDeviceState;
 struct CiDeviceState {
     void (*shut)(CiDeviceState *state); /* ends and frees it */
     CiDeviceState *next;
 };
 
-/* What kernels and executables use while running; owned by the binding, shared by all programs. */
+/* Services for running kernels and executables; owned by the binding, shared by all programs. */
 typedef struct CiRuntime {
     CiPool *pool;
     CiAllocator *allocator;
@@ -74,8 +75,8 @@ typedef struct CiFault {
     int64_t values[4];
 } CiFault;
 
-/* What a kernel gets besides its operands. This struct is part of the kernel contract: emitted
- * source declares the same. */
+/* The arguments of a kernel besides its operands. This struct is part of the kernel contract:
+ * emitted source declares the same. */
 typedef struct CiRun {
     void *scratch;  /* scratch_bytes of this call's own, 64-byte aligned */
     void *partials; /* split kernels: what each unit leaves, shared by all */
@@ -109,7 +110,7 @@ typedef struct CiLaunch {
     void *stream;    /* of the device; NULL: its own */
     bool may_fail;   /* the host waits for the answer: the kernel has checks */
     bool is_recorded; /* between record_begin and record_end: replays launch it again */
-    bool is_on_pool; /* not on the thread of the call: nobody may be asked whether to go on */
+    bool is_on_pool; /* not on the calling thread: cancellation cannot be polled here */
 } CiLaunch;
 
 typedef struct CiExecutable CiExecutable;
@@ -129,7 +130,7 @@ typedef struct CiDeviceProperties {
     int64_t memory; /* bytes in all; 0: not known */
     int capability; /* 90 for a CUDA device of 9.0; 0: it has no such number */
     int units;      /* multiprocessors or cores */
-    /* What tells it from all others, in other processes too; zeros: its index does. */
+    /* Unique identifier, in other processes too; zeros: the index identifies the device. */
     unsigned char identity[16];
 } CiDeviceProperties;
 
@@ -147,27 +148,27 @@ struct CiDevice {
     int abi;          /* CI_DEVICE_ABI */
     const char *name; /* "cuda" */
     const char *doc;
-    void *data; /* whoever registered it finds its own things here */
-    int dlpack; /* its number in DLPack's list of devices; 0: its memory is nobody else's to read */
+    void *data; /* private data of the code that registered it */
+    int dlpack; /* its number in DLPack's list of devices; 0: its memory is not shared */
     /* How many the machine has. NULL: one. */
     int (*count)(const CiQueue *queue);
-    /* What one of them is like. NULL: nothing is known. */
+    /* Properties of one of them. NULL: unknown. */
     int32_t (*properties)(const CiQueue *queue, CiDeviceProperties *out);
     /* Memory of the device, aligned for any kernel. NULL, and so are all copies: its memory is the
      * host's. */
     int32_t (*allocate)(const CiQueue *queue, size_t size, void **block);
-    /* Gives it back, behind what the stream still does with it. */
+    /* Frees the block in stream order, after the stream's work with it. */
     void (*release)(const CiQueue *queue, void *block, size_t size);
     /* From the host: `host` may be changed as soon as this returns. */
     int32_t (*copy_in)(const CiQueue *queue, void *device, const void *host, size_t size);
     /* To the host, when what the stream does is done: `host` may be read as soon as this returns.
      */
     int32_t (*copy_out)(const CiQueue *queue, void *host, const void *device, size_t size);
-    /* Memory of the host that copies reach while nobody waits for them. NULL: there is none. */
+    /* Host memory for asynchronous copies. NULL: there is none. */
     int32_t (*host_allocate)(const CiQueue *queue, size_t size, void **block);
     void (*host_release)(const CiQueue *queue, void *block, size_t size);
-    /* copy_out that does not wait, into such memory: it may be read behind an event of the queue's
-     * stream. NULL where there is no host_allocate. */
+    /* Asynchronous copy_out, into such memory: it may be read after an event of the queue's stream.
+     * NULL where there is no host_allocate. */
     int32_t (*copy_out_start)(const CiQueue *queue, void *host, const void *device, size_t size);
     /* From memory of the device of the one queue to that of the other, both of this struct; in the
      * order of to's stream, which has been made to wait for from's. NULL: through the host. */
@@ -176,7 +177,7 @@ struct CiDevice {
     /* Waits for all that the queue's stream was given; without a stream, that any of the device's
      * was. */
     int32_t (*synchronize)(const CiQueue *queue);
-    /* Bytes that can still be had, and all there are. NULL: nobody knows. */
+    /* Free and total bytes. NULL: unknown. */
     int32_t (*memory_left)(const CiQueue *queue, size_t *left, size_t *all);
     /* Bytes that `allocate` has from the machine, in use or kept for later. NULL: those in use. */
     int32_t (*reserved)(const CiQueue *queue, size_t *bytes);
@@ -186,13 +187,14 @@ struct CiDevice {
     /* Memory that other processes can open, without what other memory is kept for. NULL, and so are the
      * next four: there is none. */
     int32_t (*share_allocate)(const CiQueue *queue, size_t size, void **block);
-    /* Gives it back, when nobody uses it here. Who has opened it elsewhere is not asked. */
+    /* Frees it when this process has no more users. Other processes that have opened it are not
+     * considered. */
     void (*share_release)(const CiQueue *queue, void *block);
     int32_t (*share_name)(const CiQueue *queue, const void *block, CiShareName *name);
     /* Such memory of another process, and its size; CI_ERR_DEVICE where there is none of the name. */
     int32_t (*share_open)(const CiQueue *queue, const CiShareName *name, void **block,
                           size_t *size);
-    /* When nobody uses it here. */
+    /* Closes it when this process has no more users. */
     void (*share_close)(const CiQueue *queue, void *block);
     /* A stream beside the device's own. NULL: there are none, and no events. */
     int32_t (*stream_open)(const CiQueue *queue, void **stream);
@@ -203,7 +205,7 @@ struct CiDevice {
     void (*event_close)(const CiQueue *queue, void *event);
     /* The event is when all that the queue's stream was given so far is done. */
     int32_t (*event_record)(const CiQueue *queue, void *event);
-    /* What the queue's stream is given from now on waits for the event. */
+    /* Later work of the queue's stream waits for the event. */
     int32_t (*event_wait)(const CiQueue *queue, void *event);
     /* The host waits for it. */
     int32_t (*event_synchronize)(const CiQueue *queue, void *event);
@@ -217,7 +219,7 @@ struct CiDevice {
     /* Gives the queue's stream all that was taken down, in its order and with nothing between; or fails and
      * gives it nothing. By one thread at a time. */
     int32_t (*replay)(const CiQueue *queue, void *recording);
-    /* Frees it, behind what streams still do of it. */
+    /* Frees it, after the streams' replays of it. */
     void (*record_close)(const CiQueue *queue, void *recording);
     /* Of a library call that it takes: whether it can be taken down. NULL: all of them. */
     bool (*records_extern)(const CiExternItem *item);
@@ -229,8 +231,7 @@ struct CiDevice {
      * that was taken; results are there for the next launch. */
     bool (*takes_extern)(const CiExternItem *item);
     int32_t (*run_extern)(const CiQueue *queue, CiOp op, const CiExternCall *call);
-    /* What the device said when a call last answered CI_ERR_DEVICE. NULL: nothing to add to the
-     * status. */
+    /* The device's message for the last CI_ERR_DEVICE. NULL: nothing to add to the status. */
     const char *(*last_error)(const CiQueue *queue, char *out, size_t capacity);
 };
 
@@ -272,11 +273,11 @@ typedef struct CiCompiler {
     /* NULL, or why it cannot be used here ("no C compiler: tried $CC, cc, gcc, clang"); text lives
      * in out. */
     const char *(*why_not_available)(const CiOptions *options, char *out, size_t capacity);
-    /* What its kernels may look like. */
+    /* Sets what kernels for this target may contain. */
     void (*fill_target)(CiTarget *target, const CiOptions *options);
     /* Reductions of floats are in an order of its own, the same in each run; else in NumPy's. */
     bool has_own_order;
-    /* What kernels do, statement by statement. NULL: whoever builds them asks for no such level. */
+    /* Kernels as statements. NULL: the compiler does not use this level. */
     CiProcs *(*lower)(const CiKernels *kernels, const CiOptions *options);
     /* Source of all loop kernels as text. NULL: there is none. */
     void (*emit)(CiText *out, const CiKernels *kernels, const CiOptions *options);
@@ -284,8 +285,8 @@ typedef struct CiCompiler {
      * is needed. */
     CiExecutable *(*build)(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info);
-    /* Why the host is quicker at these kernels, with arrays of its own or with copies of the
-     * device's, or NULL; text lives in the context of the loops. NULL: it never is. */
+    /* The reason why the host runs these kernels faster, with host arrays or with copies of the
+     * device's; or NULL. The text is in the context of the loops. NULL function: it never does. */
     const char *(*why_slower)(const CiKernels *kernels, bool host_arrays);
     /* The function `cinductor_kernel` of a source; fails through ctx as build does. NULL: there is
      * none. */
@@ -306,8 +307,8 @@ ci_backend_has_memory(const CiBackend *backend)
     return backend->device->allocate != NULL;
 }
 
-/* Those of a process. What is built in comes first; what is added later is found by whoever looks
- * after that, from any thread. */
+/* The backends of a process. Built-in ones come first. A lookup from any thread finds those that
+ * were added before it. */
 CiRegistry *ci_registry_open(void); /* NULL without memory */
 void ci_registry_close(CiRegistry *registry);
 /* Adds a device with its compilers, one thread at a time. CI_ERR_VALUE, with why in out and nothing
@@ -329,17 +330,17 @@ typedef struct CiMemoryUse {
     int64_t limit, keep;             /* bytes; limit 0: none; keep -1: as the device has it */
 } CiMemoryUse;
 
-/* The device's allocate, counted and held to the limit. Where there is no memory what the device
- * keeps is given back, and it is asked once more. */
+/* The device's allocate, counted and limited. If memory is exhausted, the device's cached blocks
+ * are released and the allocation is retried once. */
 int32_t ci_device_allocate(const CiQueue *queue, size_t size, void **block);
 void ci_device_release(const CiQueue *queue, void *block, size_t size);
-/* The same of memory that other processes can open. */
+/* Allocates memory that other processes can open. */
 int32_t ci_device_share(const CiQueue *queue, size_t size, void **block);
-/* The device's synchronize; behind it goes back what could not be waited for before. */
+/* The device's synchronize, followed by the frees that had to be deferred. */
 int32_t ci_device_wait(const CiQueue *queue);
-/* Nobody here names the block any more; streams may. */
+/* Called when this process holds no more references to the block; streams may still use it. */
 void ci_device_unshare(const CiQueue *queue, void *address, size_t size, bool is_opened);
-/* What is in use of one device, through this runtime; all 0 where its registry is NULL. */
+/* The memory in use of one device, through this runtime; all 0 where its registry is NULL. */
 void ci_memory_use(const CiQueue *queue, CiMemoryUse *out);
 void ci_memory_forget_peak(const CiQueue *queue);
 /* Everything that is kept for later goes back to the machine; then the device keeps as before. */
@@ -349,10 +350,10 @@ int32_t ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep);
 
 /* ---- between devices: across.c ---- */
 
-/* What the later queue's stream is given from now on waits for what the first one's has; both are
- * of one struct. Devices without events have one stream each, which is waited for. */
+/* Makes later work of `later`'s stream wait for the present work of `first`'s; both queues have the
+ * same device struct. Devices without events have one stream each, which is synchronized. */
 int32_t ci_device_order(const CiQueue *first, const CiQueue *later);
-/* Behind what both streams have, before what they are given from now on. */
+/* Copies after the present work of both streams, and before their later work. */
 int32_t ci_device_copy_across(const CiQueue *from, const CiQueue *to, void *there, const void *here,
                               size_t size);
 

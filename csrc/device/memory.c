@@ -1,8 +1,8 @@
-/* Memory of devices is asked for here, so that what is in use is known, can be held to a limit, and
- * a device that has no more is asked once to give back what it keeps.
+/* Allocation of device memory. Counts the memory in use, enforces a limit, and lets a device whose
+ * memory is exhausted release its cached blocks once before the allocation is retried.
  *
- * The counters of one device are found by its struct and index; one that has no place among them
- * (there are many) is not counted. */
+ * The counters of a device are found by its struct and index; if the table of counters is full, a
+ * device is not counted. */
 #include "device/registry.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ typedef struct Count {
     const CiDevice *device;
     int index;
     CiMemoryUse use;
-    SharedBlock *put_off; /* to be given back when the device can be waited for */
+    SharedBlock *put_off; /* to be freed when the device can be waited for */
 } Count;
 
 struct CiMemoryCounts {
@@ -135,7 +135,7 @@ ci_memory_give_back(const CiQueue *queue)
     return status;
 }
 
-/* Asks once more, when the device has given back what it kept. */
+/* Retries an allocation after the device has released its cached blocks. */
 static int32_t
 retry(const CiQueue *queue, size_t size, void **block)
 {
@@ -173,7 +173,8 @@ ci_device_share(const CiQueue *queue, size_t size, void **block)
     return status;
 }
 
-/* Nobody can say that streams have done with it: it stays until the device can be waited for. */
+/* Defers the release: it is unknown whether streams still use the block, so it is kept until the
+ * device can be waited for. */
 static void
 put_off(const CiQueue *queue, SharedBlock block)
 {

@@ -1,4 +1,4 @@
-/* What a registry is made of: backends from outside, and what is in use of each device's memory. */
+/* The registry's contents: registered backends, and the memory in use of each device. */
 #ifndef CI_DEVICE_REGISTRY_H
 #define CI_DEVICE_REGISTRY_H
 
@@ -13,7 +13,7 @@ CiMemoryCounts *ci_memory_counts_open(void); /* NULL without memory */
 void ci_memory_counts_close(CiMemoryCounts *counts);
 
 struct CiRegistry {
-    CiBackend added[MAX_ADDED]; /* whoever has found one keeps its address */
+    CiBackend added[MAX_ADDED]; /* their addresses are kept by callers */
     atomic_int count;
     CiMemoryCounts *counts;
 };

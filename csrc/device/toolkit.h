@@ -1,7 +1,7 @@
-/* What the core lends to compilers from outside: an extension cannot link with it, so functions come
- * in a table (the capsule cinductor.CiToolkit that `cinductor.toolkit()` gives). All of it works in
- * the context of a compilation, and fails through it (`fail` does not return); the headers of what is
- * named here say the rest. */
+/* Functions of the core for external compilers. An extension cannot link with the core, so it gets
+ * a table of functions (the capsule cinductor.CiToolkit of `cinductor.toolkit()`). They work in the
+ * context of a compilation and fail through it (`fail` does not return). The headers of the named
+ * types document the rest. */
 #ifndef CI_DEVICE_TOOLKIT_H
 #define CI_DEVICE_TOOLKIT_H
 
@@ -23,7 +23,8 @@ typedef struct CiToolkit {
      * one lane. `argument` and `statement` must be there. */
     CiCPrinter *(*printer)(const CiKernels *kernels, const CiSpelling *spelling,
                            const CiCDialect *dialect);
-    /* The statements of one proc; then what all that were printed call, and types: stands before. */
+    /* body: the statements of one proc. support: the functions and types that all printed procs
+     * use; it goes before them. */
     CiText (*body)(CiCPrinter *printer, const CiProc *proc);
     void (*support)(CiCPrinter *printer, CiText *out);
     /* Names: of memory and an element of it, of an index expression, of types in memory and as they

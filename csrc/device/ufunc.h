@@ -1,8 +1,10 @@
-/* The inner loops of NumPy's ufuncs, which the binding hands over. */
+/* The inner loops of NumPy's ufuncs, supplied by the binding. */
 #ifndef CI_DEVICE_UFUNC_H
 #define CI_DEVICE_UFUNC_H
 
 #include "ir/op.h"
+
+#include <stdatomic.h>
 
 /* NumPy's PyUFuncGenericFunction and the data that goes with it; a loop of NULL: there is none. */
 typedef struct CiUfuncLoop {
@@ -10,12 +12,24 @@ typedef struct CiUfuncLoop {
     void *data;
 } CiUfuncLoop;
 
-/* How many a table has: ci_op_ufunc_loop says which is which. */
+/* A function of float16: NumPy's loop, and what it gives for each operand (ufunc_table.c). Zeroed
+ * before it is opened. */
+typedef struct CiUfuncTable {
+    CiUfuncLoop numpys;
+    _Atomic(uint32_t *) entries; /* NULL: not made */
+    _Atomic int64_t computed;    /* elements that the loop was called for before */
+} CiUfuncTable;
+
+/* The loop that looks values up; the table outlives its calls. */
+CiUfuncLoop ci_ufunc_table_open(CiUfuncTable *table, CiUfuncLoop numpys);
+void ci_ufunc_table_close(CiUfuncTable *table);
+
+/* How many a runtime has: ci_op_ufunc_loop says which is which. */
 #define CI_UFUNC_LOOPS (CI_UFUNC_COUNT * CI_DTYPE_COUNT)
 
-/* `count` elements that lie side by side; step: bytes from one element of an operand to the next, 0
- * where it is one for all. b: NULL where there is one operand. The float flags of before stay, for
- * a loop may clear them. Part of the kernel contract (CiRun.apply). */
+/* `count` contiguous elements; step: bytes from one element of an operand to the next, 0 if it is
+ * one for all. b: NULL for one operand. The float flags set before are kept, because a loop may
+ * clear them. Part of the kernel contract (CiRun.apply). */
 void ci_ufunc_apply(const CiUfuncLoop *loops, int32_t number, int64_t count, void *out,
                     const void *a, int64_t a_step, const void *b, int64_t b_step);
 

@@ -1,9 +1,9 @@
-/* Blocks by size class, four classes to a doubling. A block that is given back waits in the list of
- * its class and in one list of all by age, both threaded through the block itself; when more is
- * kept than allowed the oldest goes.
+/* Blocks by size class, four classes per doubling. A freed block is put in the list of its class
+ * and in one list of all by age; both lists are stored in the blocks themselves. If more is cached
+ * than allowed, the oldest block is returned to the system.
  *
- * The lock is only ever tried: who does not get it goes to the system directly. So nobody waits,
- * and a child forked while another thread held it loses the cache, not its life. */
+ * The lock is only tried: a thread that does not get it uses the system's allocator. So no thread
+ * waits, and a child that was forked while another thread held the lock loses only the cache. */
 #define _GNU_SOURCE
 #include "host/alloc.h"
 

@@ -39,16 +39,16 @@ bool ci_cache_store(CiCache *cache, const char *key_hex, const char *extension, 
  * The size of one that is there, whole and fits; else 0. */
 size_t ci_cache_read_note(CiCache *cache, const char *key_hex, void *out, size_t capacity);
 void ci_cache_write_note(CiCache *cache, const char *key_hex, const void *payload, size_t size);
-/* The same of which entries the kernels of a program became. */
+/* The list of entries that a program's kernels were built into. */
 size_t ci_cache_read_units(CiCache *cache, const char *key_hex, void *out, size_t capacity);
 void ci_cache_write_units(CiCache *cache, const char *key_hex, const void *payload, size_t size);
-/* The same of what a capture gave, a text of any length: true and the text, which the caller frees. */
+/* The text of a saved capture, of any length: true and the text, which the caller frees. */
 bool ci_cache_read_call(CiCache *cache, const char *key_hex, void **data, size_t *size);
 bool ci_cache_has_call(const CiCache *cache, const char *key_hex);
 void ci_cache_write_call(CiCache *cache, const char *key_hex, const void *payload, size_t size);
-/* Only one thread of one process makes an entry at a time: CI_LOCK_taken comes with the entry's path
- * in out where somebody else has stored it meanwhile, else with *lock, to be given back. Without a
- * lock, after a long wait, the caller makes the entry all the same. */
+/* Ensures that only one thread of one process makes an entry at a time. CI_LOCK_taken comes with
+ * the entry's path in out if another process has stored it meanwhile, else with *lock, which must
+ * be released. After a long wait without a lock the caller makes the entry anyway. */
 CiLockStatus ci_cache_lock(CiCache *cache, const char *key_hex, const char *extension,
                            double timeout_s, bool (*should_stop)(void *arg), void *arg, int *lock,
                            char *out, size_t capacity);
@@ -58,7 +58,7 @@ void ci_cache_unlock(CiCache *cache, const char *key_hex, const char *extension,
  * tells the reason. cache may be NULL. */
 bool ci_cache_build_folder(CiCache *cache, bool is_kept, int root, CiBuildFolder *folder, char *why,
                            size_t capacity);
-/* Builds go elsewhere from now on, for `why` is wrong with the places before this folder's. */
+/* Later builds avoid this folder's place and those before it, because of `why`. */
 void ci_cache_avoid(CiCache *cache, const CiBuildFolder *folder, const char *why);
 /* Lives as long as the cache; "" when no directory could be used. */
 const char *ci_cache_directory(const CiCache *cache);

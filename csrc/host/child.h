@@ -16,7 +16,8 @@ typedef struct CiChildResult {
  * should_stop is asked every 50 ms (may be NULL). Returns 0 or an errno when it could not start. */
 int ci_child_run(const char *const *argv, const char *input, size_t input_size, double timeout_s,
                  bool (*should_stop)(void *arg), void *arg, CiChildResult *result);
-/* The same without input, with TMPDIR set to `temporary`: what a killed child leaves lies there. */
+/* Runs a child without input, with TMPDIR set to `temporary`, where files of a killed child
+ * remain. */
 int ci_child_run_in(const char *const *argv, const char *temporary, double timeout_s,
                     bool (*should_stop)(void *arg), void *arg, CiChildResult *result);
 

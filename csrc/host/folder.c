@@ -1,6 +1,6 @@
-/* Invariant: what is removed bears a name that nobody else gives, belongs to this user, and is held
- * by no living process; for the user may have pointed the cache at a folder of his own, and places
- * for what is temporary are everybody's. */
+/* Invariant: a removed file or folder has a name that only cinductor uses, belongs to this user,
+ * and is not locked by a living process. The user may have set the cache to a folder with other
+ * contents, and temporary folders are shared by all users. */
 #define _GNU_SOURCE
 #include "host/folder.h"
 
@@ -278,7 +278,7 @@ ends_with(const char *name, const char *suffix)
     return length >= tail && strcmp(name + length - tail, suffix) == 0;
 }
 
-/* Removes what nobody has locked: a file or a folder. */
+/* Removes a file or a folder unless it is locked. */
 static void
 remove_unlocked(const char *path, int64_t age_s)
 {

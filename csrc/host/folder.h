@@ -1,9 +1,9 @@
-/* Folders that compiled code is kept or built in: which ones can be trusted, a folder for one build,
- * and what processes that died have left.
+/* Folders in which compiled code is cached or built: which ones are trusted, a folder for one
+ * build, and the removal of leftovers of dead processes.
  *
- * Who owns what. A build's folder and the lock of a key are held by flock: the kernel lets go of
- * them when their process dies, however it does. So a sweep removes what it can lock, and nobody
- * waits for the dead. Where a file system knows no flock, age decides. */
+ * Ownership: a build's folder and the lock of a key are held by flock, which the kernel releases
+ * when their process dies for any reason. So a sweep removes what it can lock, and no process waits
+ * for a dead one. On file systems without flock, age decides. */
 #ifndef CI_HOST_FOLDER_H
 #define CI_HOST_FOLDER_H
 
@@ -16,7 +16,7 @@
  * or root's and not others' to write to, or is sticky, as /tmp is. The last one is this user's
  * alone, and made where it is missing, unless is_shared. resolved has CI_FOLDER_PATH bytes. */
 const char *ci_folder_why_not(const char *path, bool is_shared, char *resolved);
-/* Places for what is temporary, best first ($TMPDIR, /tmp, ...); NULL behind the last. */
+/* Temporary folders, best first ($TMPDIR, /tmp, ...); NULL after the last. */
 const char *ci_folder_temporary(int number);
 
 /* A private folder for a build. */
@@ -35,7 +35,7 @@ void ci_build_folder_close(CiBuildFolder *folder); /* removes it with all that i
 /* 0, or the errno for which nothing of some size can be written there. */
 int ci_build_folder_trouble(const CiBuildFolder *folder);
 
-/* Takes the lock that a file stands for, waiting at most timeout_s for whoever has it. */
+/* Takes the lock that a file represents, waiting at most timeout_s for its holder. */
 typedef enum CiLockStatus { CI_LOCK_taken, CI_LOCK_none, CI_LOCK_stopped } CiLockStatus;
 CiLockStatus ci_lock_take(const char *path, double timeout_s, bool (*should_stop)(void *arg),
                           void *arg, int *lock);

@@ -1,8 +1,8 @@
-/* One job at a time. Its state is one word, the gate: a generation, an open bit, and how many
- * workers are inside. A worker enters by a compare-and-swap on an open gate and takes chunk numbers
- * from a counter; the caller works too, closes the gate when no number is left, and waits only for
+/* One job at a time. Its state is one word, the gate: a generation, an open bit, and the number of
+ * workers inside. A worker enters by a compare-and-swap on an open gate and takes chunk numbers
+ * from a counter. The caller works too, closes the gate when no number is left, and waits only for
  * workers that did enter. So a worker that wakes late costs nothing, and the job's fields are
- * written only while nobody is inside. */
+ * written only while no worker is inside. */
 #define _GNU_SOURCE
 #include "host/pool.h"
 
@@ -22,7 +22,7 @@
 
 #define MAX_THREADS 1024
 #define SPIN_NS 10000
-#define YIELD_NS 10000000 /* whoever waits longer sleeps between looks */
+#define YIELD_NS 10000000 /* longer waits sleep between checks */
 #define NAP_NS 50000
 
 #define INSIDE 0x7fffu

@@ -19,9 +19,9 @@ CiPool *ci_pool_open(int threads);
 void ci_pool_close(CiPool *pool); /* joins workers of this process */
 int ci_pool_threads(const CiPool *pool);
 void ci_pool_set_threads(CiPool *pool, int threads); /* applies to later calls */
-/* Calls body(arg, chunk) for each chunk in [0, count), possibly at the same time; returns the first
- * non-zero answer (other chunks may be left undone), else 0. Floating-point flags that chunks raise are raised in
- * the calling thread, whoever ran them. max_threads 0 = all. */
+/* Calls body(arg, chunk) for each chunk in [0, count), possibly in parallel. Returns the first
+ * non-zero result (other chunks may then be skipped), else 0. Floating-point flags of all chunks
+ * are raised in the calling thread. max_threads 0 = all. */
 int32_t ci_pool_run(CiPool *pool, int64_t count, int max_threads,
                     int32_t (*body)(void *arg, int64_t chunk), void *arg);
 /* For a chunk that waits for one of a lower number, which has begun: a pause, or where the wait is

@@ -11,7 +11,7 @@ typedef enum CiChoice {
     CI_CHOICE_COUNT
 } CiChoice;
 
-/* What an alternative is about: how one kernel runs, which nests are one, or the whole program. */
+/* The scope of an alternative: how one kernel runs, which nests are fused, or the whole program. */
 #define CI_ALTERNATIVE_KINDS(KIND) KIND(none) KIND(kernel) KIND(fusion) KIND(program)
 typedef enum CiAlternativeKind {
 #define KIND(name) CI_ALTERNATIVE_##name,

@@ -1,7 +1,7 @@
-/* What work comes to, for everybody who estimates: fusion, threads, splits, trees, offloading.
+/* Cost estimates for fusion, threads, splits, trees and offloading.
  *
- * A count of which sizes are not known is what is known of it times some factors that are not. So
- * it has a least value, a likely one and a highest one, and two of them can be compared. */
+ * A count that depends on unknown sizes is its known part times a number of unknown factors. It has
+ * a least, a likely and a highest value, and two counts can be compared. */
 #ifndef CI_IR_COST_H
 #define CI_IR_COST_H
 
@@ -24,16 +24,16 @@ CiAmount ci_amount_max(CiAmount a, CiAmount b);
 int64_t ci_amount_high(CiAmount a);   /* CI_INFINITY: no bound is known */
 int64_t ci_amount_likely(CiAmount a); /* at most CI_INFINITY */
 
-/* What a nest does in all its points: bytes of memory that it touches, each once; scalar operations
- * but loads; points. */
+/* The cost of a nest over all its points: bytes of memory that it accesses, each counted once;
+ * scalar operations except loads; points. */
 typedef struct CiCost {
     CiAmount bytes, flops, trips;
 } CiCost;
 
 CiCost ci_cost_of_nest(const CiNest *nest);
-/* What an access of the nest touches, each element once. */
+/* The bytes that an access of the nest touches, each element counted once. */
 CiAmount ci_cost_of_access(const CiNest *nest, const CiBuffer *buffer, const CiExpr *index);
-/* The trips of the deepest statement, times those around. */
+/* Iterations of the deepest statement, times those around. */
 CiAmount ci_cost_of_items(const CiItems *items, CiAmount around);
 CiAmount ci_cost_of_buffer(const CiBuffer *buffer); /* its bytes */
 

@@ -231,8 +231,8 @@ int_from_double(CiDtype to, double value)
     return wrap(to, truncate64(value));
 }
 
-/* Narrow floats are reached through float, as NumPy does; f32 directly, for two roundings would
- * differ. */
+/* Narrow floats are converted through float, as in NumPy. f32 is converted directly, because two
+ * roundings would differ from one. */
 static double
 double_from_int(CiDtype from, CiDtype to, int64_t i)
 {

@@ -1,4 +1,4 @@
-/* Points, blocks and threads of a card, counted. */
+/* Counts the points, blocks and threads of a GPU. */
 #include "ir/fill.h"
 
 #define THREADS 2048 /* that a multiprocessor runs at once */

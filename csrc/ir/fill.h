@@ -1,8 +1,10 @@
-/* How much runs side by side, and what fills a device: asked alike by all who decide whether work is cut finer, folds
- * and scans into parts, what a point walks among threads, nests into launches of their own.
+/* Occupancy: how much work runs in parallel, and how much a device needs. Used by every pass that
+ * decides whether to split work: folds and scans into parts, the work of a point among threads,
+ * nests into separate launches.
  *
- * What is cut otherwise may be folded in another order, so an answer follows from sizes and thresholds alone,
- * whichever card is there. What nothing bounds is taken to be enough. */
+ * Splitting may change the order of a fold and so its bits. The answers therefore depend on sizes
+ * and thresholds only, not on the GPU that is present. A size without an upper bound counts as
+ * large enough. */
 #ifndef CI_IR_FILL_H
 #define CI_IR_FILL_H
 

@@ -293,7 +293,7 @@ ci_form_parse_name(CiLexer *lex)
     return name;
 }
 
-/* A bare path is read by its characters, for it is no sequence of tokens. */
+/* Reads an unquoted path by its characters, because it is not a sequence of tokens. */
 CiLoc
 ci_form_parse_loc(CiLexer *lex)
 {

@@ -33,20 +33,24 @@ typedef struct CiFormType {
     const CiExpr *const *strides; /* NULL when none were written */
 } CiFormType;
 
-/* `{` and `}` of what may stand inside of its like: who reads it calls itself, so that fails beyond
- * a depth that no program has. */
+/* The `{` and `}` of blocks that nest. Their parser is recursive, so a depth beyond that of any
+ * real program is an error. */
 void ci_form_enter(CiLexer *lex, int *depth);
 void ci_form_leave(CiLexer *lex, int *depth);
 CiFormType ci_form_parse_type(CiSym *sym, CiLexer *lex);
-/* ` on 1` behind what is of a device of another number than 0. */
+/* Prints ` on 1` for a device number other than 0. */
 void ci_form_print_device(CiText *out, int device);
 int ci_form_parse_device(CiLexer *lex);
 /* Expressions up to (not including) the closing token; arena-owned. */
 const CiExpr *const *ci_form_parse_exprs(CiSym *sym, CiLexer *lex, const char *close, int *count);
 const char *ci_form_parse_name(CiLexer *lex); /* a name or a string */
 CiLoc ci_form_parse_loc(CiLexer *lex);        /* the current token is @; line 0 when it is not */
-/* What ci_form_print_symbol prints; or `s0 = 8*s1`, by which later text may call the expression s0. */
+/* Reads what ci_form_print_symbol prints; or `s0 = 8*s1`, after which the text may use s0 for the
+ * expression. */
 const CiExpr *ci_form_parse_symbol(CiSym *sym, CiLexer *lex);
+/* graph_parse.c: `s0 in [0, inf) from in0.sizes 1 hint 7`; an input's type and device, and the input. */
+const CiExpr *ci_graph_parse_symbol(CiGraph *g, CiLexer *lex);
+CiNode *ci_graph_parse_input(CiGraph *g, CiLexer *lex);
 /* `in [0, s0)`, and the unbacked symbol that it declares; *limit is infinite where there is none.
  */
 const CiExpr *ci_form_parse_range(CiSym *sym, CiLexer *lex, const char *name, const CiExpr **limit);

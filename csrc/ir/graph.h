@@ -19,28 +19,28 @@
  * value's memory whenever it has memory; a `copy` node is written where NumPy copies. So a result
  * that is a chain of views of an input (or of another result's base) is returned as a view.
  *
- * Writes. assign(base, view, value) is a new version of base in which the elements that `view` (a
- * chain of views of the *same version* of base, or base itself) addresses have the value's
- * (broadcast, already cast). `write in0 = %k` says which version an argument must hold in the end.
- * Which versions share memory is decided in lowering.
+ * Writes. assign(base, view, value) is a new version of base in which the elements of `view` are
+ * replaced by those of value (broadcast, already cast). `view` is base itself or a chain of views
+ * of the *same version* of base. `write in0 = %k` is the version that an argument holds in the end.
+ * Lowering decides which versions share memory.
  *
- * Sizes made by data. expr(e) is the value of a symbolic expression; define(v) gives an unbacked
- * symbol v's value, which has to lie in [low, limit); check(c) fails where c is false. The last two
- * are effects: they stay, in program order, in their block. A define's symbol may be used behind it
- * in its block and in blocks inside. When one fails the program stops with CI_ERR_CHECK, and no
+ * Data-dependent sizes. expr(e) is the value of a symbolic expression; define(v) sets the value of
+ * an unbacked symbol v, which must be in [low, limit); check(c) fails if c is false. The last two
+ * are effects: they stay in their block, in program order. A define's symbol may be used after it
+ * in its block and in blocks inside. If one fails, the program stops with CI_ERR_CHECK before any
  * argument has been changed.
  *
- * Python's ints. A `python` i64 or u64 is equal to Python's int modulo 2**64, and is that int where
- * the checks of it hold: check(c, v) says that v is what Python computes, given that v's operands
- * are. It has a meaning only up to the pass `wrap`, which drops it or makes it a plain check.
+ * Python's ints. A `python` i64 or u64 equals Python's int modulo 2**64. It is that int if its
+ * checks hold: check(c, v) states that v is the int Python computes, provided that v's operands
+ * are. Such a check exists only up to the pass `wrap`, which removes it or makes it a plain check.
  *
  * Indirect access. gather(a, i…) axes=[k…] takes elements of a at indices along axes k (ascending);
- * the axes of the indices, broadcast together, stand where the first of k was. scatter(base, view,
- * value, i…) axes=[k…] is the version of base in which the elements that gather(view, i…) takes
- * have the value's; of several for one element the last one in C order stays, or with combine=op
- * each is combined with what is there. Indices are i64 and in range: who makes them has wrapped and
- * checked them. `distinct` says that no element is meant twice. compress(a, mask) has as many
- * elements as its size says, which must be the number of true ones.
+ * the axes of the indices, broadcast together, replace the first of k. scatter(base, view, value,
+ * i…) axes=[k…] is the version of base in which the elements that gather(view, i…) takes are
+ * replaced by those of value. If several values go to one element, the last one in C order is
+ * stored; with combine=op each one is combined with the element. Indices are i64 and in range:
+ * their producer has wrapped and checked them. `distinct` states that no element is addressed
+ * twice. The size of compress(a, mask) must be the number of true elements of mask.
  *
  * Regions. A `for`, `while` or `if` node has no value of its own (dtype none); one `result` node
  * for each value it makes follows it, with args = [region] and index = its number. A block's
@@ -68,7 +68,7 @@ typedef struct CiNode CiNode;
 typedef struct CiBlock CiBlock;
 typedef struct CiGraph CiGraph;
 
-/* A library call, registered by whoever knows how to make it. The callee sees dense operands. */
+/* A library call, registered by a caller that implements it. The callee sees dense operands. */
 typedef struct CiExtern CiExtern;
 
 struct CiQueue;
@@ -82,8 +82,8 @@ typedef struct CiExternCall {
     const int *ranks;
     const CiDtype *dtypes;
     void *result; /* memory to fill */
-    /* Where that is an array that leaves the program, whole: the callee may have made another one in its
-     * place, whose memory it puts here; else NULL. */
+    /* If the result is a whole array that leaves the program, the callee may allocate another array
+     * instead and store its memory here; else NULL. */
     void **other_result;
     void *arg;    /* the program's caller's own: CiCall's */
 } CiExternCall;
@@ -102,8 +102,8 @@ struct CiExtern {
     void (*release)(void *data);
     int position_axis; /* k + 1: it makes positions along axis k of its first operand; else 0 */
     bool may_fail;     /* as a check does: what the operands are decides it */
-    /* The same with memory of the device that the program is made for, in the order of the queue's
-     * stream; operands lie in C order. NULL: the device itself knows of it, or nobody does. */
+    /* Like call, on memory of the program's device, in the order of the queue's stream; operands
+     * are in C order. NULL: the device implements the call itself, or it has no device version. */
     int32_t (*call_on)(void *data, const struct CiQueue *queue, const CiExternCall *call);
 };
 
@@ -248,6 +248,9 @@ CiNode *ci_graph_extern(CiGraph *g, CiOp op, const CiExtern *ext, CiDtype dtype,
 /* Any node: a copy of `like` (op, args, attributes filled), inferred and appended. For the parser
  * and for rewriting. */
 CiNode *ci_graph_add(CiGraph *g, const CiNode *like);
+/* NULL if the number of operands and the attributes of a node that ci_graph_add is given are those of its
+ * op, as inference assumes; else the reason. */
+const char *ci_node_why_not(CiContext *ctx, const CiNode *node);
 void ci_graph_return(CiGraph *g, CiNode *value);
 void ci_graph_write(CiGraph *g, CiNode *input,
                     CiNode *value); /* replaces an earlier write of that input */
@@ -258,8 +261,8 @@ CiBlock *ci_graph_enter(CiGraph *g, CiBlock *block);
 CiNode *ci_graph_param(CiGraph *g, CiBlock *block, CiDtype dtype, CiKind kind, int rank,
                        const CiExpr *const *sizes, const int8_t *order);
 void ci_graph_block_result(CiGraph *g, CiBlock *block, CiNode *value);
-/* trip and induction: for only, else NULL. Appends the region and its result nodes; returns the
- * region. */
+/* `trip` and `induction` (trip count and induction variable): for only, else NULL. Appends the
+ * region and its result nodes; returns the region. */
 CiNode *ci_graph_region(CiGraph *g, CiOp op, int nargs, CiNode *const *args, const CiExpr *trip,
                         const CiExpr *induction, int nblocks, CiBlock *const *blocks, CiLoc loc);
 CiNode *ci_node_set_kind(CiNode *node, CiKind kind); /* scalar and python need rank 0 */
@@ -276,7 +279,8 @@ CiGraph *ci_graph_copy_to(CiContext *ctx, const CiGraph *g);
 /* The symbols that inputs, nodes and guards mention, those of defines among them. */
 struct CiMap *ci_graph_symbols(const CiGraph *g);
 void ci_graph_print(CiText *out, CiGraph *g);
-/* The same for graphs that differ only in what they call symbols of data, or in hints. */
+/* Prints the same text for graphs that differ only in the names of data-dependent symbols or in
+ * hints. */
 void ci_graph_print_form(CiText *out, CiGraph *g);
 CiGraph *ci_graph_parse(CiContext *ctx, const char *text);
 /* Fails with CI_ERR_INTERNAL, naming the node and the rule broken. */

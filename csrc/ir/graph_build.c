@@ -80,6 +80,34 @@ append(CiGraph *g, CiNode *node)
     return node;
 }
 
+const char *
+ci_node_why_not(CiContext *ctx, const CiNode *node)
+{
+    CiOpKind kind = ci_op_kind(node->op);
+    const char *name = ci_op_name(node->op);
+    int arity = ci_op_arity(node->op);
+    bool is_axis_op = kind == CI_OPKIND_scan || node->op == CI_OP_concat ||
+                      node->op == CI_OP_iota || node->op == CI_OP_window;
+
+    if (kind == CI_OPKIND_scalar || kind == CI_OPKIND_region || node->op == CI_OP_input ||
+        node->op == CI_OP_check)
+        return ci_format(ctx, "%s cannot be called here", name);
+    if (arity >= 0 && arity != node->nargs)
+        return ci_format(ctx, "%s takes %d operands, not %d", name, arity, node->nargs);
+    if ((is_axis_op && node->naxes != 1) ||
+        (node->op == CI_OP_diagonal && (node->naxes != 2 || !node->starts)))
+        return ci_format(ctx, "%s needs its axes", name);
+    if (node->op == CI_OP_slice &&
+        (!node->starts || !node->steps || node->args[0]->rank != node->rank))
+        return "slice needs starts and steps for each axis";
+    if ((node->op == CI_OP_gather && node->nargs < 2) ||
+        (node->op == CI_OP_scatter && node->nargs < 4))
+        return ci_format(ctx, "%s needs indices", name);
+    if ((node->op == CI_OP_diagonal || node->op == CI_OP_window) && !node->rank)
+        return ci_format(ctx, "%s has at least one axis", name);
+    return NULL;
+}
+
 CiNode *
 ci_graph_add(CiGraph *g, const CiNode *like)
 {

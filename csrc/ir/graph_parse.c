@@ -198,33 +198,6 @@ parse_arguments(Parser *p, CiNode *node)
     }
 }
 
-/* What inference takes for granted about a node that a builder made. */
-static void
-check_attributes(Parser *p, const CiNode *node)
-{
-    CiOpKind kind = ci_op_kind(node->op);
-    int arity = ci_op_arity(node->op);
-    bool is_axis_op = kind == CI_OPKIND_scan || node->op == CI_OP_concat ||
-                      node->op == CI_OP_iota || node->op == CI_OP_window;
-    if (kind == CI_OPKIND_scalar || kind == CI_OPKIND_region || node->op == CI_OP_input ||
-        node->op == CI_OP_check)
-        ci_lexer_fail(&p->lex, "%s cannot be called here", ci_op_name(node->op));
-    if (arity >= 0 && arity != node->nargs)
-        ci_lexer_fail(&p->lex, "%s takes %d operands, not %d", ci_op_name(node->op), arity,
-                      node->nargs);
-    if ((is_axis_op && node->naxes != 1) ||
-        (node->op == CI_OP_diagonal && (node->naxes != 2 || !node->starts)))
-        ci_lexer_fail(&p->lex, "%s needs its axes", ci_op_name(node->op));
-    if (node->op == CI_OP_slice &&
-        (!node->starts || !node->steps || node->args[0]->rank != node->rank))
-        ci_lexer_fail(&p->lex, "slice needs starts and steps for each axis");
-    if ((node->op == CI_OP_gather && node->nargs < 2) ||
-        (node->op == CI_OP_scatter && node->nargs < 4))
-        ci_lexer_fail(&p->lex, "%s needs indices", ci_op_name(node->op));
-    if ((node->op == CI_OP_diagonal || node->op == CI_OP_window) && !node->rank)
-        ci_lexer_fail(&p->lex, "%s has at least one axis", ci_op_name(node->op));
-}
-
 static void
 parse_extern(Parser *p, CiNode *node, const char *name)
 {
@@ -277,7 +250,9 @@ parse_operation(Parser *p, CiNode *node)
     if (node->op == CI_OP_extern)
         name = ci_form_parse_name(lex);
     parse_arguments(p, node);
-    check_attributes(p, node);
+    const char *why = ci_node_why_not(lex->ctx, node);
+    if (why)
+        ci_lexer_fail(lex, "%s", why);
     if (ci_op_kind(node->op) == CI_OPKIND_extern)
         parse_extern(p, node, name);
     if (node->op == CI_OP_define)
@@ -458,9 +433,8 @@ parse_nodes(Parser *p)
 /* ---- head ---- */
 
 static void
-parse_source(Parser *p, const CiExpr *symbol)
+parse_source(CiGraph *g, CiLexer *lex, const CiExpr *symbol)
 {
-    CiLexer *lex = &p->lex;
     CiSymbolSource source = {symbol, 0, -1, 0, true};
     const char *name = ci_lexer_expect_name(lex);
     for (const char *c = name + 2; strncmp(name, "in", 2) == 0 && *c; c++)
@@ -473,7 +447,16 @@ parse_source(Parser *p, const CiExpr *symbol)
         source.hint = ci_lexer_expect_int(lex);
         source.is_unbacked = false;
     }
-    CI_PUSH(p->g->ctx, p->g->env->sources, p->g->env->nsources, p->g->env->capsources, source);
+    CI_PUSH(g->ctx, g->env->sources, g->env->nsources, g->env->capsources, source);
+}
+
+const CiExpr *
+ci_graph_parse_symbol(CiGraph *g, CiLexer *lex)
+{
+    const CiExpr *symbol = ci_form_parse_symbol(g->sym, lex);
+    if (ci_lexer_accept(lex, "from"))
+        parse_source(g, lex, symbol);
+    return symbol;
 }
 
 static void
@@ -482,11 +465,9 @@ parse_symbols(Parser *p)
     if (!ci_lexer_accept(&p->lex, "symbols"))
         return;
     ci_lexer_expect(&p->lex, "{");
-    do {
-        const CiExpr *symbol = ci_form_parse_symbol(p->g->sym, &p->lex);
-        if (ci_lexer_accept(&p->lex, "from"))
-            parse_source(p, symbol);
-    } while (ci_lexer_accept(&p->lex, ","));
+    do
+        ci_graph_parse_symbol(p->g, &p->lex);
+    while (ci_lexer_accept(&p->lex, ","));
     ci_lexer_expect(&p->lex, "}");
 }
 
@@ -512,6 +493,17 @@ parse_guard(Parser *p)
     CI_PUSH(p->g->ctx, p->g->env->guards, p->g->env->nguards, p->g->env->capguards, guard);
 }
 
+CiNode *
+ci_graph_parse_input(CiGraph *g, CiLexer *lex)
+{
+    CiFormType type = ci_form_parse_type(g->sym, lex);
+    if (type.has_order)
+        type.strides = ci_layout_dense_strides(g->ctx, g->sym, type.rank, type.sizes, type.order);
+    CiNode *input = ci_graph_input(g, type.dtype, type.kind, type.rank, type.sizes, type.strides);
+    input->device = ci_form_parse_device(lex);
+    return input;
+}
+
 static void
 parse_inputs(Parser *p)
 {
@@ -521,13 +513,7 @@ parse_inputs(Parser *p)
             ci_lexer_expect(&p->lex, ",");
         const char *name = ci_lexer_expect_name(&p->lex);
         ci_lexer_expect(&p->lex, ":");
-        CiFormType type = ci_form_parse_type(p->g->sym, &p->lex);
-        if (type.has_order)
-            type.strides =
-                ci_layout_dense_strides(p->g->ctx, p->g->sym, type.rank, type.sizes, type.order);
-        CiNode *input =
-            ci_graph_input(p->g, type.dtype, type.kind, type.rank, type.sizes, type.strides);
-        input->device = ci_form_parse_device(&p->lex);
+        CiNode *input = ci_graph_parse_input(p->g, &p->lex);
         if (strcmp(name, input->name) != 0)
             ci_lexer_fail(&p->lex, "input number %d is called %s", input->index, input->name);
         ci_map_put(p->values, CI_KEY(input->name), input);

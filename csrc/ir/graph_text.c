@@ -316,7 +316,7 @@ print_region(Printer *p, const CiNode *region)
     ci_text_add(p->out, "}\n");
 }
 
-/* The results of a region stand behind it; they are printed in its line. Returns how many. */
+/* Prints the results of a region, which follow it, in the region's line. Returns their number. */
 static int
 print_region_results(Printer *p, CiNode *const *nodes, int count)
 {

@@ -1,4 +1,4 @@
-/* What a node's op, operands and attributes say about its value. */
+/* Type inference: the value of a node from its op, operands and attributes. */
 #ifndef CI_IR_INFER_H
 #define CI_IR_INFER_H
 

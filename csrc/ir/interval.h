@@ -8,8 +8,8 @@ typedef struct CiInterval {
     int64_t low, high; /* inclusive, low <= high */
 } CiInterval;
 
-/* What a value of the type can be: of u64, which has no interval, and of what is no integer, all.
- */
+/* The range of all values of the type. u64, which has no interval, and types that are not integers
+ * have the full interval. */
 CiInterval ci_interval_of_type(CiDtype dtype);
 bool ci_interval_is_known(CiDtype dtype); /* bool and integers but u64 */
 CiInterval ci_interval_hull(CiInterval a, CiInterval b);

@@ -6,27 +6,27 @@
  *       stage i1<4096 vector {  buf1 row = …;  buf2 local = sum.lanes … }
  *       stage i1<4096 vector {  buf3 = … }
  *     }
- *     # k0, k1 stay apart: buf3 is read at another outer index
+ *     # k0, k1 are not fused: buf3 is read at another outer index
  *     k1: extern matmul(buf3, in1) -> buf4
  *   }
  *
- * A kernel has outer axes shared by all its stages, run in order; each point of the outer axes runs
- * the stages one after another; a stage has inner axes of its own and one or more nests that share
- * them (its reduce axes included). The nests of a kernel are rewritten over the kernel's own index
- * symbols, so equal symbols mean the same loop. Exactly one axis carries lanes (`vector`): the last
- * outer axis (then all stages work on a tile of it) or the last inner axis of each stage.
+ * A kernel has outer axes that all its stages share. Each point of the outer axes runs the stages
+ * in order. A stage has inner axes of its own and one or more nests that share them (its reduce
+ * axes included). The nests of a kernel are rewritten over the kernel's own index symbols, so equal
+ * symbols mean the same loop. Exactly one axis has lanes (`vector`): the last outer axis (then all
+ * stages work on a tile of it) or the last inner axis of each stage.
  *
- * A buffer made and used only inside one kernel need not be memory: `local` is one value per point
- * of the outer axes, `row` is scratch for one outer point (element number `store - row_base`), both
- * per lane when the lanes are on an outer axis. A value read in the stage that makes it, at the
- * same index, passes in a register whatever its placement.
+ * A buffer made and used only inside one kernel need not be memory. A `local` is one value per
+ * point of the outer axes, a `row` is scratch for one outer point (element number
+ * `store - row_base`); both are per lane if the lanes are on an outer axis. A value that is read in
+ * the stage that makes it, at the same index, is in a register, whatever its placement.
  *
- * Trees. A region whose statements are all small is one kernel: its only stage has no nests but a
- * tree of loops and branches, run in program order by one unit; where it is a loop whose trips are
- * proved independent, that is the outer axis, and a trip is a unit. The leaves are kernels of their
- * own kind: outer axes that are plain loops, stages, placements; no number, no arguments.
- * One-element temps that the tree makes are `scalar`s, variables of the kernel's function, read
- * from memory before the tree and stored behind it only where something outside asks for that.
+ * Trees. A region whose statements are all small is one kernel. Its only stage has no nests, but a
+ * tree of loops and branches, run in program order by one unit. If it is a loop with independent
+ * iterations, the loop is the outer axis, and an iteration is a unit. The leaves are kernels of
+ * their own kind: outer axes that are plain loops, stages, placements; no number, no arguments.
+ * One-element temps that the tree makes are `scalar`s, variables of the kernel's function. They are
+ * loaded before the tree and stored after it only if the value is used outside.
  *
  *     k0: for {
  *       takes out in0; sizes s0
@@ -50,32 +50,31 @@
  *
  *     k0: for i0<s0 parallel 64, i1<s1 vector 64 lanes on outer {
  *
- * Templates. The loops of some kernels are of a kind that csrc/kernels has a builder for. A product
- * folds sums of products in its only nest of the first stage, and what follows is elementwise; its
- * units are tiles of the axis of rows, along which one factor varies, and of the last axis, along
- * which the other does.
+ * Templates. csrc/kernels has builders for the loops of some kinds of kernels. A product folds sums
+ * of products in its only nest of the first stage, and its other stages are elementwise. One factor
+ * varies along the axis of rows, the other along the last axis; units are tiles of these two axes.
  *
  *     k0: template product for i0<s0 parallel 48, i1<s1 vector 64 lanes on outer {
  *       stage r0<s2 {  buf0 local = sum.fused …  }
  *       stage {  buf1 = …  }
  *
- * Margins. Folds over the rows and over the columns of one table, in two stages, are one walk over
- * it: a unit is a subtree of the columns, and what units leave of the rows meets in the finishing
- * function.
+ * Margins (row-and-column reductions). Folds over the rows and over the columns of one table, in
+ * two stages, are one pass. A unit is a subtree of the columns; the finishing function combines the
+ * units' partial results of the rows.
  *
  *   k0: template margins for split into 8 {
  *     stage j0<4096 vector, j1<4096 {  buf0 = sum.pairwise 0 …  }
  *     stage j0<4096, j1<4096 vector {  buf1 = sum.pairwise 1 …  }
  *
- * Splitting. A kernel whose outer axes give too little parallel work and whose first stage is one
- * long fold runs that fold in chunks: split_extent > 0 is the number of elements of the reduce
- * domain per chunk (a power of two times the fold's block). Chunk c of outer point o stores its
- * partial accumulators; a finishing function folds them in chunk order and runs the rest. Pairwise
- * folds are split into the subtrees of their order, `split into 64`, or where they have chunks. A
- * loop that scans or packs, in operations that may be done in any order, is split likewise: its
- * chunks leave what they add, and the finishing function's units are chunks too. Where units begin
- * in order it is `chained 32768` instead, of one function: a chunk small enough to stay in a core's
- * cache waits for what those before it add, and hands on that and its own. */
+ * Splitting. If the outer axes give too little parallel work and the first stage is one long fold,
+ * the fold runs in chunks. split_extent > 0 is the number of elements of the reduce domain per
+ * chunk (a power of two times the fold's block). Chunk c of outer point o stores its partial
+ * accumulators; a finishing function folds them in chunk order and runs the rest. Pairwise folds
+ * are split into the subtrees of their order, `split into 64`, or at their own chunks. A loop that
+ * scans or packs with order-free operations is split likewise: each chunk stores its total, and the
+ * finishing function's units are chunks too. If units start in order, it is `chained 32768`
+ * instead, in one function. A chunk that fits in a core's cache then waits for the running prefix
+ * of the chunks before it, and publishes the prefix including its own total. */
 #ifndef CI_IR_KERNEL_H
 #define CI_IR_KERNEL_H
 
@@ -108,6 +107,7 @@ typedef enum CiTemplate {
 } CiTemplate;
 
 typedef struct CiKernel CiKernel;
+struct CiProcs;
 
 typedef enum CiTreeKind {
     CI_TREE_leaf,
@@ -144,7 +144,7 @@ typedef struct CiStage {
 typedef struct CiPlacement {
     CiBuffer *buffer;
     CiPlace place;          /* register: read only in the stage that makes it */
-    bool is_taken, is_kept; /* scalar: read from memory before the tree, stored behind it */
+    bool is_taken, is_kept; /* scalar: loaded before the tree, stored after it */
     const CiExpr *row_base; /* row: element number of the outer point's first element */
     const CiExpr *row_size; /* row: elements (times the tile when lanes are on an outer axis) */
     const CiExpr *scratch_offset; /* row: bytes from the start of the unit's scratch */
@@ -180,9 +180,9 @@ struct CiKernel {
     const CiExpr *split_extent; /* elements of a part; NULL: not split, or into subtrees */
     bool is_chained;            /* parts hand on what they add; there is no finishing function */
     int split_parts;            /* subtrees of a pairwise fold, a power of two; or 0 */
-    /* A unit is the least range a kernel runs: one point of the parallel axes, where a lanes axis
-     * on the outside counts tiles of `factor`; of a split kernel, one chunk of one such point
-     * (chunk fastest). */
+    /* A unit is the smallest range that a kernel runs: one point of the parallel axes, or of a
+     * split kernel, one chunk of such a point (chunk fastest). If an outer axis has lanes, it
+     * counts tiles of `factor`. */
     const CiExpr *units;
     const CiExpr *finish_units;  /* split, not chained: points the finishing function runs over; else NULL */
     const CiExpr *scratch_bytes; /* row placements of one unit, each rounded up to 64 bytes; const 0
@@ -202,27 +202,36 @@ typedef struct CiJoin {
     int64_t saved, bytes; /* of memory traffic: what the join saves, and both groups' */
 } CiJoin;
 
+/* Which passes over procs are left out where the kernels are lowered, and who looks at them. */
+typedef struct CiProcPlan {
+    const char *skip; /* names of passes, with commas between; NULL: none */
+    void (*before)(void *arg, const char *pass, const struct CiProcs *procs); /* NULL: no observer */
+    void (*after)(void *arg, const char *pass, const struct CiProcs *procs);
+    void *arg;
+} CiProcPlan;
+
 typedef struct CiKernels {
     CiLoops *loops; /* buffers, results and names */
     const CiTarget *target;
     CiKernel **kernels;
     int nkernels, capkernels;
-    const char **refusals; /* "k0 and k1 stay apart: …" */
+    const char **refusals; /* "k0 and k1 are not fused: …" */
     int nrefusals, caprefusals;
     const char **notes; /* "buf3 is stored where buf1 was" */
     int nnotes, capnotes;
     CiJoin *joins; /* of the whole program, on its outermost kernels */
     int njoins, capjoins;
-    /* Texts of later levels that somebody has given, in place of what is made of the kernels; NULL:
-     * none. The interpreter runs the procs, the C backend builds the source. */
+    /* User-supplied texts of later levels, which replace those made of the kernels; NULL: none. The
+     * interpreter runs the procs, the C backend builds the source. */
     struct CiProcs *given_procs;
     const char *given_source;
+    const CiProcPlan *plan; /* NULL: all passes, without an observer */
 } CiKernels;
 
 const char *ci_place_name(CiPlace place);
 const char *ci_template_name(CiTemplate kind); /* "" of none */
 
-/* What a product is made of. */
+/* The parts of a product. */
 typedef struct CiProduct {
     const CiNest *nest;
     int row, column;      /* outer axes; the column is the last one */
@@ -239,7 +248,7 @@ const char *ci_kernel_why_no_product(const CiKernel *kernel, CiProduct *out);
  * one. */
 const CiExpr *ci_product_scratch(CiSym *sym, const CiKernel *kernel, const CiProduct *product);
 int ci_product_panel(const CiKernel *kernel); /* columns of the panel */
-/* What the margins of a table are made of. */
+/* The parts of a row-and-column reduction (margins of a table). */
 typedef struct CiMargins {
     const CiStage *rows, *columns;
     const CiExpr *height, *width; /* rows, and what is in each */

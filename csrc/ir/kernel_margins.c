@@ -1,13 +1,13 @@
-/* Which kernels are margins of a table: one stage folds its rows, the other its columns, each in
- * NumPy's order.
+/* Recognizes row-and-column reductions (margins of a table): one stage folds its rows, the other
+ * its columns, each in NumPy's order.
  *
- * Both orders fit into one walk over the rows. A row's fold is a tree that depends on its length
- * alone, so some of the columns are a subtree of every row; a column's fold goes from row to row.
- * So units are subtrees of columns, which walk down all rows: what they leave of each row meets
- * behind them. */
+ * Both orders are possible in one pass over the rows. A row's fold is a tree that depends only on
+ * its length, so some of the columns are a subtree of every row; a column's fold goes from row to
+ * row. So units are subtrees of columns, which iterate over all rows. Their partial results of each
+ * row are combined afterwards. */
 #include "ir/kernel.h"
 
-/* It is accumulated where it is stored, in the order that NumPy has for rows, or for columns. */
+/* True if the nest accumulates where it stores, in NumPy's order for rows, or for columns. */
 static bool
 is_margin(const CiNest *nest, bool is_row)
 {

@@ -91,7 +91,8 @@ is_listed(const CiLexer *list, const char *name)
     return false;
 }
 
-/* Of the axes of the kernel and the stage those behind `over` are not points; they come last. */
+/* Sets the nest's axes from those of the kernel and the stage. The axes after `over` are not
+ * points; they come last. */
 static void
 set_axes(CiLoopParser *p, const CiKernel *kernel, const CiStage *stage, CiNest *nest,
          const CiLexer *over)
@@ -112,7 +113,8 @@ set_axes(CiLoopParser *p, const CiKernel *kernel, const CiStage *stage, CiNest *
     }
 }
 
-/* = add distinct sum.lanes over r0; where `over` begins is kept, and what is behind it skipped. */
+/* = add distinct sum.lanes over r0; the position of `over` is recorded, and the text after it
+ * skipped. */
 static bool
 parse_head_of_nest(CiLoopParser *p, CiNest *nest, CiLexer *over)
 {

@@ -1,5 +1,5 @@
-/* Which kernels are products of matrices: one nest adds up what two factors give, each of which
- * varies along another axis outside, and what the other stages do is elementwise. */
+/* Recognizes matrix products: one nest sums the products of two factors, which vary along different
+ * outer axes, and the other stages are elementwise. */
 #include "ir/kernel.h"
 
 bool

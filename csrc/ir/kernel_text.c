@@ -56,7 +56,7 @@ print_arguments(CiText *out, const CiKernel *kernel)
     ci_text_add(out, "\n");
 }
 
-/* What a launch is told, each with its word; what is none is left out. */
+/* Prints the numbers for launches, each with its word; NULL is omitted. */
 static void
 print_units(CiText *out, const CiKernel *kernel)
 {
@@ -219,7 +219,7 @@ collect_size(Symbols *symbols, const CiExpr *e)
     ci_expr_visit_symbols(e, collect_variable, symbols);
 }
 
-/* What is above a symbol that no check defines here. */
+/* Collects the limits of symbols that no check defines in this text. */
 static void
 collect_limits(Symbols *symbols)
 {

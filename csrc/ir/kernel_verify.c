@@ -1,6 +1,6 @@
-/* The verifier of kernels: that each nest runs over axes of its kernel, lanes are on one axis, what
- * is made has one place, rows begin at the first element of their outer point and lie apart in
- * scratch, and units are what the axes and the split say. */
+/* The verifier of kernels. Each nest runs over axes of its kernel, and lanes are on one axis. A
+ * buffer has one placement. Rows begin at the first element of their outer point and do not overlap
+ * in scratch. Units follow from the axes and the split. */
 #include "base/map.h"
 #include "ir/kernel.h"
 
@@ -74,7 +74,8 @@ row_bytes(const Verifier *v, const CiPlacement *row)
     return ci_expr_mul(v->sym, ci_expr_ceildiv(v->sym, bytes, line), line);
 }
 
-/* Rows lie one behind the other in a unit's scratch; none knows of an axis inside. */
+/* Checks that rows are stored one after another in a unit's scratch, and do not depend on inner
+ * axes. */
 static const CiExpr *
 verify_rows(const Verifier *v)
 {

@@ -1,9 +1,9 @@
 /* Stride orders and strides: NumPy's rules in one place.
  *
  * NumPy orders the axes of a new result by an insertion sort over the strides of the operands, from
- * the innermost axis out; a pair of axes that no operand can tell apart stays as it is, and where
- * operands disagree C order wins. `sort_axes` is that sort, and all orders come from it. An operand
- * has no vote on an axis along which it has one element or a stride of 0. */
+ * the innermost axis outwards. A pair of axes that no operand distinguishes keeps its order, and if
+ * operands disagree, C order wins. `sort_axes` is that sort, and all orders come from it. An
+ * operand has no influence on an axis along which it has one element or a stride of 0. */
 #include "ir/layout.h"
 
 typedef enum Vote { VOTE_none, VOTE_keep, VOTE_swap } Vote;
@@ -87,7 +87,7 @@ magnitude(CiSym *sym, const CiExpr *e)
     return e->high <= 0 ? negated : ci_expr_max(sym, e, negated);
 }
 
-/* An expression where every symbol is large, as a double, which has room for any product. */
+/* The value of an expression with every symbol large, as a double, so that no product overflows. */
 static double
 value_at_large(const CiExpr *e)
 {
@@ -118,9 +118,9 @@ value_at_large(const CiExpr *e)
     return value;
 }
 
-/* A multiple of a stride is at least that stride, unless it is 0: then the array is empty. If nothing is
- * known, every size counts as large: strides of one array are products of its sizes, or a little
- * less than those, and an axis of size 0 or 1 has no order that could be wrong. */
+/* A multiple of a stride is at least that stride, unless it is 0; then the array is empty. If
+ * nothing is known, every size counts as large. This is safe: strides of one array are products of
+ * its sizes, or slightly less, and an axis of size 0 or 1 has no order that could be wrong. */
 static bool
 is_larger(const StrideArg *s, const CiExpr *a, const CiExpr *b)
 {

@@ -113,7 +113,7 @@ ci_lives_find_blocks(CiLives *lives)
     }
 }
 
-/* What a region tests is of use until it ends. */
+/* The condition of a region is live until the region ends. */
 static int
 end_of_step(const int *close, int step)
 {

@@ -1,10 +1,10 @@
-/* When each buffer of a program is of use: its live range, over whatever the program is at its level, a
- * list of kernels or of lines. Whoever orders, coalesces, places and pools memory asks here.
+/* Live ranges of a program's buffers, at any level: over a list of kernels or of wrapper lines.
+ * Used by the passes that order kernels and reuse, place and pool memory.
  *
- * A program is steps, and blocks of them: itself (block 0), and the bodies of its regions. A region's
- * own steps, the first, the one between two bodies and the last, are steps of the block around it. A
- * buffer is of the innermost block that holds all its uses; from there a use inside of a region is one
- * by the whole region. */
+ * A program is steps, and blocks of them: itself (block 0), and the bodies of its regions. A
+ * region's own steps, the first, the one between two bodies and the last, are steps of the block
+ * around it. A buffer belongs to the innermost block that contains all its uses; for that block a
+ * use inside a region is a use by the whole region. */
 #ifndef CI_IR_LIVES_H
 #define CI_IR_LIVES_H
 
@@ -18,7 +18,7 @@ typedef struct CiLivesBlock {
     bool is_loop, is_parallel; /* parallel: each turn has memory of its own */
 } CiLivesBlock;
 
-/* Between which steps of its block; block -1: nobody uses it. */
+/* First and last step within the block; block -1: never used. */
 typedef struct CiLife {
     int block, first, last;
 } CiLife;

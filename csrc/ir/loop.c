@@ -1,5 +1,5 @@
-/* Loops as a structure: buffers, nests, bodies. Invariant: an operand of a body's op stands before
- * it, so every consumer is one forward walk. */
+/* The structure of loops: buffers, nests, bodies. Invariant: an operand of a body's op precedes it,
+ * so one forward pass is enough for every consumer. */
 #include "ir/loop.h"
 
 #include "base/map.h"

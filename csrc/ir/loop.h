@@ -14,24 +14,24 @@
  *   }
  *
  * A buffer is one allocation and one pointer. A nest runs its body at every point of its axes and
- * stores the yielded value at `store` of `target`: point axes i0, i1… first, then reduce axes r0,
- * r1… over which the value is folded (stored once per point), or one scan axis r0 (stored at every
- * step). Items run in order; an item may read what an earlier one stored.
+ * stores the yielded value at `store` of `target`. Point axes i0, i1… come first. They are followed
+ * by reduce axes r0, r1… over which the value is folded (stored once per point), or by one scan
+ * axis r0 (stored at every step). Items run in order; an item may read the stores of earlier ones.
  *
  * Indirect access. `%3: i64 = bind %2 [at0<n]` makes the index symbol at0 the value of %2, which is
- * in [0, n); behind it a load's index may use at0, and the load names the bind among its operands.
- * A store that uses at0 yields `place %value, %bind…`: its points are run one after another in C
- * order, so that of several values for one element the last stays, unless the nest says `distinct`,
- * or all values are the same.
- * With an operation before `for` (`buf0[at0] = add for …`) the value is combined with what is
- * there.
- * `%5: f64 = pack %4, %1 [at0<u0]` yields, at at0 = 0, 1, …, the values %4 whose %1 is true; others
- * are not stored.
+ * in [0, n). After it a load's index may use at0, and the load has the bind among its operands. A
+ * store that uses at0 yields `place %value, %bind…`. Its points run sequentially in C order, so
+ * that the last of several values for one element is stored. The nest may run in any order if it
+ * is `distinct` or all values are equal. With an operation before `for` (`buf0[at0] = add for …`)
+ * the value is combined with the element.
+ * `%5: f64 = pack %4, %1 [at0<u0]` compresses: it yields, at at0 = 0, 1, …, the values %4 whose %1
+ * is true; others are not stored.
  *
- * The order of a float fold is part of the nest's meaning (`order`), the same in every backend that
- * shares bits. Over the elements v[0..n) of the reduce domain, taken in C order of the reduce axes:
- *   serial   ((v0 + v1) + v2) + …, starting from v0
- *   fused    of sums of products: x = 0, then x = fma(a, b, x) for one a*b after another
+ * The order of a float fold is part of the nest's meaning (`order`), and the same in every backend
+ * with the same bits. The elements v[0..n) of the reduce domain are taken in C order of the axes.
+ *
+ *   serial   ((v0 + v1) + v2) + …, starting from v0.
+ *   fused    of sums of products: x = 0, then x = fma(a, b, x) for each a*b in order.
  *   lanes    blocks of CI_BLOCK_CHAIN*L elements, L = ci_lane_count(dtype). In a block, lane l
  *            folds elements l, l+L, l+2L… in order, starting from the identity; then lanes fold
  *            pairwise: for (h = L/2; h; h /= 2) lane[l] op= lane[l+h] for l < h. Blocks fold as a
@@ -85,8 +85,8 @@ typedef struct CiBuffer {
                    when kernels are */
     bool is_written;              /* input: written in place */
     bool is_result;               /* leaves the program: the caller's allocation */
-    bool is_private; /* a temp that one kernel alone makes and reads; memory, for it is no bounded
-                        row */
+    bool is_private; /* a temp that only one kernel makes and reads; in memory, because it is not a
+                      * bounded row */
     bool is_swapped; /* a temp that exchanges its memory with another: never leaves the program */
 } CiBuffer;
 
@@ -153,7 +153,7 @@ typedef struct CiNest {
 typedef struct CiExternItem {
     const CiExtern *ext;
     CiOp op;
-    /* Views of buffers, of each operand and behind them of the result: see offsets, sizes, strides. */
+    /* Views of buffers, of each operand and then of the result: see offsets, sizes, strides. */
     CiBuffer **operands;
     const CiExpr **offsets;
     int *ranks;
@@ -181,10 +181,10 @@ typedef struct CiItems {
     int count, capacity;
 } CiItems;
 
-/* Regions hold items. for: var in [0, extent); its name is t and a number, for i, j and r are those
- * of nests and kernels. while, if: the condition is the one element of `condition`. At the end of
- * each trip of a loop pairs of temps of equal sizes, strides and dtype exchange their memory: `swap
- * buf1, buf2`. */
+/* Regions contain items. for: var in [0, extent); its name is t and a number, because i, j and r
+ * are those of nests and kernels. while, if: the condition is the one element of `condition`. At
+ * the end of each iteration of a loop, pairs of temps of equal sizes, strides and dtype exchange
+ * their memory: `swap buf1, buf2`. */
 typedef struct CiRegion {
     CiItemKind kind; /* for, while, if */
     int device;      /* that all in it runs on: decided by the scheduler */
@@ -194,12 +194,12 @@ typedef struct CiRegion {
     CiItems body, other;
     CiBuffer **swaps;     /* two for each swap, in order */
     int nswaps, capswaps; /* buffers in swaps: twice the number of swaps */
-    bool is_parallel;     /* for: trips need nothing of each other, and may run at the same time */
+    bool is_parallel;     /* for: iterations are independent and may run at the same time */
 } CiRegion;
 
-/* What the host reads between nests, and the program fails over. `u0 = symbol buf3 in [0, s0)`: the
- * one element of an i64 is the value of an unbacked symbol, and lies in the symbol's range.
- * `check buf4 "why"`: the one element of a bool is true. */
+/* Checks that the host evaluates between nests; a failing one stops the program. `u0 = symbol buf3
+ * in [0, s0)`: the one element of an i64 is the value of an unbacked symbol, and must be in the
+ * symbol's range. `check buf4 "why"`: the one element of a bool must be true. */
 typedef struct CiCheckItem {
     CiBuffer *buffer;
     const CiExpr *symbol, *limit; /* symbol: the limit infinite where there is none */
@@ -215,7 +215,7 @@ struct CiItem {
     CiCheckItem *check; /* symbol, check */
 };
 
-/* What is returned: a view of a buffer. */
+/* A result of the program: a view of a buffer. */
 typedef struct CiResult {
     CiBuffer *buffer;
     CiDtype dtype;
@@ -288,10 +288,10 @@ int ci_body_add(CiContext *ctx, CiBody *body, CiScalar op);
 void ci_body_link(CiContext *ctx, const CiBody *body, CiScalar *op, const CiExpr *index);
 /* The symbol is made in the body, by a bind or a pack. */
 bool ci_body_binds(const CiBody *body, const CiExpr *symbol);
-/* It stores where data says, point by point: by pack, combined, or by a place of values that differ
- * and is not proved distinct. */
+/* True if the nest stores at data-dependent positions and its points must run in order: a pack, a
+ * combining store, or a place of different values that is not proved distinct. */
 bool ci_nest_is_serial(const CiNest *nest);
-/* It places one value at all its elements: which point comes last makes no difference. */
+/* True if the nest places equal values only, so that the order of points makes no difference. */
 bool ci_nest_places_alike(const CiNest *nest);
 static inline bool
 ci_nest_is_fold(const CiNest *nest) /* stored once, after its reduce axes */
@@ -303,7 +303,7 @@ ci_nest_is_scan(const CiNest *nest)
 {
     return nest->fold != CI_OP_none && ci_op_kind(nest->fold) == CI_OPKIND_scan;
 }
-/* It stores where data says: not at every element, maybe. */
+/* True if the nest stores at data-dependent positions, and so maybe not to every element. */
 bool ci_nest_is_indirect(const CiNest *nest);
 /* A body with index symbols replaced. */
 CiBody ci_body_substitute(CiContext *ctx, CiSym *sym, const CiBody *body, int count,

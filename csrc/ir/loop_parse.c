@@ -575,7 +575,7 @@ ci_loop_parse_end(CiLoopParser *p)
     parse_results(p);
     ci_lexer_expect(&p->lex, "}");
     if (p->lex.kind != CI_TOKEN_end)
-        ci_lexer_fail(&p->lex, "text behind the end");
+        ci_lexer_fail(&p->lex, "unexpected text after the end");
 }
 
 CiLoops *

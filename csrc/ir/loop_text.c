@@ -100,7 +100,7 @@ ci_loop_collect_results(CiMap *symbols, const CiLoops *loops)
     }
 }
 
-/* The symbol that was made next behind the last; NULL at the end. */
+/* The symbol that was created next after the last; NULL at the end. */
 static const CiExpr *
 next_symbol(const CiMap *symbols, const CiExpr *last)
 {

@@ -20,9 +20,9 @@ void ci_loop_collect_nest(CiMap *symbols, const CiNest *nest);
 void ci_loop_collect_extern(CiMap *symbols, const CiExternItem *ext);
 void ci_loop_collect_results(CiMap *symbols, const CiLoops *loops);
 void ci_loop_print_symbols(CiText *out, const CiMap *symbols, const CiMap *defined);
-/* `u0 in [0, s0)`: sizes of buffers may name a symbol before the check that finds its value. A
- * limit may name another: that comes before. Nothing where it stands there already, or is none of
- * `defined`. */
+/* Prints `u0 in [0, s0)`: sizes of buffers may use a symbol before the check that finds its value.
+ * If the limit uses another symbol, that one is printed first. Prints nothing for a symbol that has
+ * been printed or is not in `defined`. */
 void ci_loop_print_defined(CiText *out, const CiMap *defined, const CiExpr *symbol, CiMap *printed);
 void ci_loop_print_check(CiText *out, const CiCheckItem *check); /* a line */
 void ci_loop_print_swaps(CiText *out, const CiRegion *region);

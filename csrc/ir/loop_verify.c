@@ -1,8 +1,8 @@
 /* The verifier of loops.
  *
- * An element number is checked by its range: where it is affine in loop variables of constant
- * extent the range is exact and has to lie in the buffer; elsewhere it is an estimate, and only
- * what lies outside altogether is refused. */
+ * An element number is checked by its range. If it is affine in loop variables of constant extent,
+ * the range is exact and must be within the buffer. Otherwise the range is an estimate, and only an
+ * index that is entirely out of bounds is refused. */
 #include "ir/loop.h"
 
 #include "base/map.h"
@@ -13,8 +13,8 @@ typedef struct Verifier {
     const char *name;
     CiMap *stored; /* buffer -> buffer once something has stored it */
     int nest;
-    int depth; /* regions around: a branch or a later trip may know more of an index than its range
-                */
+    int depth; /* regions around: a branch or a later iteration may know more of an index than its
+                * range */
 } Verifier;
 
 static _Noreturn void
@@ -178,7 +178,7 @@ verify_body(const Verifier *v, const CiNest *nest)
         const CiScalar *op = &body->ops[k];
         for (int i = 0; i < op->nargs; i++)
             if (op->args[i] < 0 || op->args[i] >= k)
-                fail_nest(v, nest, "an operand stands behind its user");
+                fail_nest(v, nest, "an operand is defined after its use");
         if (op->op == CI_OP_load || op->op == CI_OP_index)
             verify_linked(v, nest, op, op->index, 0);
         if (op->op == CI_OP_load)
@@ -260,7 +260,7 @@ verify_extern(Verifier *v, const CiExternItem *item)
     ci_map_put(v->stored, CI_KEY(item->result), item->result);
 }
 
-/* What one trip stores, the next may read first. */
+/* An iteration may read what the previous one stored. */
 static void
 note_stores(Verifier *v, const CiItems *items)
 {
@@ -290,7 +290,7 @@ verify_swaps(const Verifier *v, const CiItem *item)
             is_fit = a->sizes[d] == b->sizes[d] && a->strides[d] == b->strides[d];
         is_fit = is_fit && a->kind == CI_BUFFER_temp && b->kind == CI_BUFFER_temp &&
                  a->is_swapped && b->is_swapped && !a->is_result && !b->is_result;
-        /* One may hold nothing yet: what no trip has made. */
+        /* One of the two may be empty before the first iteration. */
         if (!is_fit || !(ci_map_find(v->stored, CI_KEY(a)) || ci_map_find(v->stored, CI_KEY(b))))
             ci_fail(v->ctx, CI_ERR_INTERNAL, "loops %s: %s and %s cannot exchange their memory",
                     v->name, a->name, b->name);

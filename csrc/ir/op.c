@@ -1,6 +1,7 @@
-/* What ops.def says, as functions over its tables.
+/* The queries on operations, as functions over the tables of ops.def.
  *
- * Invariant: nothing about an operation is written here, for its rows say it. */
+ * Invariant: this file has no case for a single operation, because every fact is in a row of
+ * ops.def. */
 #include "ir/op.h"
 
 #include <math.h>

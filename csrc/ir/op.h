@@ -1,4 +1,4 @@
-/* What ops.def says, as functions. */
+/* Queries on operations (ops.def). */
 #ifndef CI_IR_OP_H
 #define CI_IR_OP_H
 
@@ -58,7 +58,7 @@ typedef enum CiResultRule {
     CI_RESULT_position
 } CiResultRule;
 
-/* What FACTS rows say; ops.def has what each means. */
+/* The facts of FACTS rows, which ops.def explains. */
 typedef enum CiOpFact {
     CI_FACT_commutes = 1 << 0,
     CI_FACT_keeps = 1 << 1,
@@ -81,15 +81,16 @@ bool ci_op_has(CiOp op, CiOpFact fact);
 int ci_op_width(CiOp op);
 /* The C library's name of a function of the MATH rows, without the suffix of its type: "asin". */
 const char *ci_op_function(CiOp op);
-/* The same by the inner loop of NumPy's ufunc; CI_OP_none: there is none. */
+/* The operation that computes the same by the inner loop of NumPy's ufunc; CI_OP_none if there is
+ * none. */
 CiOp ci_op_by_numpy(CiOp op);
-/* Where the loop of a UFUNC row for operands of that dtype lies in a table of one for each row and
+/* The index of a UFUNC row's loop for operands of that dtype, in a table with one entry per row and
  * dtype. */
 int ci_op_ufunc_loop(CiOp op, CiDtype dtype);
 /* And back: the dtypes of operands and result of the loop there. */
 CiDtype ci_op_ufunc_operand(int loop);
 CiDtype ci_op_ufunc_result(int loop);
-/* Transcendental, whoever computes it. */
+/* True for a transcendental function, cinductor's or NumPy's. */
 bool ci_op_is_function(CiOp op);
 /* Pointwise, math and ufunc: the dtype that operands of this dtype give. */
 CiDtype ci_op_result(CiOp op, CiDtype operand);
@@ -97,10 +98,9 @@ CiDtype ci_op_result(CiOp op, CiDtype operand);
 bool ci_op_compares_signs(CiOp op, CiDtype a, CiDtype b);
 /* The expression text of a pointwise op for a class of operand; NULL when refused. */
 const char *ci_op_expression(CiOp op, CiClass operand);
-/* What is computed of signed integers where their overflow has no meaning; NULL: as the row says.
- */
+/* The expression for signed integers where their overflow is undefined; NULL: the row's own. */
 const char *ci_op_unsigned(CiOp op);
-/* Whether the value depends on that operand: isnan of an integer reads nothing. */
+/* True if the value depends on that operand: isnan of an integer reads nothing. */
 bool ci_op_reads(CiOp op, CiDtype operand, int position);
 /* NULL when op is defined for operands of this dtype, else the reason ("subtract of bool"). */
 const char *ci_op_why_not(CiOp op, CiDtype operand);
@@ -108,14 +108,14 @@ const char *ci_op_why_not(CiOp op, CiDtype operand);
 CiOp ci_op_alike(CiOp op, CiOpKind kind);
 CiOp ci_op_combine(
     CiOp reduction_or_scan); /* the pointwise op that folds; CI_OP_none for argmax/argmin */
-/* What a fold starts from: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the least
- * value for max, … */
+/* The initial value of a fold: -0.0 for float sums (so that a sum of -0.0 is -0.0), -inf or the
+ * least value for max, … */
 CiConst ci_op_identity(CiOp reduction_or_scan, CiDtype dtype);
-/* Whether the result of such operands is rounded to their dtype. */
+/* True if the result for such operands is rounded to their dtype. */
 bool ci_op_rounds(CiOp op, CiDtype operand);
 /* True when folding in any order gives the same bits: integers, bools, min and max, any and all. */
 bool ci_op_is_order_free(CiOp reduction, CiDtype dtype);
-/* Whether results have NumPy's own bits, whatever way they are computed. */
+/* True if results always have NumPy's bits, however they are computed. */
 bool ci_op_is_exact(CiOp op, CiDtype operand);
 bool ci_op_is_expensive(
     CiOp op); /* math, divide, fmod…: worth a buffer when several consumers read it */

@@ -16,7 +16,7 @@
  *   }
  *
  * Loops count from 0 to their extent in steps of one, and say how they run. The body of
- * `for i0<n parallel runs m_1` does m_1 neighbouring trips at once, the first of which is i0.
+ * `for i0<n parallel runs m_1` runs m_1 neighbouring iterations at once, the first of which is i0.
  * Memory says where it lives; register memory is indexed by constants once loops that unroll are
  * gone. Values are defined once, named by number and seen from there to the end of their block; a
  * value of several lanes is a vector (`f32x16`, `boolx16`).
@@ -38,20 +38,21 @@
  *
  * `prefetch m[i]` asks for an element that will be read soon, and may lie beyond its memory.
  *
- * `loop` repeats until an `exit`, which leaves the innermost loop of any kind; `stop 3` ends the
- * kernel with fault number 3; `poll [n]` counts n turns of work, and ends the kernel if, after
- * many, nobody wants it any more. `%5: f64 = cumsum %4 in acc from [j0]` is the running form: acc
- * holds what ran before, lanes come in order, and the lane at position 0 begins. `fold` and `yield`
- * are there until the pass `reduce`: a fold has one or more reductions, each into its accumulators
- * (argmax: the value and its position; welford: count, mean, sum of squares), and the yield at the end of its body gives what each folds,
- * in order. `from [f] for [n]` says which of its points are folded, in C order; `of blocks [n]`
- * that each is the sum of a block, n of them whole.
+ * `loop` repeats until an `exit`, which leaves the innermost loop of any kind. `stop 3` ends the
+ * kernel with fault number 3. `poll [n]` counts n units of work, and after many of them ends the
+ * kernel if it has been cancelled. `%5: f64 = cumsum %4 in acc from [j0]` is a scan: acc has the
+ * result so far, lanes come in order, and the lane at position 0 starts. `fold` and `yield` exist
+ * until the pass `reduce`. A fold has one or more reductions, each into its accumulators (argmax:
+ * the value and its position; welford: count, mean, sum of squares). The yield at the end of its
+ * body gives their operands, in order. `from [f] for [n]` restricts the fold to a range of its
+ * points, in C order; `of blocks [n]` states that each operand is the sum of a block, n of them
+ * whole.
  *
- * Units of a parallel loop begin in order, so one may wait for the one before: `wait [c0]` until
- * that has published, `publish [c0]` when it has stored to partials what the next one begins with,
- * and `%6: bool = turn [c0]` asks whether a unit that is begun for the first time need not wait. A
- * wait that lasts may end the unit; it is begun again when its turn has come, and finds what it has
- * stored to elements of partials that are its own. Such parts are a chain:
+ * Units of a parallel loop start in order, so a unit may wait for the one before it. `wait [c0]`
+ * waits until that one has published. `publish [c0]` follows the stores to partials from which the
+ * next unit starts. `%6: bool = turn [c0]` is true if a unit that starts for the first time need
+ * not wait. A long wait may end the unit; it is restarted when the unit before it has published,
+ * and finds what it has stored to its own elements of partials. Such parts are a chained scan:
  *
  *       for c0<8 parallel {
  *         %6: bool = turn [c0]
@@ -106,7 +107,7 @@ typedef enum CiCompare {
     CI_COMPARE_COUNT
 } CiCompare;
 
-/* What a value is. */
+/* The type of a value. */
 typedef struct CiType {
     CiDtype dtype;
     int lanes;
@@ -150,8 +151,8 @@ struct CiStmt {
     const CiExpr **vars, **extents;
     int nvars;
     CiRunMode run;
-    const CiExpr *runs; /* of a parallel loop: a symbol; the variable is the first of so many trips
-                           that the body does together. NULL: one */
+    const CiExpr *runs; /* of a parallel loop: a symbol, the number of iterations that the body runs
+                           at once; the variable is the first of them. NULL: one */
     /* let, call: the value made, or -1; operands are values; store, yield: operands alone */
     int value;
     CiType type;
@@ -176,7 +177,7 @@ struct CiStmt {
     CiCondition *tests;    /* if, exit, stop: all of them hold; none: always */
     int ntests;
     int number; /* stop: of the check among the kernel's; grid: neighbours that share a block of the
-                   card, none of which waits for another; meet: threads that far apart do; 0: one */
+                   GPU without waiting for each other; meet: distance of the threads; 0: one */
     /* fold */
     CiFoldOrder order;
     CiOp *ops;
@@ -232,7 +233,8 @@ void ci_stmts_visit(const CiStmts *stmts, void (*visit)(void *arg, const CiStmt 
 bool ci_stmts_have(const CiStmts *stmts, bool (*is)(const CiStmt *stmt));
 bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
-/* A meet in which it is dear to make one part of two: warps meet by halves too, not one after another. */
+/* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
+ * sequence. */
 bool ci_stmt_is_dear_meet(const CiStmt *meet);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);

@@ -124,6 +124,6 @@ ci_proc_prove_access(CiProcVerifier *v, const CiStmt *stmt, int lanes)
     bool inside = lanes_lie_inside(v, stmt, lanes);
     v->nfacts = facts;
     if (!inside && v->nblocks == 1 && is_outside(&stmt->at))
-        ci_proc_fail(v, stmt, "it lies outside of its memory");
+        ci_proc_fail(v, stmt, "access out of bounds");
     v->nunproved += !inside;
 }

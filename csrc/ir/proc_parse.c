@@ -570,7 +570,7 @@ ci_procs_parse(CiContext *ctx, const char *text)
         parse_proc(p);
     ci_lexer_expect(lex, "}");
     if (lex->kind != CI_TOKEN_end)
-        ci_lexer_fail(lex, "text behind the end");
+        ci_lexer_fail(lex, "unexpected text after the end");
     return p->procs;
 }
 

@@ -1,4 +1,4 @@
-/* What the two files that verify procs share. */
+/* Shared declarations of the files that verify procs. */
 #ifndef CI_IR_PROC_PRIVATE_H
 #define CI_IR_PROC_PRIVATE_H
 
@@ -9,7 +9,7 @@ typedef struct CiProcSymbol {
     int lanes; /* in which it has a value of its own; 1: it has one */
 } CiProcSymbol;
 
-/* What is known where a statement stands; blocks that end take away what they have added. */
+/* The state of verification at a statement. At the end of a block its additions are removed. */
 typedef struct CiProcVerifier {
     CiContext *ctx;
     CiSym *sym;
@@ -26,7 +26,7 @@ typedef struct CiProcVerifier {
     int nblocks, nloops, nunrolled; /* around the statement */
     int ngrids, nmeets;             /* loops of the kind around it: at most one of each */
     const CiExpr *thread;           /* the variable of a loop over threads around it, or NULL */
-    int nshared;                    /* memories that stand outside of that loop */
+    int nshared;                    /* memories that are declared outside that loop */
     int nproofs, nunproved;
 } CiProcVerifier;
 
@@ -36,7 +36,7 @@ void ci_stmt_print(CiText *out, const CiStmt *stmt);
 /* proc_bounds.c. Ends with what the proc breaks; stmt: where, or NULL. */
 _Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why);
 
-/* proc_turns.c: units that wait for others do so where nobody waits forever. */
+/* proc_turns.c: checks that units which wait for others never wait forever. */
 void ci_proc_verify_turns(CiProcVerifier *v);
 
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */

@@ -1,5 +1,5 @@
-/* Printing procs. Invariant: parse(print(procs)) prints the same text. An index expression stands
- * in brackets wherever a line may end behind it, for the % of the next one would go on with it. */
+/* Printing procs. Invariant: parse(print(procs)) prints the same text. An index expression is in
+ * brackets wherever a line may end after it, because the % of the next line would continue it. */
 #include "ir/form.h"
 #include "ir/loop_text.h"
 #include "ir/proc_private.h"
@@ -333,7 +333,8 @@ static void
 collect_stmt(void *arg, const CiStmt *stmt)
 {
     Symbols *symbols = arg;
-    if (stmt->op == CI_OP_bind) /* in front where a level above knows it, for it is older */
+    if (stmt->op == CI_OP_bind) /* before other symbols, because it is older if a level above knows
+                                 * it */
         ci_map_put(stmt->expr->symbol_kind == CI_SYMBOL_index ? symbols->made : symbols->seen,
                    CI_KEY(stmt->expr), (void *)stmt->expr);
     for (int k = 0; k < stmt->nvars; k++)
@@ -366,7 +367,7 @@ collect_given(Symbols *symbols, const CiExpr *e)
             ci_map_put(symbols->seen, CI_KEY(e->symbols[k]), (void *)e->symbols[k]);
 }
 
-/* What is above symbols that no statement makes. */
+/* Collects the limits of symbols that no statement makes. */
 static void
 collect_limits(Symbols *symbols)
 {

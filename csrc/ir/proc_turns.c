@@ -1,8 +1,9 @@
-/* Units that wait for the one before. Units of a parallel loop begin in order, so the one that is
- * waited for has begun; it must publish, or end the kernel. So on every way through a unit it waits
- * once, where its turn has not come yet, and publishes once behind that. What units hand on is
- * touched between the two alone; what is a unit's own is at the element of its number. A wait may
- * end the unit, which is begun again: nothing is stored before it that anybody sees. */
+/* Verifies units that wait for the one before. Units of a parallel loop start in order, so the
+ * predecessor has started; it must publish, or end the kernel. So on every path a unit waits once,
+ * unless its turn has already come, and publishes once after that. Memory that units pass on is
+ * accessed only between the two; memory that belongs to a unit is accessed at the element of its
+ * number. A wait may end the unit, which is then restarted: before the wait, nothing is stored that
+ * others can see. */
 #include "base/map.h"
 #include "ir/proc_private.h"
 
@@ -69,7 +70,7 @@ require_inside(Turns *t, const CiStmt *stmt)
                 "what units hand on is touched out of turn");
 }
 
-/* Whoever waits may be begun again. */
+/* A unit that waits may be restarted. */
 static void
 require_behind_wait(Turns *t, const CiStmt *stmt)
 {

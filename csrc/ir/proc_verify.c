@@ -1,5 +1,6 @@
-/* What must hold of a proc after every pass: definition before use, scope of values, memory and
- * symbols, types, what each statement may touch. proc_bounds.c proves that accesses stay inside. */
+/* The verifier of procs, run after every pass: definition before use, scopes of values, memory and
+ * symbols, types, and the accesses each statement may make. proc_bounds.c proves that accesses are
+ * in bounds. */
 #include "ir/proc_private.h"
 
 #include <string.h>
@@ -30,7 +31,8 @@ require_memory(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
     ci_proc_fail(v, stmt, "memory is named where it is not allocated");
 }
 
-/* What a thread stores into a register others do not see: it is the thread's own. */
+/* A register that a thread stores to must be the thread's own, because other threads do not see the
+ * store. */
 static void
 require_own(CiProcVerifier *v, const CiStmt *stmt, const CiMemory *memory)
 {
@@ -327,8 +329,8 @@ verify_fold(CiProcVerifier *v, const CiStmt *fold)
 
 static void verify_block(CiProcVerifier *v, const CiStmts *block, const CiStmt *owner);
 
-/* Blocks stand outside of all, and their threads, as many as are known, meet where a loop over
- * them ends: so no thread can wait for one that does not come. */
+/* Grids are outermost. The threads of a block, whose number is constant, synchronize at the end of
+ * each loop over them, so no thread can wait for one that does not arrive. */
 static void
 verify_threads(CiProcVerifier *v, const CiStmt *stmt)
 {
@@ -490,7 +492,7 @@ require_atomic(void *arg, const CiStmt *stmt)
     require(told->v, stmt, !is_told || stmt->is_atomic, "others store what it touches now");
 }
 
-/* What is loaded while others may store it is stored, and loaded, in no other way. */
+/* Memory that is loaded atomically is stored and loaded in no other way. */
 static void
 find_told(void *arg, const CiStmt *stmt)
 {

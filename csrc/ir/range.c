@@ -1,9 +1,11 @@
-/* Ranges of integer values: one walk from a node to what it is made of.
+/* Ranges of integer values, by recursion over the operands of a node.
  *
- * Invariant: only what computes in 64 bits is followed through arithmetic, for less may wrap; then
- * the type is all that is known. In 64 bits sums and products of sizes and of moderate constants
- * count as exact; a value whose ends overflow has no range.
- * Slow on purpose where values are shared: the depth bounds the walk, and indices are shallow. */
+ * Invariant: arithmetic is followed only in 64 bits. Narrower integers may wrap, so their range is
+ * that of the type. In 64 bits, sums and products of sizes and of moderate constants count as
+ * exact; a value whose bounds overflow has no range.
+ *
+ * Shared values are visited repeatedly. The depth bounds the recursion, and index expressions are
+ * shallow. */
 #include "ir/range.h"
 
 #include "ir/form.h"

@@ -1,4 +1,4 @@
-/* What the scheduler must know of a device: plain data, filled by the device. */
+/* Properties of a device for the scheduler: plain data, filled in by the device. */
 #ifndef CI_IR_TARGET_H
 #define CI_IR_TARGET_H
 
@@ -15,7 +15,7 @@ typedef struct CiTarget {
     bool has_rows_of_any_size; /* scratch may be of a size that only a launch knows */
     int64_t tile_rows; /* of a tile of two axes, in which what lies across is turned; 0: none */
     bool has_templates;        /* kernels of csrc/kernels */
-    bool has_margins;          /* folds over both axes of a table in one walk */
+    bool has_margins;          /* folds over both axes of a table in one pass */
     bool splits_running;       /* scans and packs in chunks, side by side, in two launches */
     bool chains_running;       /* in one, where a chunk waits for those before it */
     bool has_own_order;        /* of float scans, too: chunks of them may begin with sums of others */
@@ -27,7 +27,7 @@ typedef struct CiTarget {
     bool (*has_atomic)(CiOp op, CiDtype dtype);
     bool dtypes[CI_DTYPE_COUNT]; /* that kernels compute in */
     const int64_t *choices; /* values of choices.def that the user asks for; NULL: the rows' */
-    bool *asked; /* by row of choices.def: it had a say in this compile; NULL: nobody wants to know */
+    bool *asked; /* by row of choices.def: it had an effect on this compile; NULL: not recorded */
 } CiTarget;
 
 #endif

@@ -30,7 +30,7 @@ static void
 define(Verifier *v, CiNode *node)
 {
     if (is_in_scope(v, node))
-        fail_node(v, node, "stands in its block twice");
+        fail_node(v, node, "appears twice in its block");
     ci_map_put(v->defined, CI_KEY(node), node);
 }
 
@@ -62,7 +62,8 @@ verify_value(const Verifier *v, const CiNode *node)
             fail_node(v, node, "a size is negative");
 }
 
-/* Shape guards were recorded when the node was built; what is asked again is not recorded again. */
+/* Repeats inference. Shape guards were recorded when the node was built; those of the repetition
+ * are dropped. */
 static void
 verify_inference(const Verifier *v, const CiNode *node)
 {

@@ -1,17 +1,16 @@
 /* Templates: loops of kernels that no pass would find, written by a builder for each family of
  * machines (templates.def).
  *
- * A builder is given the loops of the kernel as they stand at first, and makes others of them. What
- * is particular about a kernel stays in holes: bodies of the loops that were there, instantiated at
- * indices of those that are. So what is elementwise around a product, before it or behind it, is
- * fused into it as into any other loop. */
+ * A builder gets the original loops of the kernel and replaces them. The parts that are specific to
+ * a kernel are holes: bodies of the original loops, instantiated at indices of the new ones. So
+ * element-wise operations before a product (prologue) and after it (epilogue) are fused into it. */
 #ifndef CI_KERNELS_KERNELS_H
 #define CI_KERNELS_KERNELS_H
 
 #include "codegen/at.h"
 #include "codegen/codegen.h"
 
-/* What a value of a body is made of, and nothing else; it yields the value. */
+/* The statements that compute one value of a body, and nothing else; yields the value. */
 typedef struct CiHole {
     CiStmts body;
     const CiStmt *load; /* the only one, where the value is an element of memory; else NULL */
@@ -30,7 +29,8 @@ typedef struct CiProductLoops {
 } CiProductLoops;
 
 CiProductLoops ci_product_take_apart(CiBuild *b);
-/* What is behind, with the sum at that place; symbols of the kernel's axes, and what they are. */
+/* Emits the epilogue, with the sum at that position; from, to: symbols of the kernel's axes and
+ * their values. */
 void ci_product_put_behind(CiBuild *b, CiProductLoops *loops, CiMemory *sums, const CiExpr *place,
                            int count, const CiExpr *const *from, const CiExpr *const *to);
 

@@ -1,12 +1,12 @@
-/* The driver: which values get a buffer, visiting nodes in program order.
+/* Drives lowering: decides which values get a buffer, and visits the nodes in program order.
  *
- * A value is realized when its kind demands memory (reductions, scans, library calls, writes,
- * results), when it is expensive and several realized values read it (or one reads each element
- * many times), or when inlining it would make a body longer than the limit. Everything else is
- * inlined by its readers.
+ * A value is realized if its kind requires memory (reductions, scans, library calls, writes,
+ * results). It is also realized if it is expensive and several realized values read it (or one
+ * reads each element many times), or if inlining it would make a body longer than the limit. All
+ * other values are inlined by their readers.
  *
- * needs: a valid graph without composites. keeps: nothing of the graph is changed but ids and the
- * names of inductions. */
+ * needs: a valid graph without composites. keeps: the graph, except ids and the names of
+ * inductions. */
 #include "lower/lowering.h"
 
 static bool
@@ -43,7 +43,8 @@ find_narrower(const CiNodeState *state)
     return is_narrower ? user : NULL;
 }
 
-/* What a sum was made of that is a reduction of other elements now. */
+/* True if every user of the node has become an online reduction, so that nothing reads the node any
+ * more. */
 static bool
 is_dead(const CiLowering *low, const CiNodeState *state)
 {
@@ -56,7 +57,8 @@ is_dead(const CiLowering *low, const CiNodeState *state)
     return true;
 }
 
-/* Who reads node, through lazy users: decided from the last node to the first. */
+/* Finds the realized reader of a node, through lazy users. Nodes are processed from last to
+ * first. */
 static void
 find_reader(CiLowering *low, CiNode *node)
 {
@@ -210,9 +212,10 @@ is_written(const CiGraph *graph, const CiNode *input)
     return is;
 }
 
-/* Of arrays on several devices one that is no dense run of bytes is read in a packed copy, made where
- * it lives: that is what goes to another device, and where nobody else reads it the scheduler fuses
- * it away. Not of one that is written or leaves the program, for then its own memory is meant. */
+/* With arrays on several devices, a non-contiguous input is read from a packed copy on its own
+ * device. The copy is what another device gets; if it is not needed elsewhere, the scheduler fuses
+ * it away. An input that is written or leaves the program is not packed, because its own memory is
+ * meant. */
 static void
 pack_inputs(CiLowering *low)
 {

@@ -1,8 +1,9 @@
-/* What the host reads while the program runs: values of symbols, and conditions that must hold.
+/* Checks that the host evaluates while the program runs: values of symbols, and conditions that
+ * must be true.
  *
- * Invariant: when one of them fails, no argument has been changed. So arguments are written in
- * place only behind the last one that may fail; until then a written argument has a copy, and the
- * end of the program writes it back. */
+ * Invariant: if one of them fails, no argument has been changed. So arguments are written in place
+ * only after the last check; until then a written argument has a copy, which is written back at the
+ * end of the program. */
 #include "ir/range.h"
 #include "lower/lowering.h"
 
@@ -61,8 +62,8 @@ block_may_fail(CiLowering *low, const CiBlock *block)
     return false;
 }
 
-/* A check in a loop comes again in its next trip: the whole loop stands in front of what is safe.
- */
+/* Finds the position after which arguments may be written. A check in a loop runs again in the next
+ * iteration, so the position is after the whole loop. */
 void
 ci_lowering_find_checks(CiLowering *low)
 {

@@ -1,17 +1,17 @@
-/* A write to a box within an array, where the new version gets memory of its own: of the old one
- * only the frame around the box is stored, one slab before and one behind it along each axis.
+/* A write to a box within an array whose new version gets its own memory. From the old version only
+ * the border around the box is stored, one slab before and one after it along each axis.
  *
  *   y = x.copy(); y[1:-1, 1:-1] = v  ->  the first and the last row of x; of the others, the first
  *                                        and the last element; v
  *
- * Worth it where the frame is thin: launches are then dearer than what they store. */
+ * This pays off if the border is thin: launches then cost more than their stores. */
 #include "lower/lowering.h"
 
 #include "ir/choices.h"
 
 #include "ir/cost.h"
 
-#define THICKEST 8 /* elements of the frame along an axis, before or behind the box */
+#define THICKEST 8 /* elements of the border along an axis, before or after the box */
 
 static bool
 is_thin(const CiExpr *extent)
@@ -20,7 +20,7 @@ is_thin(const CiExpr *extent)
     return ci_expr_is_const(extent, &value) && value >= 0 && value <= THICKEST;
 }
 
-/* Where the box begins along axis k of base, and what is behind it. */
+/* Finds the start of the box along axis k of base, and the slab after it. */
 static bool
 find_slabs(CiLowering *low, const CiNode *base, const CiNode *view, const CiExpr *const *index,
            const CiExpr *const *element, int k, CiFrame *frame)
@@ -75,7 +75,8 @@ store_slab(CiLowering *low, CiNode *node, const CiExpr *const *starts, const CiE
     *ci_loops_add_nest(low->loops, low->items) = nest;
 }
 
-/* Axes before k are those of the box, axes behind it whole. */
+/* The slab of axis k spans the box along the axes before k, and the whole array along the axes
+ * after it. */
 void
 ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage)
 {

@@ -1,15 +1,19 @@
-/* A sum of what another reduction of the same elements is taken from first: of exponentials of what a
- * maximum is taken from, of squares of what a mean is. As it stands it waits for the other one, so a row
- * is walked twice, and by what follows a third time. Rows that are too long to be near the second time
- * are walked once: the sum becomes a reduction of the elements themselves, whose accumulators hold the
- * other one, too (the ONLINE rows of ops.def). What was made for it is then read by nobody, or by what
- * follows alone. */
+/* Online reductions: a sum that depends on another reduction of the same row, in one pass over the
+ * row. There are two: the sum of exp(x - max(x)), the online softmax (Milakov, Gimelshein, Online
+ * normalizer calculation for softmax, 2018), and the sum of squared deviations from the mean
+ * (Welford, Technometrics, 1962).
+ *
+ * Otherwise the sum waits for the other reduction, and a row is read twice, or three times with the
+ * code that follows. If rows are too long to stay in cache, they are read once instead: the sum
+ * becomes a reduction of the elements themselves, whose accumulators include the other reduction
+ * (the ONLINE rows of ops.def). Its former operands are then unused, or used only by the code that
+ * follows. */
 #include "lower/lowering.h"
 
 #include "ir/choices.h"
 #include "ir/cost.h"
 
-/* The same elements in the same order. */
+/* Skips reshapes and copies, whose operand has the same elements in the same order. */
 static CiNode *
 behind_views(CiNode *node)
 {
@@ -24,7 +28,8 @@ is_wide(CiDtype dtype)
     return dtype == CI_DTYPE_f32 || dtype == CI_DTYPE_f64;
 }
 
-/* The same numbers, or wider ones: rows of more elements than float32 can count are divided in float64. */
+/* Skips widening casts too: rows with more elements than float32 can count are divided in
+ * float64. */
 static CiNode *
 behind_widths(CiNode *node)
 {

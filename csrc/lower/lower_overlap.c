@@ -1,6 +1,6 @@
-/* Whether a nest may read what it has just overwritten: an element of its target other than the one
- * it stores at the same point. Elements of different points are numbers over two sets of the nest's
- * variables; sizes and variables of loops around are the same in both. */
+/* Decides whether a nest may read an element that it has overwritten: an element of its target
+ * other than the one it stores at the same point. Elements of two points are expressions over two
+ * copies of the nest's variables; sizes and variables of enclosing loops are the same in both. */
 #include "lower/lowering.h"
 
 #define MAX_FACTS 24
@@ -12,7 +12,7 @@ typedef struct Overlap {
     int nfacts, nstrides;
 } Overlap;
 
-/* Where the nest runs, every loop around it has a trip, and so has each of its own. */
+/* If the nest runs, every loop around it has at least one iteration, and so has each of its own. */
 static void
 add_fact(Overlap *o, const CiExpr *extent)
 {

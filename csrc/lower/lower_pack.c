@@ -1,11 +1,14 @@
-/* Packs: the elements of an array where a mask is true, one after another.
+/* Compresses (packs): the elements of an array at which a mask is true, contiguously.
  *
- * How many they are is a sum over the mask, which data decide: a symbol, and the size of what is
- * packed. Where it takes about as long to count as to pack, both are one walk: elements go where there
- * is room for all, and the first pack counts them. What leaves the program is the first elements of its
- * memory then. Else they are counted beforehand: where the mask is memory already, where there would
- * be more room than what is packed takes, where a pack needs what is known only behind the count, and
- * where results cannot be made shorter. */
+ * Their number is a sum over the mask, hence data-dependent: a symbol, which is the size of the
+ * result. If counting takes about as long as compressing, both are one pass: elements are stored in
+ * a buffer with space for all, and the first compress counts them. A result of the program is then
+ * the first part of its memory.
+ *
+ * Otherwise the elements are counted beforehand. This is the case if the mask is in memory already,
+ * or if the buffer would be larger than the arrays that the elements come from. It is also the case
+ * if a compress needs a value that is known only after the count, or if results cannot be
+ * shortened. */
 #include "lower/lowering.h"
 
 #define FEW 4 /* operations that are done once more rather than kept */
@@ -23,7 +26,7 @@ counted_mask(const CiNode *node)
     return mask->rank == 1 && mask->dtype == CI_DTYPE_bool ? mask : NULL;
 }
 
-/* The symbol that is defined as the value of node, which nobody else reads; NULL: there is none. */
+/* The symbol that is defined as the value of the node, if there is no other reader; else NULL. */
 static const CiExpr *
 defined_as(const CiLowering *low, const CiNode *node)
 {
@@ -51,7 +54,8 @@ typedef struct Asked {
     int widest;       /* bytes of an element that is read */
 } Asked;
 
-/* What makes node of what is in memory, as far as these are few operations. */
+/* Counts the operations that compute the node from values in memory, and finds the widest of
+ * these. */
 static void
 ask(const CiNode *node, Asked *asked)
 {
@@ -66,8 +70,8 @@ ask(const CiNode *node, Asked *asked)
         ask(node->args[k], asked);
 }
 
-/* A walk over much memory that computes little: what is counted so may be counted by the pack. Nests
- * over nothing are none. */
+/* True if the mask reads much memory and computes little, so that the compress may count it. Empty
+ * nests are excluded. */
 static bool
 is_worth_one_walk(const CiNode *mask)
 {
@@ -78,7 +82,7 @@ is_worth_one_walk(const CiNode *mask)
     return asked.noperations <= FEW && !asked.is_function && asked.widest >= WIDE;
 }
 
-/* Room for all is no more than what they are packed from. */
+/* True if a buffer for all elements is no larger than the arrays that they come from. */
 static bool
 has_room(const CiNode *pack)
 {

@@ -40,8 +40,8 @@ ci_lowering_realize_readers(CiLowering *low, CiNode *node)
     return survives;
 }
 
-/* Nobody reads the buffer after low->position: not the nodes that live there, nor what is still to
- * be inlined. Slow on purpose: few nodes have a hint. */
+/* True if the buffer is not read after low->position, neither by the nodes stored in it nor by
+ * nodes that are still to be inlined. Searches all nodes, because few of them have a hint. */
 static bool
 is_left(CiLowering *low, const CiNode *node, const CiBuffer *buffer)
 {
@@ -141,7 +141,8 @@ ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ct
         nest->locs[k] = rec->locs[k];
 }
 
-/* A nest over the elements of view, which lie in base: where it stores; and the index of value. */
+/* Starts a nest over the elements of view, which are in base: sets its store, and returns the index
+ * of value. */
 static const CiExpr *const *
 begin_store(CiLowering *low, CiNest *nest, const CiNode *value, CiNode *view, const CiNode *base,
             CiStorage storage)
@@ -171,7 +172,7 @@ ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *ba
     CiRecorder rec = ci_recorder_new(low);
     int result = ci_recorder_value(&rec, value, inner);
     if (ci_lowering_has_hazard(low, &rec.body, &draft)) {
-        /* What is read before it is overwritten needs memory of its own. */
+        /* A value that is read before it is overwritten needs a temporary. */
         CiStorage temporary = ci_lowering_new_storage(low, value);
         ci_lowering_store(low, value, value, value, temporary);
         CiScalar load = {.op = CI_OP_load, .dtype = value->dtype, .buffer = temporary.buffer};

@@ -132,8 +132,7 @@ ci_lowering_reduce(CiLowering *low, CiNode *node)
     finish_fold(low, node, &nest, index, kept);
 }
 
-/* At each element of the result the sum of products, in one order: whoever runs it adds them up
- * alike. */
+/* Each element of the result is a sum of products in a fixed order, the same for every backend. */
 void
 ci_lowering_product(CiLowering *low, CiNode *node)
 {

@@ -1,14 +1,15 @@
 /* Regions: for, while and if as items around items.
  *
- * Each carried value has one storage. Its entry value is there before the loop (in the entry's own
- * memory when nobody else needs that), the parameter reads and writes it there, and behind each
- * trip the next value is stored there, or made beside it and the two exchange their memory. A
- * result is the storage itself, so no trip at all gives the entry value.
+ * Each carried value has one storage. The entry value is there before the loop (in its own memory
+ * if that is not needed otherwise), and the parameter reads and writes it there. After each
+ * iteration the next value is stored there, or it is computed in a second buffer and the two
+ * exchange their memory. A result is the storage itself, so a loop without iterations gives the
+ * entry value.
  *
- * Invariants. What a region reads of the world around it has memory before the region, or is cheap
- * enough to be computed again wherever it is read. Lazy readers of memory that a branch writes are
- * realized before the `if`. A node realized inside a region but defined outside is forgotten at the
- * region's end, for the region may not have run. */
+ * Invariants: a value that a region reads from outside has memory before the region, or is cheap
+ * enough to be recomputed wherever it is read. Lazy readers of memory that a branch writes are
+ * realized before the `if`. A node that is defined outside a region but realized inside is
+ * forgotten at the region's end, because the region may not have run. */
 #include "lower/lowering.h"
 
 /* Operations of a rank-0 value that readers inside may repeat. */
@@ -54,9 +55,9 @@ add_item(CiLowering *low, CiItemKind kind, CiRegion *region)
 
 /* ---- what is read from outside ---- */
 
-/* Made of constants, run-time scalars and loop variables alone, which no write changes, by what
- * takes no longer than a load: C compilers do not take a division out of a loop that may have no
- * trip. */
+/* True if the node depends only on constants, run-time scalars and loop variables, which no write
+ * changes, and costs no more than a load. C compilers do not hoist a division out of a loop that
+ * may have no iterations, so divisions are excluded. */
 static bool
 is_cheap(CiLowering *low, const CiNode *node, int *budget)
 {
@@ -133,7 +134,7 @@ is_taken(const CiStorage *storages, int count, const CiBuffer *buffer)
     return false;
 }
 
-/* The entry's own memory when its contents are needed by nobody else, or a copy. */
+/* The entry's own memory if its contents are not needed elsewhere, or a copy. */
 static CiStorage
 enter_carried(CiLowering *low, CiNode *entry, const CiNode *param, const CiStorage *storages, int count)
 {
@@ -161,8 +162,8 @@ has_users(const CiLowering *low, const CiNode *node, const CiNode *one, const Ci
     return result;
 }
 
-/* The first elements of the memory, one behind the other, which nobody sees but who writes there:
- * some of its rows, or a part of one in another shape. */
+/* True if the view is a contiguous first part of the memory and has no user except the writer: some
+ * of its rows, or a part of one in another shape. */
 static bool
 is_first_part(const CiLowering *low, const CiNode *view, const CiNode *base, const CiNode *writer)
 {
@@ -185,8 +186,9 @@ is_first_part(const CiLowering *low, const CiNode *view, const CiNode *base, con
     return result;
 }
 
-/* What a trip hands on in memory that has room for more is put into an empty array, and there it is
- * made: what is stored part by part at once, other values when they are put there. */
+/* A carried value in a preallocated array: the next value is put into an empty array of larger
+ * capacity. It is computed there directly if it is stored part by part; other values are copied
+ * there. */
 static void
 hint_preallocated(CiLowering *low, CiNode *next, int first)
 {
@@ -224,7 +226,7 @@ hint_destinations(CiLowering *low, const CiNode *region, const CiBlock *body, co
     }
 }
 
-/* How the next values of one trip get where they belong. */
+/* How the next values of an iteration reach their storage. */
 typedef struct CiNext {
     CiNode *const *values;
     const CiStorage *storages;
@@ -233,8 +235,8 @@ typedef struct CiNext {
     bool *is_exchanged; /* its memory becomes the storage's */
 } CiNext;
 
-/* An array in memory of the program's own, made in this trip, where nothing else is that is needed.
- */
+/* True if the value is an array in the program's own memory, computed in this iteration, and the
+ * memory contains nothing else that is needed. */
 static bool
 can_exchange(CiLowering *low, const CiNode *region, const CiNext *next, int k)
 {
@@ -252,7 +254,8 @@ can_exchange(CiLowering *low, const CiNode *region, const CiNext *next, int k)
            ci_storage_is_same(value, moved, next->storages[k]);
 }
 
-/* What lies where another value is to be stored cannot wait for an exchange. */
+/* Chooses the values that exchange their memory. A value that is stored where another value must go
+ * cannot wait for an exchange. */
 static void
 choose_exchanged(CiLowering *low, const CiNode *region, const CiNext *next)
 {

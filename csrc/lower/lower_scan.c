@@ -1,17 +1,18 @@
-/* Scans: a nest that walks each row; or, of long rows that are few, for a device whose threads have
- * too little to do with one each, parts of `length` elements side by side:
+/* Scans: a nest with one thread per row. If long rows are few, the threads of a device would be
+ * idle, so rows are cut into parts of `length` elements that run in parallel:
  *
- *   totals[p, c] = what part c of row p adds up to
+ *   totals[p, c] = the total of part c of row p.
  *   before[p, c] = the scan of totals along c
- *   result[p, c*length + r] = the scan along r of part c, which begins with before[p, c - 1]
+ *   result[p, c*length + r] = the scan along r of part c, which begins with before[p, c - 1].
  *
- * and what is left behind the whole parts begins with the last of `before`. Elements are combined in
- * another order than one after another: only integers and extremes, and floats where folds have an
- * order of our own.
+ * The remainder after the whole parts begins with the last of `before`. This changes the order of
+ * combination. So it applies to integers and extremes only, and to floats if folds have cinductor's
+ * own order.
  *
- * Rows along memory have a block of threads each, others one thread. Of a row whose length varies all
- * may be left: then there are no parts, and one element of `before` that nobody takes. What a call
- * before had for a size decides nothing, for then a sum's bits would depend on it. */
+ * A contiguous row has a block of threads, other rows have one thread each. A row of symbolic
+ * length may be shorter than a part: then there are no parts, and one unused element of `before`.
+ * The size in an earlier call has no influence, because a sum's bits would otherwise depend on
+ * it. */
 #include "ir/fill.h"
 #include "lower/lowering.h"
 
@@ -19,7 +20,8 @@ typedef struct Parts {
     CiLowering *low;
     CiNode *node, *operand;
     int along;
-    const CiExpr *length, *count, *rest; /* of a part; how many parts; of what is behind them */
+    const CiExpr *length, *count, *rest; /* of a part; number of parts; of the remainder after
+                                          * them */
     CiFoldKind kind;                     /* of a part's total: rows where they lie across memory */
     CiStorage before;
 } Parts;
@@ -41,8 +43,8 @@ length_across(const CiTarget *target, int64_t points, int64_t size)
     return length;
 }
 
-/* Whether so few rows would leave most of a device idle that reading them twice is quicker; sets the
- * length of a part. */
+/* True if the rows are so few that most of a device would be idle and reading them twice is faster;
+ * sets the length of a part. */
 static bool
 are_worth_it(Parts *parts, const CiExpr *points, const CiExpr *size)
 {
@@ -225,7 +227,7 @@ begin_with(CiRecorder *rec, const Parts *parts, int value, int before, const CiE
     return ci_recorder_add(rec, choice);
 }
 
-/* is_rest: of what is behind the parts. */
+/* is_rest: for the remainder after the parts. */
 static void
 add_result(const Parts *parts, CiStorage storage, bool is_rest)
 {

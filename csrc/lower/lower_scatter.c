@@ -1,8 +1,8 @@
-/* Scatters: nests that store where data say. Where points come one after another and a device has a
- * call for all of them, a scatter is that call.
+/* Scatters: nests that store at data-dependent positions. If the points must run in order and the
+ * device has a library call for scatters, a scatter is that call.
  *
- * Invariant: what a scatter reads of the memory it writes has been copied first, for NumPy takes
- * the whole right-hand side before it stores. */
+ * Invariant: a scatter's operands that are in the memory it writes have been copied first, because
+ * NumPy evaluates the whole right-hand side before it stores. */
 #include "lower/lowering.h"
 
 #include "ir/cost.h"
@@ -157,7 +157,7 @@ take_base(CiLowering *low, CiNode *base, CiStorage as)
     return storage;
 }
 
-/* A nest over the points that stores one behind the other, each by what `record` gives for it. */
+/* A nest that stores at its points in order; `record` emits the value of each point. */
 typedef int Record(CiRecorder *rec, CiNode *node, CiStorage storage, const CiExpr *const *index, int rank);
 
 static int

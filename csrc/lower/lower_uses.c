@@ -184,7 +184,7 @@ ci_lowering_is_outside_loop(const CiLowering *low, const CiNode *node)
     return false;
 }
 
-/* What is defined outside a loop is used again in its next trip wherever it is used in it. */
+/* A value from outside a loop that is used in the loop is used again in the next iteration. */
 bool
 ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position)
 {

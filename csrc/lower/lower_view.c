@@ -1,5 +1,5 @@
-/* Views as index maps: where an element of a view lies in its source. Nothing is emitted and
- * nothing is copied; the maps are composed by whoever loads. */
+/* Views as index maps: the position of a view's element in its source. A view emits and copies
+ * nothing; loads compose the maps. */
 #include "lower/lowering.h"
 
 static void
@@ -59,7 +59,7 @@ linear_index(CiSym *sym, const CiExpr *const *sizes, const CiExpr *const *index,
     return linear;
 }
 
-/* An axis without elements has no place, and nobody asks for one. */
+/* An axis without elements has no positions; its index is never used. */
 static void
 split_index(CiSym *sym, const CiExpr *linear, const CiExpr *const *sizes, int from, int to,
             const CiExpr **source)

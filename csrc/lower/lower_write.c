@@ -1,9 +1,9 @@
-/* Writes, library calls and what leaves the graph.
+/* Writes, library calls and results of the graph.
  *
- * All versions of an array live in one buffer. That is right because before a write every lazy
- * value that still has to read the old version is realized, and a write whose own value reads other
- * elements of the buffer goes through a temporary. Where the old version itself is still needed as
- * memory afterwards, the new one gets a copy. */
+ * All versions of an array are stored in one buffer. This is correct for two reasons: before a
+ * write, every lazy value that still reads the old version is realized, and a write whose value
+ * reads other elements of the buffer uses a temporary. If the old version is needed as memory
+ * afterwards, the new one gets a copy. */
 #include "lower/lowering.h"
 
 static bool
@@ -54,7 +54,7 @@ ci_lowering_take_over(CiLowering *low, CiNode *node, CiNode *written)
     return storage;
 }
 
-/* Whether the value was made where it is to be put. */
+/* True if the value was computed where it is to be stored. */
 static bool
 is_there(const CiLowering *low, const CiNode *base, const CiNode *value)
 {
@@ -143,8 +143,9 @@ is_in_order(CiLowering *low, const CiExternItem *item, int k)
     return true;
 }
 
-/* What the host will do has no operand in an argument that is no dense run of bytes: such a one is
- * packed where it lives, and that is copied. What goes to the device as it is lies in order. */
+/* True if the operand must be packed. A library call on the host gets no non-contiguous argument: a
+ * packed copy is made on the argument's device and copied to the host. A device call gets operands
+ * in C order. */
 static bool
 needs_packing(CiLowering *low, const CiExternItem *item, int k)
 {
@@ -250,7 +251,7 @@ ci_lowering_store_all(CiLowering *low, int n, CiNode *const *values, const CiSto
     }
 }
 
-/* A version that is returned must not lie where another version is about to be written. */
+/* Copies a returned version out of the buffer before another version is written there. */
 static void
 save_results_in(CiLowering *low, const CiBuffer *buffer)
 {

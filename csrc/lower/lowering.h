@@ -1,13 +1,14 @@
-/* What the files of lower/ share: the state of one lowering, and the recorder of one body.
+/* Shared declarations of lower/: the state of one lowering, and the recorder (body builder) of one
+ * body.
  *
- * A node is *lazy* (nobody stored it: a consumer inlines it by calling its inner function) or
+ * A node is *lazy* (it has no buffer: a consumer inlines it by calling its inner function) or
  * *realized* (it has a buffer). Views are always lazy: they only change the index. Nodes are
- * visited in program order, and a write realizes the lazy readers of what it overwrites first, so
- * one buffer can hold all versions of an array.
+ * visited in program order, and a write first realizes the lazy readers of the memory it
+ * overwrites, so one buffer can contain all versions of an array.
  *
- * A node's id is its position: parameters of the graph, then nodes in program order, those of a
- * region's blocks behind the region, and one position more behind each block, where its results are
- * used. */
+ * A node's id is its position: parameters of the graph, then nodes in program order. Nodes of a
+ * region's blocks come after the region. One more position after each block is where its results
+ * are used. */
 #ifndef CI_LOWER_LOWERING_H
 #define CI_LOWER_LOWERING_H
 
@@ -26,27 +27,27 @@ typedef struct CiNodeState {
     CiStorage storage; /* buffer NULL: lazy */
     CiNode **users;
     int nusers, capusers;
-    int *ends; /* positions behind the blocks it is a result of */
+    int *ends; /* positions after the blocks it is a result of */
     int nends, capends;
     int last_use;   /* position of the last direct use; a view's uses are its source's too */
     CiNode *reader; /* the one realized node that reads it, or NULL: several or none */
     bool has_several_readers; /* or one that reads each element many times */
     bool is_wanted;           /* will be realized when visited */
     bool is_result_base;      /* leaves the program as memory */
-    CiNode *online_of;        /* a sum that is a reduction of these elements, in one walk; or NULL */
+    CiNode *online_of;        /* a sum that is an online reduction of these elements; or NULL */
     CiOp online;              /* which */
     CiNode *counts_with; /* compress: the sum over its mask, made in the same walk; or NULL */
-    bool is_dead;             /* nobody reads it but sums that have become such reductions */
+    bool is_dead;             /* all its readers have become online reductions */
     uint32_t visit;           /* stamp of the walk that saw it */
     const CiExpr *induction;  /* parameter of a for: its symbol; define: its own */
-    int end[2];               /* region: the position behind each block */
+    int end[2];               /* region: the position after each block */
     CiStorage *storages;            /* region: of its results */
     CiStorage hint;              /* next value of a carried array: where it will have to be */
     CiNode *room;             /* an empty array of which it becomes the first elements */
     bool waits;               /* an empty array: memory is chosen for it when it is written */
 } CiNodeState;
 
-/* What is around the block being lowered, innermost first. */
+/* A region around the block that is being lowered, innermost first. */
 typedef struct CiScope {
     struct CiScope *outer;
     int region; /* position of the region */
@@ -62,7 +63,7 @@ typedef struct CiLowering {
     const CiLowerOptions *options;
     CiNodeState *states; /* by node->id */
     int nstates;
-    int end;        /* position behind the program */
+    int end;        /* position after the program */
     int fail_end;   /* from here on nothing fails any more, and arguments may be written */
     CiItems *items; /* where nests go: the program's items, or those of a region */
     CiScope *scope; /* NULL outside regions */
@@ -93,8 +94,8 @@ ci_lowering_state(const CiLowering *low, const CiNode *node)
 /* lower.c */
 void ci_lowering_block(CiLowering *low, CiBlock *block);
 
-/* lower_uses.c: positions and users of all nodes; `after` means after low->position, in the next
- * trip of a loop too. */
+/* lower_uses.c: positions and users of all nodes; `after` means after low->position, or in the next
+ * iteration of a loop. */
 void ci_lowering_number(CiLowering *low);
 bool ci_lowering_is_after(const CiLowering *low, const CiNode *node, int position);
 bool ci_lowering_is_used_after(const CiLowering *low, const CiNode *node);
@@ -106,7 +107,7 @@ bool ci_lowering_reads(CiLowering *low, CiNode *node,
 
 /* lower_online.c: sums of what another reduction of the same elements is taken from. */
 void ci_lowering_find_online(CiLowering *low);
-/* What a node is made of: of such a sum the elements themselves. */
+/* An operand of a node; for an online reduction the elements themselves. */
 static inline CiNode *
 ci_lowering_operand(const CiLowering *low, const CiNode *node, int k)
 {
@@ -119,8 +120,8 @@ void ci_lowering_region(CiLowering *low, CiNode *node);
 
 /* lower_check.c */
 void ci_lowering_check(CiLowering *low, CiNode *node);
-/* One element in memory that the host can read, and that no argument shares: the value's own when
- * it was made behind the position `first`, else a copy. */
+/* One element in memory that the host can read and no argument shares: the value's own if it was
+ * made after the position `first`, else a copy. */
 CiBuffer *ci_lowering_host_value(CiLowering *low, CiNode *value, int first);
 /* Sets low->fail_end. */
 void ci_lowering_find_checks(CiLowering *low);
@@ -156,8 +157,9 @@ void ci_lowering_scatter(CiLowering *low, CiNode *node);
 
 /* lower_pack.c: which packs are one walk with the sum that counts them; before any node is visited. */
 void ci_lowering_find_counts(CiLowering *low);
-/* The mask of packs that are counted beforehand is memory, where that is little beside what it is made
- * of: it is read to count, again for each part of a long array, and to pack. */
+/* True if the mask of compresses that are counted beforehand should be in memory. This pays off if
+ * the mask is small compared with its operands, because it is read to count, again for each part of
+ * a long array, and to compress. */
 bool ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask);
 /* A sum, with the packs that it counts; false: there are none. */
 bool ci_lowering_count(CiLowering *low, CiNode *sum);
@@ -177,8 +179,8 @@ bool ci_lowering_realize_readers(CiLowering *low, CiNode *node);
 CiStorage ci_lowering_new_storage(CiLowering *low, const CiNode *node);
 /* A new storage, or where the node has to be in the end when that is free by now. */
 CiStorage ci_lowering_make_storage(CiLowering *low, CiNode *node);
-/* The same for what waits to be written by `assign`: in place of what the value reads, where each
- * element is made of the one that lies there. */
+/* Chooses memory for an empty array that is written by `assign`: in place of an operand of the
+ * value, if each element depends only on the element at the same position. */
 CiStorage ci_lowering_preallocate(CiLowering *low, CiNode *assign);
 /* Makes sure node has a storage. */
 void ci_lowering_realize(CiLowering *low, CiNode *node);
@@ -189,12 +191,12 @@ const CiExpr *const *ci_lowering_point_axes(CiLowering *low, CiNest *nest, int r
 void ci_lowering_add_axis(CiLowering *low, CiNest *nest, CiAxisKind kind, const char *prefix,
                           const CiExpr *extent, const CiExpr **var);
 void ci_lowering_finish_nest(CiNest *nest, CiRecorder *rec, int result, CiContext *ctx);
-/* One nest that stores value, broadcast over the sizes of view, where view's elements lie in base,
+/* One nest that stores value, broadcast over the sizes of view. The elements of view are in base,
  * whose memory is storage. */
 void ci_lowering_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
                        CiStorage storage);
 
-/* The same can be done without a temporary. */
+/* True if this store needs no temporary. */
 bool ci_lowering_can_store(CiLowering *low, CiNode *value, CiNode *view, const CiNode *base,
                            CiStorage storage);
 
@@ -204,7 +206,7 @@ typedef struct CiFrame {
     const CiExpr **starts, **ends;
 } CiFrame;
 bool ci_lowering_find_frame(CiLowering *low, const CiNode *base, CiNode *view, CiFrame *frame);
-/* What is around the box, in a storage that nothing reads. */
+/* Stores the border of the box, in a storage that nothing reads. */
 void ci_lowering_store_frame(CiLowering *low, CiNode *node, const CiFrame *frame, CiStorage storage);
 
 /* lower_overlap.c: the nest reads, at another point than the one that stores it, memory it writes.

@@ -1,10 +1,11 @@
-/* Common subexpressions: equal nodes of one block become one, by hashing, in one forward sweep.
+/* Common subexpression elimination: equal nodes of one block are merged, by hashing, in one forward
+ * pass.
  *
  * Never merged: memory that is yet to be written (empty), writes, inputs, library calls, checks,
- * regions, nodes of different blocks, and two nodes whose memory can both be told apart. So copies
- * (np.arange in each call of a helper) are one where nobody writes into both, or returns both.
+ * regions, nodes of different blocks, and two nodes whose memory is observable for both. So copies
+ * (np.arange in each call of a helper) are merged unless both are written or both are returned.
  *
- * needs: a valid graph. keeps: values bit for bit, and what is observed of memory. */
+ * needs: a valid graph. keeps: values bit for bit, and the observable identity of memory. */
 #include "base/hash.h"
 #include "passes/identity.h"
 #include "passes/pass.h"
@@ -80,7 +81,7 @@ static uint64_t
 hash_node(const CiNode *node)
 {
     uint64_t hash = ci_hash_mix((uint64_t)node->op, (uint64_t)node->dtype);
-    uint64_t args = 0; /* a sum, for operands of commutative operations come in any order */
+    uint64_t args = 0; /* a sum, because operands of commutative operations come in any order */
     for (int k = 0; k < node->nargs; k++) {
         uint64_t arg = ci_hash_mix(0, (uint64_t)(uintptr_t)node->args[k]);
         args = ci_op_has(node->op, CI_FACT_commutes) ? args + arg : ci_hash_mix(args, arg);

@@ -1,6 +1,6 @@
-/* Dead code: one backward walk, for users come after what they use. A library call of unknown kind
- * stays (it may raise, or draw from a generator), as do a define and a check (they may fail), and
- * so does whatever their arguments need; a region lives or dies as a whole.
+/* Dead code elimination: one backward pass, because users follow their operands. A library call of
+ * unknown kind stays (it may raise, or draw from a generator), as do a define and a check (they may
+ * fail), with everything that their arguments need. A region is kept or removed as a whole.
  *
  * needs: a valid graph. keeps: results, writes, effects. */
 #include "passes/pass.h"

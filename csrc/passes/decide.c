@@ -1,15 +1,16 @@
-/* What intervals decide: checks that cannot fail go, and comparisons that have one outcome are
- * constants. Python's ints are checked in each step for leaving 64 bits, so loops over bytes, bits
- * and remainders live by this.
+/* Range-based folding: removes checks that cannot fail, and replaces comparisons with a known
+ * outcome by constants. Python's ints are checked for overflow of 64 bits in each step, so loops
+ * over bytes, bits and remainders depend on this pass.
  *
- * Every integer node has an interval that holds all its elements, whatever trip it is. Nodes are
- * walked in program order. What a loop carries starts as what comes in, is joined with what goes
- * around until nothing is new, and climbs a ladder of widths when that takes long; but first it is
- * asked how much one trip can add, which bounds sums over a known number of trips. In arms and
- * bodies the operands of the condition are narrowed by it.
+ * Every integer node has an interval that contains all its elements in all iterations. Nodes are
+ * visited in program order. The interval of a carried value starts with that of the initial value
+ * and is joined with that of the next value until a fixed point is reached. If this takes long, it
+ * is widened in steps. Before this, the largest increase per iteration is computed, which bounds
+ * sums over a known number of iterations. In arms and bodies the operands of the condition are
+ * narrowed by it.
  *
- * Invariant: the last walk through a block was with intervals that hold in every trip.
- * needs: composite operations are gone. keeps: values bit for bit, checks that may fail. */
+ * Invariant: the last pass over a block used intervals that are valid in every iteration. needs:
+ * composite operations are gone. keeps: values bit for bit, checks that may fail. */
 #include "ir/interval.h"
 #include "passes/pass.h"
 
@@ -442,8 +443,8 @@ growth(const CiNode *node, const CiNode *from, int depth, CiInterval *step)
     }
 }
 
-/* What all trips but one can make of a carried value, which the last begins with; is_bounded[k]
- * where that is known. */
+/* Bounds each carried value at the start of the last iteration, by the sum of the increases of all
+ * iterations before it; is_bounded[k] if this is possible. */
 static void
 bound_carried(Decider *d, const Loop *loop, bool *is_bounded)
 {
@@ -466,7 +467,7 @@ bound_carried(Decider *d, const Loop *loop, bool *is_bounded)
     }
 }
 
-/* One trip more; false when nothing is new. */
+/* Joins one more iteration; false at a fixed point. */
 static bool
 join_trip(const Loop *loop, const bool *is_bounded, int joins)
 {

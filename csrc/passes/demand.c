@@ -1,11 +1,12 @@
-/* Masks that change no bit anyone looks at: in ((x & 0xFFFF) << 1) & 0xFFFF the first one goes.
- * Python's ints are kept in range by masks in each step, and a mask is a step of the chain.
+/* Demanded bits: removes masks that change no bit which is used later. In ((x & 0xFFFF) << 1) &
+ * 0xFFFF the first one is removed. Python's ints are kept in range by masks in each step, and each
+ * mask lengthens the dependence chain.
  *
- * One backward walk, for users come after what they use, asks of each value of integers which bits
- * decide what the program does. Where the operation is not one that keeps its bits in order, and in
- * what loops carry, that is all of them.
+ * One backward pass computes for each integer value the set of bits that affect the program's
+ * results; users follow their operands. For operations that do not act on bits in order, and for
+ * carried values, the set is all bits.
  *
- * needs: a valid graph, numbered. keeps: the bits asked for, so everything that can be observed. */
+ * needs: a valid graph, numbered. keeps: the demanded bits, so everything that can be observed. */
 #include "passes/identity.h"
 #include "passes/pass.h"
 
@@ -84,7 +85,7 @@ asked_by_cast(const CiNode *node, uint64_t bits)
     return (bits & type_bits(from)) | (needs_sign ? sign_bit(from) : 0);
 }
 
-/* What the node asks of an operand when `bits` of its own value count. */
+/* The bits of an operand that the node demands if `bits` of its own value are demanded. */
 static uint64_t
 asked_of(const CiNode *node, int arg, uint64_t bits)
 {
@@ -110,7 +111,7 @@ asked_of(const CiNode *node, int arg, uint64_t bits)
 
 static void ask_block(Demand *d, const CiBlock *block);
 
-/* Results of a region stand behind it: what they are asked for is known. */
+/* Demands of a region's blocks. The region's results follow it, so their demands are known. */
 static void
 ask_region(Demand *d, const CiNode *node)
 {
@@ -138,7 +139,7 @@ ask_block(Demand *d, const CiBlock *block)
     }
 }
 
-/* What stands for a mask nobody notices, or NULL. */
+/* The operand that replaces a mask without effect on demanded bits, or NULL. */
 static CiNode *
 find_unmasked(const Demand *d, const CiNode *node)
 {

@@ -1,6 +1,6 @@
-/* Passes from outside of the tree: nothing they make is believed. What comes back is verified, and
- * must take and give what the graph before took and gave, for guards and recipes of results were
- * made of that one. Library calls are found again by name and key, which mean the same call. */
+/* User passes. Their output is not trusted: it is verified, and must have the same inputs and
+ * results as the graph before, because guards and recipes of results refer to that one. Library
+ * calls are found again by name and key, which identify a call. */
 #include <string.h>
 
 #include "passes/pass.h"

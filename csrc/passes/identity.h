@@ -17,7 +17,7 @@ typedef enum CiIdentity {
     CI_IDENTITY_viewed = 4 /* views read it, so its strides matter */
 } CiIdentity;
 
-/* What a pass keeps of a node, in node->mark. */
+/* A pass's state for a node, in node->mark. */
 typedef struct CiNodeInfo {
     unsigned flags;      /* of CiIdentity */
     int uses;            /* at least the number of uses it has */

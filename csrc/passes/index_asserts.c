@@ -1,8 +1,7 @@
-/* The option index_asserts: in front of each node that takes or stores elements at indices, a check
- * that these are in range. Who made the node has proved that, or has checked it; here nothing is
- * believed, and what fails is no call that Python answers but a promise that is broken
- * (CI_INDEX_ASSERT).
- * needs: runs last, for `decide` would believe the same proofs. keeps: values. */
+/* The option index_asserts: before each node that takes or stores elements at indices, adds a check
+ * that these are in range. The producer of the node has proved or checked that already. A failure
+ * here is therefore not a call for Python to run, but an internal error (CI_INDEX_ASSERT). needs:
+ * runs last, because `decide` would trust the same proofs. keeps: values. */
 #include "passes/pass.h"
 
 static CiNode *
@@ -44,7 +43,7 @@ add_assert(CiGraph *g, const CiNode *node, CiNode *index, int axis, const CiExpr
     ci_graph_check(g, inside, text.data, node->loc);
 }
 
-/* Indices stand behind the array, or behind base, view and value. */
+/* The indices follow the array, or base, view and value. */
 static void
 add_asserts(CiGraph *g, const CiNode *node)
 {

@@ -72,7 +72,7 @@ is_skipped(const CiPassPlan *plan, const char *name)
     return plan->skip && ci_text_lists(plan->skip, name);
 }
 
-/* Those that run behind a pass, in their order, each with those behind itself. */
+/* Runs the user passes that follow a pass, in their order, each with those that follow it. */
 static CiGraph *
 run_extras(CiGraph *g, const CiPassPlan *plan, const char *after)
 {

@@ -18,8 +18,8 @@ typedef struct CiPassRow {
 int ci_pass_count(void);
 const CiPassRow *ci_pass_at(int position);
 
-/* A pass from outside of the tree: it runs behind `after`, which is a row's name or that of one
- * that stands before it; "": in front of all. What it makes is verified, always. */
+/* A user pass: runs after `after`, which is the name of a row or of an earlier user pass; "":
+ * before all. Its output is always verified. */
 typedef struct CiExtraPass {
     const char *name, *after;
     /* The graph that goes on, perhaps another one, in the same context, which it fails through. */
@@ -35,7 +35,7 @@ typedef struct CiPassPlan {
     const char *skip; /* names of passes that do not run, with commas between; NULL: none */
     const CiExtraPass *extras;
     int nextras;
-    CiPassHook before, after; /* for dumps and observers; NULL: nobody looks */
+    CiPassHook before, after; /* for dumps and observers; may be NULL */
     void *arg;
 } CiPassPlan;
 

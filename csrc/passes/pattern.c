@@ -15,7 +15,7 @@ typedef struct Term Term;
 struct Term {
     TermKind kind;
     int variable;     /* variable, let */
-    const char *type; /* what stands behind the colon, or NULL */
+    const char *type; /* the text after the colon, or NULL */
     CiOp op;          /* call */
     double number;
     int nargs;

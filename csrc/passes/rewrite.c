@@ -50,8 +50,7 @@ fit(CiGraph *g, const CiNode *node, CiNode *replacement)
 
 static CiNode *rewrite_node(Rewriter *r, CiNode *node);
 
-/* What is new is rewritten too, but for the root, whose turn comes next: everything appended since
- * `from`. */
+/* Rewrites the nodes appended since `from`, except the root, which is rewritten next. */
 static void
 rewrite_new(Rewriter *r, CiBlock *block, int from, CiNode *root)
 {
@@ -103,7 +102,7 @@ pop_if_last(CiBlock *block, const CiNode *node)
     return is_last;
 }
 
-/* What stands for the node in the end; in the block already, unless it is the node itself. */
+/* The node's final replacement, or the node itself. A replacement has been added to the block. */
 static CiNode *
 rewrite_node(Rewriter *r, CiNode *node)
 {

@@ -1,21 +1,21 @@
 /* The rewriting engine: rules are rows, one forward sweep applies them.
  *
  * A rule's pattern and replacement are small expressions:
- *   x  x:int          any node, bound; behind the colon a dtype, or one of the words below
- *   0  -0.0  1        a constant of that value, bit for bit, of the dtype of its neighbours
- *   (add x y)         an operation; operands of commutative ones match in both orders
- *   (cast:f32 x)      replacement only
- *   (inverse c)       replacement only: the constant 1/c
- *   (let d A B)       replacement only: d stands for A in B
- * Behind a colon: bool, int (signed and unsigned), float, complex, real (all but complex), and
+ *   x  x:int          any node, bound; after the colon a dtype, or one of the words below.
+ *   0  -0.0  1        a constant of that value, bit for bit, of the dtype of its neighbours.
+ *   (add x y)         an operation; operands of commutative ones match in both orders.
+ *   (cast:f32 x)      replacement only.
+ *   (inverse c)       replacement only: the constant 1/c.
+ *   (let d A B)       replacement only: d is the name of A in B.
+ * After a colon: bool, int (signed and unsigned), float, complex, real (all but complex), and
  * power_of_two (a constant whose inverse is exact).
  * A row with a function instead of a pattern computes attributes (views); it returns the
  * replacement or NULL.
  *
- * Laws. A rule keeps shape and dtype; it is exact for NaN, infinities and signed zeros; the set
- * shrinks the graph or moves it one way, so it ends. The engine adds what rules need not say: a
- * replacement is broadcast to the sizes it stands for, and is refused where memory can be told
- * apart (passes/identity.h). */
+ * Requirements. A rule keeps shape and dtype; it is exact for NaN, infinities and signed zeros. The
+ * rules together shrink the graph or move it in one direction, so rewriting terminates. The engine
+ * does the rest: a replacement is broadcast to the original sizes, and refused if the change of
+ * memory would be observable (passes/identity.h). */
 #ifndef CI_PASSES_REWRITE_H
 #define CI_PASSES_REWRITE_H
 

@@ -1,8 +1,8 @@
-/* The rules of simplify.def that compute attributes: views of views, casts of casts, copies of what
- * nobody else has.
+/* The rules of simplify.def that compute attributes: views of views, casts of casts, copies of
+ * memory without another user.
  *
- * needs: a valid graph. keeps: values bit for bit, and all that can be seen of memory. A view of a
- * view of a version is a view of that same version; no rule looks through an assign. */
+ * needs: a valid graph. keeps: values bit for bit, and the observable identity of memory. A view of
+ * a view of a version is a view of that same version; no rule looks through an assign. */
 #include "passes/identity.h"
 #include "passes/pass.h"
 #include "passes/rewrite.h"

@@ -1,16 +1,17 @@
-/* Python's ints of which only the lowest 64 bits are looked at wrap: their checks go.
+/* Wrapping ints: removes checks of Python ints of which only the lowest 64 bits are used.
  *
- * A Python int of the graph is equal to Python's own modulo 2**64; a check of it, check(c, v), says
- * that it is the same. Sums, products, shifts to the left and bitwise operations make the lowest
- * bits of the lowest bits, so `x * 6364136223846793005 + 1 & 0xFFFF` needs no check of the product,
- * and neither does a hash that a loop carries and that is masked behind it. Whatever else reads an
- * int (a comparison, a division, an index, a float, an array, a result) asks for its value.
+ * A Python int of the graph equals Python's own modulo 2**64; a check of it, check(c, v), states
+ * that it is the same int. For sums, products, left shifts and bitwise operations, the lowest bits
+ * of the result depend only on the lowest bits of the operands. So `x * 6364136223846793005 + 1 &
+ * 0xFFFF` needs no check of the product, and neither does a hash that a loop carries and that is
+ * masked after it. Every other user of an int (a comparison, a division, an index, a float, an
+ * array, a result) needs its value.
  *
- * From what is observed the need goes up to operands, arms and what loops carry. It only grows, so
- * a stack of nodes whose need has grown comes to an end. A check of an int whose value is needed is
- * a plain check from here on, and its condition is needed too.
+ * The need is propagated from observable results to operands, arms and carried values. It only
+ * grows, so the work list becomes empty. A check of an int whose value is needed becomes a plain
+ * check, and its condition is needed too.
  *
- * needs: nothing has been computed or simplified yet, for what looks at an int must still be there.
+ * needs: nothing has been computed or simplified yet, so that all users of an int still exist.
  * keeps: every value that is needed is Python's, or a check fails. */
 #include "passes/pass.h"
 
@@ -26,7 +27,7 @@ typedef struct State {
     Need need;
     Guard *guards;
     const CiNode *region; /* of a parameter */
-    int carried;          /* its number among those carried; -1: the trip */
+    int carried;          /* its number among those carried; -1: the induction */
 } State;
 
 typedef struct Wrap {
@@ -114,7 +115,7 @@ ask_result(Wrap *w, const CiNode *node)
     Need need = state_of(node)->need;
     if (region->op == CI_OP_if)
         ask(w, region->blocks[0]->results[node->index], need);
-    else /* what no trip changes is handed on */
+    else /* a loop-invariant value is passed on */
         ask(w, region->args[node->index], need);
     ask(w, last_block(region)->results[node->index], need);
 }

@@ -1,10 +1,10 @@
-/* One call: a walk over the steps with a table of pointers. Small programs keep the whole call on
- * the stack and take no lock and no memory but their buffers'. Whatever the program took is given
- * back, also when a step fails.
+/* Runs one call: executes the steps with a table of pointers. Small programs keep the whole call on
+ * the stack, take no lock, and allocate only their buffers. All memory of the call is freed, also
+ * if a step fails.
  *
- * Float flags: those that kernels raise are collected in call->float_flags. They are cleared before
- * kernels run and read after; around a library call, which keeps its own books, they are read first
- * and cleared again. Flags of pool threads are the pool's to bring home to the calling thread. */
+ * Float flags: flags raised by kernels are collected in call->float_flags. They are cleared before
+ * kernels run and read after. Before a library call, which does its own accounting, they are read,
+ * and after it cleared again. The pool passes flags of its threads to the calling thread. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -70,7 +70,8 @@ fail_check(CiFrame *frame, int reason)
     return CI_ERR_CHECK;
 }
 
-/* A value out of range is not taken: what was sized by the one before is given back by it. */
+/* Stores a symbol's value. A value out of range is not stored, because buffers sized by the
+ * previous value are freed with it. */
 static int32_t
 define_symbol(CiFrame *frame, const CiStep *step)
 {
@@ -202,7 +203,7 @@ run_on_thread(CiFrame *frame, int64_t *table, void *arg)
     return status;
 }
 
-/* Only the caller may ask whether to go on. */
+/* Polls for cancellation, on the calling thread only. */
 static int32_t
 poll_batch(Batch *batch)
 {
@@ -360,7 +361,7 @@ run_steps(CiFrame *frame)
     return status;
 }
 
-/* The same, each step beside what is said of it. */
+/* Runs the steps with the verifier's checks before and after each. */
 static int32_t
 run_watched(CiFrame *frame)
 {
@@ -438,7 +439,7 @@ ci_program_run(CiProgram *program, CiCall *call)
     frame.call = call;
     frame.table = NULL;
     frame.flags = frame.turns = 0;
-    frame.in_batch = frame.is_shared = false;
+    frame.in_batch = frame.is_shared = frame.is_recording = false;
     for (int k = 0; k < program->ndevices; k++) {
         frame.queues[k] = program->devices[k].queue;
         frame.queues[k].stream = call->streams ? call->streams[k] : NULL;

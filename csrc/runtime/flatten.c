@@ -286,8 +286,8 @@ flatten_check(CiFlatten *flat, const CiLine *line)
     *add_step(flat, step.kind) = step;
 }
 
-/* A loop that turns for ever: the test in its middle leaves it. Outside, what the loop holds at the
- * test is given back. */
+/* A `while` becomes an endless loop with the test in its middle, which exits it. After the exit the
+ * memory that the loop holds at the test is freed. */
 static void
 flatten_while(CiFlatten *flat, int open, int position)
 {

@@ -17,7 +17,7 @@ typedef struct CiFlatten {
     int partition_step; /* of the one that is open */
 } CiFlatten;
 
-/* flatten_partition.c: in front of the steps of a line, and behind them. */
+/* flatten_partition.c: called before and after the steps of a line. */
 void ci_flatten_open_partition(CiFlatten *flat, int line);
 void ci_flatten_close_partition(CiFlatten *flat, int line);
 

@@ -1,5 +1,5 @@
-/* What steps and slots are called, and what the memory plan says of them: for whoever watches a run, and
- * for one that has no memory. */
+/* Names of steps and slots, and the memory plan's facts about them: for the run verifier and the
+ * out-of-memory report. */
 #include <string.h>
 
 #include "runtime/flatten.h"
@@ -47,7 +47,7 @@ watch_slot(CiFlatten *flat, const CiBuffer *buffer)
         slot->bytes = ci_values_number(&flat->builder, ci_buffer_bytes(flat->wrapper->kernels->loops->sym, buffer));
 }
 
-/* What the plan says of each slot, whatever the lines that take and give back memory say. */
+/* Records the plan's facts for each slot, independently of the lines that allocate and free. */
 void
 ci_flatten_watch(CiFlatten *flat)
 {
@@ -97,7 +97,7 @@ name_slot(CiFlatten *flat, const CiBuffer *buffer, const CiLine *line)
                   : ci_flatten_copy_text(flat->ctx, buffer->name);
 }
 
-/* By the part that lies at its begin: none is larger. */
+/* Names a pool after the part at offset 0, which is its largest. */
 static void
 name_pool(CiFlatten *flat, const CiLine *part)
 {

@@ -23,11 +23,11 @@ typedef struct CiFrame {
 /* Of the device whose side it is; NULL: memory is the host's. */
 const CiQueue *ci_frame_queue(const CiFrame *frame, CiSide side);
 int32_t ci_frame_take(const CiFrame *frame, const CiPlanSlot *plan, int64_t bytes, void **block);
-/* Gives back what a slot of the program's own holds. */
+/* Frees the memory of one of the program's own slots. */
 void ci_frame_give(const CiFrame *frame, int slot);
 /* A step that copies, of any kind. */
 int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
-/* A step that has slots hold what others did, without any memory taken or given back. */
+/* A step that moves pointers between slots, without allocating or freeing. */
 void ci_frame_move(const CiFrame *frame, const CiStep *step);
 /* work.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);

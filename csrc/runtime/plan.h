@@ -13,14 +13,16 @@
 #include "runtime/program.h"
 #include "runtime/values.h"
 
-/* Of lines those that do something, and the jumps that blocks are made of. A step uses its fields
- * as alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result)
- *   part: slot, other, value (byte where it begins), leave: slot
- *   swap, copies of all kinds: slot, other · wait: slot · launch, extern: number · check: slot, number (of the text)
- *   for, batch, next: number (the loop's segment), value (extent), variable
- *   define: slot, number (segment), value (limit), other (value number of the least), variable
- *   partition: number, target
- *   unless: jumps when the bool in slot is false */
+/* The lines with an effect at run time, and the jumps that implement blocks. Fields by kind:
+ *
+ *   alloc, alloc_result, reuse, free, copy: slot, other, value (bytes), number (of the result).
+ *   part: slot, other, value (offset in bytes). leave: slot.
+ *   swap, copies of all kinds: slot, other. wait: slot. launch, extern: number.
+ *   check: slot, number (of the text).
+ *   for, batch, next: number (the loop's segment), value (extent), variable.
+ *   define: slot, number (segment), value (limit), other (value number of the least), variable.
+ *   partition: number, target.
+ *   unless: jumps if the bool in slot is false. */
 typedef enum CiStepKind {
 #define LINE(kind, buffer, other, block, record, python, c) CI_STEP_##kind,
 #include "wrapper/lines.def"
@@ -65,7 +67,7 @@ typedef struct CiPlanExtern {
 } CiPlanExtern;
 
 typedef struct CiPlanSlot {
-    bool is_own; /* taken and given back by the program */
+    bool is_own; /* allocated and freed by the program */
     bool is_part; /* of what another slot holds */
     CiSide side;
     int bytes;
@@ -85,8 +87,8 @@ typedef struct CiPlanScalar {
     int words; /* of 8 bytes */
 } CiPlanScalar;
 
-/* Steps that a device can record (wrapper/partition.h), in the order that hoist.c has given them; and what
- * decides what they do. */
+/* A run of steps that a device can record (wrapper/partition.h), in the order of hoist.c, with the
+ * inputs that determine its effect. */
 typedef struct CiPlanPartition {
     int device, nlaunches;
     bool is_never; /* replayed */
@@ -94,7 +96,7 @@ typedef struct CiPlanPartition {
     int nslots, capslots;
     int *temps; /* slots of memory that is born in it: nborn for others, then its own */
     int ntemps, captemps, nborn;
-    int64_t most_copied; /* bytes of memory for others that is copied behind a replay, and not stored by it */
+    int64_t most_copied; /* most bytes for others that are copied after a replay */
     int *values; /* of its symbols */
     int nvalues, capvalues;
     CiPlanScalar *scalars;

@@ -1,4 +1,4 @@
-/* The life of a program, and what can be asked of it. */
+/* Creation, queries and release of programs. */
 #include <stdio.h>
 #include <string.h>
 

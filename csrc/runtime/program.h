@@ -1,10 +1,10 @@
 /* A program: what a call runs. Reference-counted, with memory of its own; immutable once made but for
  * what is recorded of it, so any number of threads may run it at once.
  *
- * Where memory is. For backends that share the host's memory everything is host memory. For a
- * backend with `allocate`, all array inputs and result buffers are memory of the devices that the
- * graph says, dense, and the caller's business, unless the wrapper was made with `host_arrays`: then they are host memory and
- * the program copies.
+ * Location of memory. For backends that share the host's memory everything is host memory. For a
+ * backend with `allocate`, array inputs and result buffers are contiguous memory of the graph's
+ * devices, allocated by the caller. If the wrapper was made with `host_arrays`, they are host
+ * memory and the program copies.
  *
  * Symbols are numbered: the extents of inputs in the order of the wrapper's symbol lines, then the
  * variables of loops around kernels and what data define, in order of their lines. A static program
@@ -91,8 +91,8 @@ bool ci_program_is_static(const CiProgram *program);
 /* Elements touched by one call: worth releasing a lock? INT64_MAX when sizes or loops leave it
  * open. */
 int64_t ci_program_work(const CiProgram *program);
-/* What became of recording a part of the program (option graphs): in the order of the wrapper's partitions, none
- * where nothing is recorded. Counts are of runs, each partition's own. */
+/* The result of recording a part of the program (option graphs), in the order of the wrapper's
+ * partitions; none if nothing is recorded. Counts are of runs, separately for each partition. */
 #define CI_WHY_NOT_RECORDED 256
 typedef struct CiRecordingUse {
     int launches, device;
@@ -105,7 +105,7 @@ void ci_program_partition_at(const CiProgram *program, int position, CiRecording
 /* Kernel numbers (CiKernel.id, the k<id> of the printed wrapper) are below this; library calls have
  * one too. */
 int ci_program_kernel_count(const CiProgram *program);
-/* What k<id> takes when printed: buffers, then scalars (numbers of slots), then all symbols if
+/* The arguments of k<id> as printed: buffers, then scalars (numbers of slots), then all symbols if
  * there are any. -1 buffers: no such kernel. */
 int ci_program_kernel_buffer_count(const CiProgram *program, int kernel);
 int ci_program_kernel_scalar_count(const CiProgram *program, int kernel);

@@ -161,7 +161,8 @@ ci_recordings_take(CiRecordings *recordings, CiRecording *recording, const CiQue
     return memory != NULL;
 }
 
-/* Of another stream nobody knows whether it is there any more, and how far it is: all are waited for. */
+/* Frees a recording and, if it is unused, its memory. It is unknown whether another stream still
+ * exists and how far it is, so all streams are waited for. */
 void
 ci_recordings_drop(CiRecordings *recordings, const CiQueue *queue, const CiRecording *had)
 {

@@ -1,22 +1,24 @@
-/* Recordings of a partition: what a device has been given once, kept to be given again.
+/* Recordings of a partition: the work that a device was given once, kept for replay.
  *
- * The law. A recording has the addresses, sizes and numbers that it was made with. Memory that others have
- * had or will have each call takes as if nothing were recorded: results are the caller's new arrays. Where
- * the addresses of these, all numbers and the stream are as they were, the recording does what launches
- * would do, and is replayed; else launches are made. So nothing that an earlier call has returned is ever
- * written again, and nothing is copied. Memory of the partition's own, which nobody else sees, belongs to the
- * recording: calls that replay it take none. Recordings for one stream, where they are done one after
- * another, share it where it is as large.
+ * The rule. A recording has the addresses, sizes and numbers that it was made with. Each call
+ * allocates the memory that lives beyond the partition as if nothing were recorded: results are new
+ * arrays of the caller. If the addresses of this memory, all numbers and the stream are those of
+ * the recording, it has the same effect as the launches, and is replayed; otherwise launches are
+ * made. So a result of an earlier call is never overwritten, and nothing is copied. Memory that
+ * lives only in the partition belongs to the recording: replays allocate none. Recordings for one
+ * stream run one after another, and share this memory if it has the same sizes.
  *
- * What comes for the first time is launched, which loads and makes whatever launches need; the second time
- * it is recorded. The last CI_MOST_RECORDINGS keys are known: where more come in turn, none comes back in
- * time, and none is recorded.
+ * A key that comes for the first time is launched, which loads everything that launches need; the
+ * second time it is recorded. The last CI_MOST_RECORDINGS keys are remembered. If more keys
+ * alternate, none returns in time, and none is recorded.
  *
- * Results and what else is stored for others is new memory in each call. Where it is small the recording
- * stores in its own, from which it is copied; so its address is no part of the key.
+ * Results and other memory for later steps are new in each call. If such memory is small, the
+ * recording stores in its own buffer, from which it is copied; its address is then not part of the
+ * key.
  *
- * No thread waits for another: a recording that is in use, or its memory, is not replayed, launches do it. Where a device
- * fails at any of this launches are made, and the partition is not recorded any more. */
+ * No thread waits for another: if a recording or its memory is in use, launches are made instead.
+ * If a device fails at any of this, launches are made, and the partition is never recorded
+ * again. */
 #ifndef CI_RUNTIME_RECORD_H
 #define CI_RUNTIME_RECORD_H
 
@@ -27,7 +29,7 @@
 #define CI_MOST_RECORDINGS 16
 #define CI_MOST_KEY 512 /* words */
 
-/* What recordings have of a partition's own memory. */
+/* Memory that lives only in the partition, shared by recordings. */
 typedef struct CiRecordMemory {
     int users;     /* recordings; 0: there is none */
     bool is_busy;  /* a run stores there and copies from it, or it is made or freed just now */
@@ -56,20 +58,20 @@ struct CiRecordings {
 
 /* Of the program's memory; why_not: it is never recorded, or NULL. */
 CiRecordings *ci_recordings_new(CiContext *ctx, int words, int ntemps, const char *why_not);
-/* What a run does that has this key: NULL, launches are made; else the run's until it leaves, to be replayed
- * where it is `made`, else to be recorded. */
+/* Decides for a run with this key. NULL: the run makes launches. Otherwise the recording belongs to
+ * the run until it leaves: the run replays it if it is `made`, else records it. */
 CiRecording *ci_recordings_enter(CiRecordings *recordings, const CiQueue *queue, const int64_t *key);
 void ci_recordings_leave(CiRecordings *recordings, CiRecording *recording, bool is_replayed);
 /* Gives a recording of the run's memory of these sizes, for the queue's stream; false: there is none. */
 bool ci_recordings_take(CiRecordings *recordings, CiRecording *recording, const CiQueue *queue,
                         const int64_t *bytes);
-/* Frees what the device has made, and the memory where nobody else has it. */
+/* Frees the device's recording, and the memory if no other recording uses it. */
 void ci_recordings_drop(CiRecordings *recordings, const CiQueue *queue, const CiRecording *had);
 /* A function of the device failed: nothing is recorded from now on. */
 void ci_recordings_refuse(CiRecordings *recordings, const CiQueue *queue, const char *function);
 /* Fills all but what is the plan's. */
 void ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out);
-/* Nobody runs the program any more, and the device is done with it. */
+/* Called when no run of the program is left and the device is idle. */
 void ci_recordings_close(CiRecordings *recordings, const CiQueue *queue);
 
 /* recorded.c: the step that a partition begins with. *at becomes the last step of it where all is done;

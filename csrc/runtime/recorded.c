@@ -4,8 +4,8 @@
 
 #include "runtime/record.h"
 
-/* Bytes of memory that is born in it and given to others, which are stored in the recording's and copied
- * behind it; 0: they are stored where the call has them. */
+/* Bytes of memory for later steps that is stored in the recording's buffer and copied after a
+ * replay; 0: it is stored directly in the call's memory. */
 static int64_t
 copied_bytes(const CiFrame *frame, const CiPlanPartition *plan, int k)
 {
@@ -101,8 +101,8 @@ record(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, CiRecordin
     return failed;
 }
 
-/* What follows a replay: slots hold what launches would have had them hold. A copy that fails is the run's
- * failure: what has been done cannot be done again. */
+/* Completes a replay: slots get the contents that launches would have given them. If a copy fails,
+ * the run fails, because the replay cannot be undone. */
 static int32_t
 finish(CiFrame *frame, const CiPlanPartition *plan, const CiStep *at, const CiRecordMemory *memory)
 {
@@ -164,7 +164,8 @@ ci_frame_run_partition(CiFrame *frame, const CiStep **at)
     const CiPlanPartition *plan = &frame->program->partitions[step->number];
     int64_t key[CI_MOST_KEY];
     int32_t status = CI_OK;
-    if (plan->is_never || frame->is_shared) /* shared: one trip of many, each with a key of its own */
+    if (plan->is_never || frame->is_shared) /* shared: one iteration of many, each with its own
+                                             * key */
         return CI_OK;
     fill_key(frame, plan, key);
     CiRecording *recording =

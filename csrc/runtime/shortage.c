@@ -1,4 +1,5 @@
-/* The plan of a program once more, with the sizes of a call: what is held at its worst. */
+/* The out-of-memory report: evaluates the memory plan with the sizes of a call, to find peak
+ * memory. */
 #include "runtime/shortage.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #define MOST_SHOWN 4
 
-/* A walk over the steps, branches one after the other. */
+/* State of a pass over the steps; both branches of an `if` are visited. */
 typedef struct Walk {
     const CiProgram *program;
     const int64_t *values;
@@ -49,7 +50,7 @@ find_peak(Walk *walk, int64_t *peak)
     return at;
 }
 
-/* Between its first and its last step up to `at` it was not given back. */
+/* True if the slot's memory is allocated at step `at`: it has been taken and not freed. */
 static bool
 is_held(const CiProgram *program, int slot, int at)
 {
@@ -64,8 +65,8 @@ is_held(const CiProgram *program, int slot, int at)
     return false;
 }
 
-/* The largest that is held there and smaller than the one before; of equal ones the first behind it.
- * -1: there is none. */
+/* The next smaller buffer that is allocated there; among equal ones the next in order. -1 if there
+ * is none. */
 static int
 next_largest(const Walk *walk, int at, int before)
 {

@@ -1,12 +1,12 @@
-/* What a program holds, in words for whoever has no memory for it. */
+/* The out-of-memory report: a program's memory, in words. */
 #ifndef CI_RUNTIME_SHORTAGE_H
 #define CI_RUNTIME_SHORTAGE_H
 
 #include "runtime/plan.h"
 
-/* Of a step that takes memory, into the call's message: that there is none, what the program holds
- * at most by its plan, and the largest buffers of that moment with the user's lines. Sizes that are
- * not known yet count as nothing, of a loop one trip. */
+/* For a step whose allocation failed, writes into the call's message that memory is exhausted, the
+ * program's peak memory by its plan, and the largest buffers at this step with the user's lines.
+ * Unknown sizes count as nothing, a loop as one iteration. */
 void ci_program_tell_shortage(const CiProgram *program, const CiStep *step, const int64_t *values,
                               CiCall *call);
 

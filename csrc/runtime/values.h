@@ -1,10 +1,10 @@
 /* Sizes at run time: the symbolic integers of a program as a table of int64 and straight code that
  * fills it.
  *
- * The table starts with the symbols' values; constants are in place from the start, so the table of
- * a program without symbols is ready and shared by all calls. Code comes in segments: the first
- * depends on extents alone and runs once a call; each loop around kernels has one that runs at the
- * start of every turn, each symbol that data define one that runs then. */
+ * The table starts with the symbols' values; constants are filled in at creation, so the table of
+ * a program without symbols is complete and shared by all calls. Code comes in segments. The first
+ * depends on extents only and runs once per call. Each loop around kernels has a segment for the
+ * start of every iteration, each data-dependent symbol one that runs after its definition. */
 #ifndef CI_RUNTIME_VALUES_H
 #define CI_RUNTIME_VALUES_H
 

@@ -1,5 +1,6 @@
-/* Each step beside what the plan says of it: before it, what it uses holds memory, and nothing else
- * does; behind it, what it took is as large as its sizes, and what it stored is numbers. */
+/* The run verifier: compares each step with the memory plan. Before a step, exactly the slots that
+ * it uses and those live by the plan have memory. After it, new memory has the size of its buffer,
+ * and stored floats are no NaN. */
 #include "runtime/watch.h"
 
 #include <math.h>
@@ -121,7 +122,8 @@ check_use(CiWatching *w, const CiStep *step, int slot, bool is_stored)
     return CI_OK;
 }
 
-/* What holds memory is what the plan has hold it, and comes to as many bytes. */
+/* Checks that exactly the slots which are live by the plan have memory, with as many bytes in
+ * total. */
 static int32_t
 check_live(const CiWatching *w, const CiStep *step)
 {
@@ -184,7 +186,7 @@ ci_watch_before(CiWatching *w, const CiStep *step)
     return uses_slots(step) ? check_live(w, step) : CI_OK;
 }
 
-/* ---- behind ---- */
+/* ---- after a step ---- */
 
 static bool
 has_nan(const void *data, CiDtype dtype, int64_t bytes)
@@ -226,7 +228,7 @@ ci_watch_after(CiWatching *w, const CiStep *step)
                         (long long)bytes_of(w, step->slot));
     }
     bool is_new = takes_memory(step) || step->kind == CI_STEP_part;
-    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* what nobody stores is no NaN */
+    if (watch->nans && is_new && watch->slots[step->slot].is_host) /* what is never stored is no NaN */
         memset(w->slots[step->slot], 0, (size_t)bytes_of(w, step->slot));
     return watch->nans ? visit_uses(w, step, check_numbers) : CI_OK;
 }

@@ -1,6 +1,6 @@
-/* What a run is held against, where the user asks for that: lifetimes and sizes as the memory plan
- * has them, alignment, values that are no numbers. Nobody asks: a program has no watch, and a step
- * costs nothing more. */
+/* Optional checks at run time, which compare a run with the memory plan: lifetimes, sizes,
+ * alignment, and NaNs. Without these options a program has no watch, and a step costs nothing
+ * more. */
 #ifndef CI_RUNTIME_WATCH_H
 #define CI_RUNTIME_WATCH_H
 

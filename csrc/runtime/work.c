@@ -1,4 +1,4 @@
-/* What a call gives to devices and libraries: launches, and library calls. */
+/* Dispatch of work to devices and libraries: launches, and library calls. */
 #include "base/float_flags.h"
 #include "runtime/frame.h"
 

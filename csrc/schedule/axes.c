@@ -471,7 +471,8 @@ has_stride(CiScheduler *s, const CiExpr *index, const CiExpr *var, int64_t strid
            ci_expr_equals_const(coef, stride);
 }
 
-/* The axis along which elements lie side by side that the last one reads far apart; -1: none. */
+/* An outer axis that is contiguous in some load which is strided along the last axis; -1 if
+ * none. */
 static int
 find_crossed_axis(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
@@ -509,7 +510,7 @@ tile_crossed(CiScheduler *s, CiKernel *kernel)
         kernel->outer[crossed].factor = last->factor = (int)s->target->tile_rows;
 }
 
-/* What an axis counts in units of work. */
+/* The number of work units along an axis. */
 static const CiExpr *
 units_of_axis(CiScheduler *s, const CiKernelAxis *axis)
 {

@@ -1,30 +1,31 @@
-/* Library calls on stacks of problems, batch by batch: a product of stacks, what is done with its
- * elements, and the next product become one loop over the axes in front, whose trips are
- * independent.
+/* Batched library calls: a product of stacks, the element-wise work on its result and the next
+ * product become one loop over the leading axes, whose iterations are independent.
  *
  *   buf0: f32[16,512,512] = extern matmul(in0, in1)          for t0<16 parallel {
  *   buf1 = for i0<16, i1<512, i2<512 { … buf0 … }              buf3: f32[512,512] = extern matmul(…)
  *   buf2 = extern matmul(buf1, in2)                            …
  *
- * A trip calls for its own matrices what the whole call does for each of them, so bits stay; what
- * only the loop uses is as large as one problem, and still in cache when it is read. An item joins
- * when it touches, of all that the loop makes, nothing but its own trip's part. Items between that
- * do not join move in front of the loop or behind it, as what they need of it says. */
+ * An iteration makes the same call for its own matrices as the whole call makes for each of them,
+ * so the bits do not change. A buffer that only the loop uses is as large as one problem, and still
+ * in cache when it is read. An item joins the loop if it accesses only its own iteration's part of
+ * all buffers that the loop makes. Items between that do not join are moved before or after the
+ * loop, as their dependences require. */
 #include "schedule/plan.h"
 
 #define MOST_AXES 8
 
 typedef struct Marks { /* by buffer */
     bool *made, *read; /* by members of the loop; read: of what they do not make */
-    bool *made_later, *read_later; /* by items that go behind it */
+    bool *made_later, *read_later; /* by items that go after it */
     int *nreaders, *nwriters;      /* members of it */
 } Marks;
 
 typedef struct Batch {
     CiScheduler *s;
     int naxes; /* in front, of the stack */
-    const CiExpr *extents[MOST_AXES], *steps[MOST_AXES]; /* steps: trips from one to the next */
-    const CiExpr *at[MOST_AXES];                         /* their values in a trip */
+    const CiExpr *extents[MOST_AXES], *steps[MOST_AXES]; /* steps: iterations from one to the
+                                                          * next */
+    const CiExpr *at[MOST_AXES];                         /* their values in an iteration */
     const CiExpr *var, *trips;
     Marks marks;
     CiItems before, body, after;
@@ -32,7 +33,7 @@ typedef struct Batch {
     CiBuffer **parts; /* by buffer of before: its part, where only the loop uses it */
 } Batch;
 
-/* ---- what belongs to a trip ---- */
+/* ---- the part of one iteration ---- */
 
 static const CiExpr *
 part_of(const Batch *b, const CiBuffer *buffer)
@@ -40,7 +41,7 @@ part_of(const Batch *b, const CiBuffer *buffer)
     return ci_expr_product_of(b->s->sym, buffer->sizes + b->naxes, buffer->rank - b->naxes);
 }
 
-/* The problems of the stack lie one behind another. */
+/* True if the problems of the stack are stored one after another. */
 static bool
 is_stacked(const Batch *b, const CiBuffer *buffer)
 {
@@ -54,9 +55,9 @@ is_stacked(const Batch *b, const CiBuffer *buffer)
     return true;
 }
 
-/* An element of a stacked buffer, named by a nest's index: its number in the trip's own part; NULL
- * where it may be one of another's. That it is one of the buffer's in every trip says that it is
- * one of the part's. */
+/* The element number within the iteration's own part of a stacked buffer, for an index of a nest;
+ * NULL if the element may belong to another iteration's part. An index that is in range of the
+ * buffer in every iteration is in range of the part. */
 static const CiExpr *
 element_of_part(const Batch *b, const CiBuffer *buffer, const CiNest *nest, const CiExpr *index)
 {
@@ -243,7 +244,7 @@ is_barrier(const CiItem *item)
     return !item->ext || ci_op_has(item->ext->op, CI_FACT_effect) || item->ext->ext->may_fail;
 }
 
-/* It needs what stands behind the loop, or would change it. */
+/* True if the item reads a result of the items after the loop, or overwrites their operands. */
 static bool
 waits_for_later(const Batch *b, const CiItem *item)
 {
@@ -279,7 +280,8 @@ is_only_the_loops(const Batch *b, const CiBuffer *buffer)
            b->marks.nwriters[id] == totals->nwriters[id];
 }
 
-/* What only the loop uses is more than caches hold, and one trip's part of it is not. */
+/* True if the buffers that only the loop uses are larger than the caches, and the parts of one
+ * iteration are not. */
 static bool
 is_worth_it(const Batch *b)
 {
@@ -315,7 +317,7 @@ part_for(Batch *b, CiBuffer *buffer)
     return b->parts[buffer->id];
 }
 
-/* The first element of the trip's part, as the buffer is now. */
+/* The first element of the iteration's part in the buffer that is used now. */
 static const CiExpr *
 first_of_part(const Batch *b, const CiBuffer *before, const CiBuffer *now)
 {
@@ -332,7 +334,7 @@ index_in_trip(Batch *b, const CiNest *nest, const CiExpr *index)
     return ci_expr_substitute(b->s->sym, index, b->naxes, vars, b->at);
 }
 
-/* An element of a buffer; of one that the loop makes, of the trip's part. */
+/* An element of a buffer; for a buffer that the loop makes, an element of the iteration's part. */
 static const CiExpr *
 element_in_trip(Batch *b, const CiNest *nest, CiBuffer **buffer, const CiExpr *index)
 {
@@ -360,8 +362,8 @@ put_nest(Batch *b, CiNest *nest)
     nest->npoint -= b->naxes;
 }
 
-/* Where the trip's matrix of an operand begins. One that lies along the whole stack with one step is
- * as many steps in as there were trips. */
+/* The offset of the iteration's matrix in an operand. If the matrices are equally spaced along the
+ * whole stack, the offset is iteration * step. */
 static const CiExpr *
 matrix_in_trip(const Batch *b, const CiExternItem *call, int k)
 {
@@ -446,7 +448,7 @@ begin(Batch *b, CiScheduler *s, const CiExternItem *call)
     }
 }
 
-/* A trip's number says where it is along each axis: (t // step) % extent. */
+/* Computes the position along each axis from the iteration number: (t // step) % extent. */
 static void
 number_trips(Batch *b)
 {
@@ -480,7 +482,7 @@ add_all(CiScheduler *s, CiItems *to, const CiItems *from)
         CI_PUSH(s->ctx, to->items, to->count, to->capacity, from->items[k]);
 }
 
-/* What goes behind a loop may be the beginning of another. */
+/* Items that are moved after a loop may begin another loop. */
 void
 ci_batch_calls(CiScheduler *s, CiItems *items)
 {

@@ -1,12 +1,12 @@
-/* Checks come as late as they may. What was computed before one that fails is thrown away, and each
- * access holds its index in range by itself: so values do not wait for what is checked of them, and
- * a check and what it is about can be one kernel, and the host waits once for several. Where the
- * host need not wait checks come first: a loop over what is checked alone has vectors, a gather has
- * not.
+/* Places checks as late as possible. Everything that was computed before a failing check is
+ * discarded, and each access clamps its own index into range. So values do not wait for checks of
+ * their operands, a check and the checked access can be one kernel, and the host waits once for
+ * several checks. If the host need not wait, checks come first instead: a loop that only checks can
+ * be vectorized, a gather cannot.
  *
- * A check stays in front of what is seen from outside (a store to an argument, an effect), of what
- * may fail with a reason of its own, and of what might not end: a while loop, and sizes that data
- * define. */
+ * A check precedes every effect that is visible outside: a store to an argument, a call with
+ * effects. It also precedes whatever may fail with an error of its own or may not terminate: a
+ * while loop, and sizes that data define. */
 #include "schedule/plan.h"
 
 static bool may_wait_behind(const CiItems *items);

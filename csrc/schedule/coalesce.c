@@ -1,9 +1,11 @@
-/* Values in one memory. A kernel that is the last to read a value, and stores another of the same
- * shape, or a shorter run, stores it where the one it reads was, element by element: both are one
- * buffer from then on, and the one that leaves the program is it from the first store on.
+/* In-place reuse of buffers. If a kernel is the last reader of a value and stores another one of
+ * the same shape (or a shorter contiguous one), the new value overwrites the old one element by
+ * element. Both are one buffer from then on. If one of them is a result of the program, the buffer
+ * is the result from its first store on.
  *
- * Invariant: in the kernel no element is read behind the store to it but as what was stored. A value
- * of a trip is not one of the next. Arguments are never taken: the caller may still see them. */
+ * Invariants: within the kernel, an element is not read after it was overwritten, except as the
+ * stored value. Values of different iterations are never merged. Arguments are never reused,
+ * because the caller can still see them. */
 #include "schedule/coalesce.h"
 
 #include "ir/lives.h"
@@ -91,8 +93,8 @@ find_store(CiScheduler *s, const CiKernel *kernel, const CiBuffer *buffer)
     return found;
 }
 
-/* A load in front of the store, or in its own iteration. Of a card's threads another one may load
- * what lies in front. */
+/* True if the load comes before the store, or in the same iteration of one loop. On a GPU an
+ * earlier load does not count, because another thread may execute it. */
 static bool
 is_read_in_time(CiScheduler *s, const CiKernel *kernel, Position load, const CiExpr *index,
                 Position store)
@@ -123,7 +125,7 @@ may_take_over(CiScheduler *s, const CiKernel *kernel, const CiBuffer *from, Posi
     return true;
 }
 
-/* By a nest in front of the one that stores it, or by that one. */
+/* True if the storing nest or one before it loads the buffer. */
 static bool
 is_read_before(const CiKernel *kernel, const CiBuffer *buffer, Position store)
 {
@@ -190,7 +192,8 @@ makes_whole(const Coalesce *c, const CiExternItem *ext, const CiBuffer *buffer)
                ci_expr_product_of(sym, buffer->sizes, buffer->rank);
 }
 
-/* Whoever comes first stores all of it: nothing is left of the trip before. */
+/* True if the first kernel that accesses the buffer overwrites all of it, so that no value of the
+ * previous iteration is read. */
 static bool
 is_made_in_trip(const Coalesce *c, const CiBuffer *buffer)
 {
@@ -258,8 +261,8 @@ may_follow(const Coalesce *c, const CiBuffer *from, const CiBuffer *to)
            c->lives->of[from->id].last < c->lives->of[to->id].first;
 }
 
-/* In a loop, what ends in a trip before another begins. Outside of loops memory goes from one to the
- * other by lines of the program (wrapper/reuse.c). */
+/* Within a loop, gives a value the memory of another one whose life ended earlier in the same
+ * iteration. Outside of loops, wrapper lines pass memory on (wrapper/reuse.c). */
 static void
 share(Coalesce *c)
 {

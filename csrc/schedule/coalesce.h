@@ -1,5 +1,5 @@
-/* Which values may be in one memory: asked by the order of kernels, which estimates with it, and by
- * the pass that makes them one. */
+/* Values that may share one buffer. Used by the ordering of kernels for its estimates, and by the
+ * pass that merges the buffers. */
 #ifndef CI_SCHEDULE_COALESCE_H
 #define CI_SCHEDULE_COALESCE_H
 
@@ -11,8 +11,8 @@ typedef struct CiDonation {
     CiBuffer *from, *to;
 } CiDonation;
 
-/* Pairs of the kernel's buffers of which `to` may be stored where `from` is read, if `from` is read
- * by nobody behind the kernel. Their number. */
+/* Finds pairs of the kernel's buffers for which `to` may be stored in the memory of `from`,
+ * provided that `from` is not read after the kernel. Returns their number. */
 int ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found);
 /* needs: kernels in their last order. keeps: what each element is when it is read. */
 void ci_coalesce(CiScheduler *s);

@@ -1,7 +1,8 @@
-/* Small kernels that need nothing of each other, one launch: their loops stand one after another.
+/* Horizontal fusion of small independent kernels: one launch whose loops run one after another.
  *
- * Small: points alone, with so little to do that no other thread would get any of it. So nothing
- * is lost, and launches are saved. A kernel of a card has threads for all of them, and is left. */
+ * A kernel is small if it has point loops only and too little work for a second thread. Nothing is
+ * lost by the fusion, and launches are saved. GPU kernels are left alone, because a GPU has threads
+ * for all of them. */
 #include "schedule/group.h"
 
 /* Kernels that one moves past, at most. */
@@ -34,7 +35,7 @@ may_pass(CiScheduler *s, const CiFusion *over, const CiFusion *moved)
     return true;
 }
 
-/* What would be made earlier is worth less than a launch. */
+/* True if the memory that is held longer by moving the kernel up costs less than a launch. */
 static bool
 is_worth_holding(const CiScheduler *s, const CiFusion *moved)
 {
@@ -44,7 +45,7 @@ is_worth_holding(const CiScheduler *s, const CiFusion *moved)
     return ci_amount_high(bytes) <= CI_CHOOSE(s, launch_bytes);
 }
 
-/* Up to the one at `to`, past all that stands between. */
+/* True if the kernel can be moved up to the one at `to`, past all between them. */
 static bool
 may_join(CiScheduler *s, const CiFusion *fusions, int to, int from, const CiFusion *moved)
 {

@@ -1,12 +1,13 @@
-/* The nests of two trips as one. Each fills a box of the array, an element once. What a body reads of
- * the trip before is made again in its place, at the distance at which it is read. A box whose
- * neighbours lie in several boxes is cut where they meet: an element then knows which body has made
- * what it reads. Values are numbered: neighbours of neighbours are often the same. */
+/* Builds the nests of two fused iterations, for the temporal blocking pass. Each nest fills a box
+ * of the array, storing every element once. A value that a body reads from the previous iteration
+ * is recomputed in place, at the distance at which it is read. A box whose neighbours belong to
+ * several boxes is cut at their boundary, so that it is known for each element which body computed
+ * the values it reads. Values are numbered, because neighbours of neighbours often coincide. */
 #include "schedule/compose.h"
 
 #include <string.h>
 
-#define MOST_BOXES 64 /* of two trips */
+#define MOST_BOXES 64 /* of two iterations */
 #define MOST_OPS 64   /* of a composed body: more of them cost what the traffic does */
 #define FARTHEST 8    /* elements along an axis */
 
@@ -30,7 +31,7 @@ read_layout(CiComposer *c)
     return c->rank > 0;
 }
 
-/* The dimension that lies apart by so much; -1: none. */
+/* The dimension whose stride is the coefficient; -1 if none. */
 static int
 find_dim(const CiComposer *c, const CiExpr *coef)
 {
@@ -111,7 +112,7 @@ count_elements(const CiComposer *c, const CiBox *box)
     return count;
 }
 
-/* Each element is stored once in a trip. */
+/* Finds the boxes that the nests fill; false unless each element is stored once per iteration. */
 static bool
 find_pieces(CiComposer *c)
 {
@@ -132,7 +133,7 @@ find_pieces(CiComposer *c)
     return count == count_elements(c, &whole);
 }
 
-/* ---- what a trip reads ---- */
+/* ---- the reads of an iteration ---- */
 
 static bool
 is_near(const CiComposer *c, const CiPiece *piece, const CiScalar *load, int64_t *distance)
@@ -180,7 +181,8 @@ reads_only_near(const CiComposer *c)
     return true;
 }
 
-/* Which would be computed again, and are dearer than traffic. */
+/* True if a body calls mathematical functions: recomputing them costs more than the memory
+ * traffic. */
 static bool
 has_functions(const CiComposer *c)
 {
@@ -195,7 +197,7 @@ has_functions(const CiComposer *c)
 
 /* ---- bodies ---- */
 
-/* A piece's body at a place of the array, in a trip. */
+/* The body of a piece at a position of the array, in a given iteration. */
 static CiBody
 body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, const CiExpr *trip)
 {
@@ -212,7 +214,8 @@ body_at(const CiComposer *c, const CiPiece *piece, const CiExpr *const *place, c
     return ci_body_substitute(c->s->ctx, sym, &piece->nest->body, n + 1, from, to);
 }
 
-/* One body's operations behind another's; what they become in `made`, by their number. */
+/* Appends the operations of a body to another one; `made` maps their old numbers to the new
+ * ones. */
 static void
 append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int from, int to)
 {
@@ -226,7 +229,7 @@ append(const CiComposer *c, CiBody *into, const CiBody *body, int *made, int fro
     }
 }
 
-/* What the first of two trips makes at a place. */
+/* Appends the value that the first of two iterations computes at a position. */
 static int
 add_made(const CiComposer *c, CiBody *into, const CiPiece *maker, const CiExpr *const *place)
 {
@@ -309,7 +312,8 @@ add_nest(CiComposer *c, const CiPiece *reader, const CiBox *box)
     return true;
 }
 
-/* Where a box that is read leaves that of a piece: a dimension, and where in it. */
+/* Finds the boundary at which a box of reads leaves the box of a piece: the dimension and the
+ * position. */
 static bool
 find_cut(const CiComposer *c, const CiBox *read, int *dim, int64_t *at)
 {

@@ -1,4 +1,5 @@
-/* Two trips of a loop as one: its nests as boxes of the array that they fill, and what becomes of them. */
+/* Two iterations of a loop as one: the nests of the loop as boxes of the array that they fill, and
+ * the nests of the fused iteration. */
 #ifndef CI_SCHEDULE_COMPOSE_H
 #define CI_SCHEDULE_COMPOSE_H
 
@@ -24,18 +25,20 @@ typedef struct CiComposer {
     int nearest_last[CI_MAX_RANK]; /* dimensions, by falling stride */
     CiPiece *pieces;
     int npieces;
-    /* Of the nests that are being made: which trips they are, of what they make what, and they. */
+    /* State of the nests under construction: their iterations, the array they read, the array they
+     * store, and the nests. */
     const CiExpr *first, *second;
     CiBuffer *source, *target;
     CiItems made;
 } CiComposer;
 
-/* Whether the nests of c's loop, that makes `to` of `from`, store each element once, read none that is
- * far, and compute nothing dear: then the others may be called. */
+/* True if the nests of c's loop, which computes `to` from `from`, store each element once, read
+ * only nearby elements, and call no mathematical functions. The other functions require this. */
 bool ci_compose_begin(CiComposer *c);
-/* The nests of two trips, from that number on, in c->made; false: they would be too much. */
+/* Adds to c->made the nests of two iterations, starting with number `trip`; false if they would be
+ * too large. */
 bool ci_compose_pair(CiComposer *c, const CiExpr *trip, CiBuffer *source, CiBuffer *target);
-/* Of one trip, which reads `from`. */
+/* Adds the nests of one iteration, which reads `from`. */
 void ci_compose_single(CiComposer *c, const CiExpr *trip, CiBuffer *target);
 /* A nest stores all of an array that lies as `to`, and nothing twice. */
 bool ci_compose_fills(const CiComposer *c, const CiNest *nest);

@@ -1,5 +1,6 @@
-/* Dependences: who reads and writes what, and whether two accesses meet only within one outer
- * point. */
+/* Data dependences: who reads and writes each buffer, and whether two accesses can touch the same
+ * element in different outer points. The proof compares strides with the span of inner indices, as
+ * Banerjee's inequalities do (Dependence Analysis for Supercomputing, 1988). */
 #include <limits.h>
 
 #include "base/map.h"
@@ -117,7 +118,8 @@ ci_why_not_before(CiScheduler *s, const CiFusion *fusion, const CiFusionNest *ne
     if (fusion->check)
         return why_not_before_check(s, fusion->check, nest->nest);
     if (fusion->ext) {
-        bool is_argument = target->kind == CI_BUFFER_input; /* whoever fails finds it as it was */
+        bool is_argument = target->kind == CI_BUFFER_input; /* must be unchanged if the call
+                                                             * fails */
         bool conflicts = extern_touches(fusion->ext, target) ||
                          fusion_reads(nest, fusion->ext->result) ||
                          (fusion->ext->ext->may_fail && is_argument);
@@ -179,7 +181,7 @@ is_region_variable(const CiScheduler *s, const CiExpr *symbol)
     return false;
 }
 
-/* What a and b have in common of variables of loops around the kernel is taken out of both. */
+/* Subtracts from a and b their common terms in variables of loops around the kernel. */
 static void
 drop_region_variables(CiScheduler *s, const CiExpr **a, const CiExpr **b)
 {
@@ -247,7 +249,7 @@ index_span(CiScheduler *s, const CiExpr *index)
     return ci_expr_is_const(index, NULL) ? span : NULL;
 }
 
-/* The same from a lower element on. */
+/* Like span_of, for indices that start at a lower element. */
 static const CiExpr *
 span_from(CiScheduler *s, const CiExpr *index, const CiExpr *span, int64_t low)
 {
@@ -301,9 +303,9 @@ find_least(CiSym *sym, const Apart *apart)
     return least;
 }
 
-/* The distance between neighbours along each outer axis must be at least what lies inside it: then
- * different outer points address different elements. Axes are taken from the smallest distance;
- * slow on purpose, outer axes are few. What lies inside all of them is given back, or NULL. */
+/* Checks that the stride of each outer axis is at least the span of the elements inside it, so that
+ * different outer points address different elements. Takes the axes in the order of their strides,
+ * by repeated search: outer axes are few. Returns the span inside all of them, or NULL. */
 static const CiExpr *
 span_of_points(CiScheduler *s, const CiKernel *kernel, const CiExpr *const *coefs,
                const CiExpr *span)

@@ -1,11 +1,11 @@
-/* Which device each nest runs on, where the program's arrays live on several: the one that has most
- * of the bytes it touches, so that what is copied is least; of two alike the one of what it reads
- * first. What touches nothing that exists runs where the first of the inputs lives. A region is one such
- * thing with all that is in it, for its trips have to find memory where the trips before left it.
- * What touches an argument that is no dense run of bytes runs where that lives: it is one whose own
- * memory is meant, for of others there are packed copies (lower.c).
+/* Device placement of nests, for programs with arrays on several devices. A nest runs on the device
+ * that holds most of the bytes it accesses, so that least is copied; if two devices are equal, on
+ * the device of its first operand. A nest without existing operands runs on the device of the first
+ * input. A region is placed as a whole, because its iterations must find memory where earlier ones
+ * left it. A nest that accesses a non-contiguous argument runs on that argument's device: the
+ * argument's own memory is meant, whereas others have packed copies (lower.c).
  *
- * What a nest makes first lives where it is made. */
+ * A buffer is allocated on the device of the nest that first stores it. */
 #include "schedule/plan.h"
 
 typedef struct Assign {

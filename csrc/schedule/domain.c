@@ -45,7 +45,8 @@ is_size(const CiExpr *e)
     return true;
 }
 
-/* How many rows of that length the axis is, or NULL: short rows are dearer than divisions. */
+/* The number of rows of that length along the axis, or NULL. Short rows cost more than
+ * divisions. */
 static const CiExpr *
 rows_of(CiScheduler *s, const CiExpr *extent, const CiExpr *length)
 {
@@ -101,7 +102,7 @@ ci_factor_axes(CiScheduler *s, CiNest *nest)
 
 /* ---- as another domain ---- */
 
-/* Axes k and those behind it become one of that extent, as far as accesses allow. */
+/* Merges axis k and the axes after it into one of that extent, as far as accesses allow. */
 static void
 merge_up_to(CiScheduler *s, CiNest *nest, int k, const CiExpr *extent)
 {

@@ -1,9 +1,10 @@
-/* Which nests run together.
+/* Vertical fusion: which nests become one kernel.
  *
- * At first each nest is a group. Groups that touch the same data are candidates, found from the
- * buffers' users; the pair that saves most memory traffic is joined first, if a kernel can hold it
- * and one of the two may move past what stands between, and so on until no pair gains. Nothing
- * moves across a region. Every refusal between two that share data is kept with its reason.
+ * Initially each nest is a group. Groups that access the same data are candidates, found from the
+ * users of buffers. The pair that saves most memory traffic is fused first, if a kernel can contain
+ * both and one of the two can be moved past everything between them. This repeats until no pair
+ * gains. Nothing moves across a region. Every refusal between two groups that share data is
+ * recorded with its reason.
  *
  * Near-linear in nests: a use has few candidates, a pair of groups is planned once, and no group
  * moves far. */
@@ -48,7 +49,7 @@ refuse(CiScheduler *s, const CiFusion *a, const CiFusion *b, const char *why)
     if (kernels->nrefusals == CI_MAX_REFUSALS)
         return;
     const char *text =
-        ci_format(s->ctx, "%s and %s stay apart: %s", a->nests[a->nnests - 1].nest->target->name,
+        ci_format(s->ctx, "%s and %s are not fused: %s", a->nests[a->nnests - 1].nest->target->name,
                   b->nests[b->nnests - 1].nest->target->name, why);
     for (int k = 0; k < kernels->nrefusals; k++)
         if (!strcmp(kernels->refusals[k], text))
@@ -232,7 +233,7 @@ why_not_joined(CiScheduler *s, const CiFusion *a, const CiFusion *b, CiFusion *b
     return ci_plan_joined(s, a, both, &why) ? NULL : why;
 }
 
-/* b becomes part of a; where a moves down, a stands where b stood. */
+/* Merges b into a. If a moves down, it takes the position of b. */
 static void
 join(Fuser *f, int a, int b, const CiFusion *both, bool is_up)
 {

@@ -52,7 +52,7 @@ ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b)
     return both;
 }
 
-/* Nobody else touches it: it need not be memory any more. */
+/* True if no other group accesses the buffer, so that it need not be in memory after fusion. */
 static bool
 is_their_own(const CiScheduler *s, const CiGroupUse *a, const CiGroupUse *b)
 {
@@ -72,7 +72,7 @@ bytes_made(const CiGroup *group)
     return ci_amount_likely(bytes);
 }
 
-/* Values that nobody needs behind the group, and that others made. */
+/* Bytes of values that other groups made and whose last reader is this group. */
 static int64_t
 bytes_ended(const CiScheduler *s, const CiGroup *group)
 {
@@ -86,10 +86,10 @@ bytes_ended(const CiScheduler *s, const CiGroup *group)
     return ci_amount_likely(bytes);
 }
 
-/* What is held at once where both run as one, and would not be one after the other: all that the
- * later one makes, where it moves past others; else what it makes beside what ends with the earlier
- * one, as far as the earlier one does not store in that itself. Memory that both need no more (own)
- * makes room. */
+/* The additional peak memory if both groups run as one. If the later one moves past others, this is
+ * all that it makes. Otherwise two numbers are compared: the bytes that the later group makes, and
+ * the bytes that end with the earlier group less its own results. The result is the smaller one,
+ * less the memory that neither group needs any more (own). */
 static int64_t
 bytes_held(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves, int64_t own)
 {

@@ -1,4 +1,4 @@
-/* What a fusion group touches, and what joining two groups would save. */
+/* The memory accesses of a fusion group, and the gain of fusing two groups. */
 #ifndef CI_SCHEDULE_GROUP_H
 #define CI_SCHEDULE_GROUP_H
 
@@ -22,8 +22,8 @@ CiGroup ci_group_join(CiScheduler *s, const CiGroup *a, const CiGroup *b);
  * that are held at once and would not be if they ran one after the other. 0: it does not gain. */
 int64_t ci_group_score(const CiScheduler *s, const CiGroup *a, const CiGroup *b, bool moves);
 CiAmount ci_group_bytes(const CiGroup *group);
-/* Whether one more pair of groups may be put together. Of a pair that a kernel holds: counts it,
- * and notes a join of these bytes; false where the option apart holds them apart. */
+/* ci_may_join: true if one more pair of groups may be fused. ci_note_join: counts a pair that fits
+ * in a kernel and records its bytes; false if the option `apart` forbids the fusion. */
 bool ci_may_join(const CiScheduler *s);
 bool ci_note_join(CiScheduler *s, const CiFusion *a, const CiFusion *b, int64_t saved, int64_t bytes);
 

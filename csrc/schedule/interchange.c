@@ -1,19 +1,19 @@
-/* A loop around rows whose elements lie far apart, while the loop's own trips are neighbours in
- * memory:
+/* Loop interchange (Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001) for a loop
+ * around rows with strided elements, if the elements of consecutive iterations are contiguous:
  *
  *   for t0<m { y[m*i0 + t0 + 1] = for i0<n { … y[m*i0 + t0] … } }
  *
- * walks memory across. When no element of a row depends on another row position, positions may go
- * their way one after another; taken several at a time they use whole cache lines, and are still
- * independent of each other within a trip:
+ * reads memory in strides. If no element depends on another position of the row, each position can
+ * run through all iterations before the next one. A block of several positions uses whole cache
+ * lines, and they are still independent of each other within an iteration:
  *
  *   for t1<ceil(n/8) { for t0<m { y[…] = for i0<min(8, n - 8*t1) { … } } }
  *
- * So is done too where trips are as far apart as positions, when a row is so long that the lines of
- * one trip have left the nearest cache by the next.
+ * The pass also applies if iterations are strided like positions and a row is so long that the
+ * cache lines of one iteration are evicted before the next.
  *
- * Of several axes the nearest in memory is cut into blocks, and the others become loops around
- * them. Blocks are independent too: ci_why_not_parallel finds that. */
+ * Of several axes, the one with the fewest strided accesses is cut into blocks, and the others
+ * become loops around them. Blocks are independent too, which ci_why_not_parallel proves. */
 #include "schedule/plan.h"
 
 /* The axes that all nests of a loop have. */
@@ -38,7 +38,7 @@ has_axes(const CiNest *nest, const Rows *rows)
     return is_same;
 }
 
-/* Elements that lie apart from one step of the variable to the next. */
+/* Number of accesses that are strided along the variable. */
 static int
 count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
 {
@@ -55,7 +55,7 @@ count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
     return count;
 }
 
-/* Does an element at another position of the row, in any trip, meet this one? */
+/* True unless an element at another position of the row, in any iteration, may be the same one. */
 static bool
 are_apart(CiScheduler *s, const CiKernel *positions, const CiItems *items, const CiNest *writer)
 {
@@ -74,7 +74,8 @@ are_apart(CiScheduler *s, const CiKernel *positions, const CiItems *items, const
     return true;
 }
 
-/* Every nest of the loop is a row over the same axes, which no trip changes. */
+/* True if every nest of the loop is a row over the same axes, which do not depend on the
+ * iteration. */
 static bool
 find_axes(const CiItem *loop, Rows *rows)
 {
@@ -106,15 +107,16 @@ count_all_far(CiScheduler *s, const CiItems *items, const CiExpr *var)
     return count;
 }
 
-/* The lines one trip touches have left the nearest cache when the next one comes. */
+/* True if the cache lines of one iteration no longer fit in the nearest cache when the next one
+ * starts. */
 static bool
 is_long(const CiScheduler *s, const CiExpr *extent, int nfar)
 {
     return extent->high > CI_CHOOSE(s, near_lines) / nfar;
 }
 
-/* Trips are nearer than the nearest axis, or as near where rows are long, and a block is less than
- * that. */
+/* True if the loop's variable has fewer strided accesses than the best axis, or equally many and
+ * the rows are long, and if the axis is longer than a block. Sets the axis to cut. */
 static bool
 lies_across(CiScheduler *s, const CiRegion *region, Rows *rows)
 {

@@ -20,7 +20,8 @@ count_stored(CiScheduler *s, const CiNest *nest)
     return count;
 }
 
-/* In a loop, what a kernel reads before it has stored all of it comes from another trip. */
+/* True if the kernel stores all of the buffer before this nest reads it. Otherwise, in a loop, the
+ * read sees a value of an earlier iteration. */
 static bool
 is_made_before(CiScheduler *s, const CiFusion *fusion, int position, const CiBuffer *buffer)
 {
@@ -220,7 +221,8 @@ find_maker(const CiKernel *kernel, const CiBuffer *buffer, const CiNest **maker)
     return -1;
 }
 
-/* A row that the ranges of sizes bound; false when they do not, or there is no room for it. */
+/* Places a row whose size is bounded by the ranges of sizes; false if it is unbounded or too
+ * large. */
 static bool
 place_bounded_row(CiSym *sym, const CiTarget *target, CiKernel *kernel, CiPlacement *row)
 {

@@ -1,12 +1,13 @@
-/* Loops whose trips may run at the same time; where threads are many, also the trips of a loop that
- * is all there is inside another, with its.
+/* Loops with independent iterations. If the target has many threads, the iterations of a perfectly
+ * nested inner loop are included.
  *
- * No trip may touch what another one stores. Of elements of arrays that is asked of every store and
- * every other access to the same buffer: different trips must address different ones, by the same
- * proof that keeps points of a kernel's outer axes apart. A one-element temp is a trip's own when
- * the trip stores it first and nothing outside the loop uses it. A check may fail in one trip while
- * others run on: nothing they store is seen then. Where a kernel is run in ranges, one range would
- * have to stop the others, so trips that check stay in order. */
+ * No iteration may access an element that another one stores. For arrays, every store is compared
+ * with every other access to the same buffer: different iterations must address different elements,
+ * by the same proof as for the points of a kernel's outer axes. A temporary of one element is
+ * private to an iteration if the iteration stores it first and it is not used outside the loop. A
+ * check may fail in one iteration while others continue, because their stores are then never seen.
+ * If a kernel runs in ranges, one range would have to stop the others, so a loop with checks runs
+ * sequentially there. */
 #include "schedule/plan.h"
 
 typedef struct Access {
@@ -82,7 +83,7 @@ check_store(CiScheduler *s, const CiKernel *trips, const Accesses *all, const Ac
     for (int k = 0; k < all->count; k++) {
         if (all->list[k].buffer == store->buffer &&
             ci_why_not_local(s, trips, store->index, all->list[k].index))
-            return ci_format(s->ctx, "trips meet in %s", store->buffer->name);
+            return ci_format(s->ctx, "iterations conflict on %s", store->buffer->name);
     }
     return NULL;
 }

@@ -243,7 +243,7 @@ shares_reads(CiScheduler *s, const CiKernel *kernel, const CiNest *a, const CiNe
     return false;
 }
 
-/* Points of the outer axes run at the same time: what they store must lie apart. */
+/* Points of the outer axes run at the same time, so their stores must not overlap. */
 static const char *
 check_apart(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
 {
@@ -332,7 +332,7 @@ as_flat(CiScheduler *s, const CiNest *nest, int count, const CiFusionNest *nests
     return nest;
 }
 
-/* Nests from number `first` on, behind those that are planned already. */
+/* Plans the nests from number `first` on, after those that are planned already. */
 static const char *
 plan_from(CiScheduler *s, CiKernel *kernel, int first, int count, const CiFusionNest *nests,
           CiPlanned *all)

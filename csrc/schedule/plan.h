@@ -1,4 +1,5 @@
-/* What the files of schedule/ share: nests with what they read, and kernels being planned. */
+/* Shared declarations of schedule/: nests with their accesses, and kernels that are being
+ * planned. */
 #ifndef CI_SCHEDULE_PLAN_H
 #define CI_SCHEDULE_PLAN_H
 
@@ -33,7 +34,7 @@ typedef struct CiFusion {
     CiPlanned *planned; /* by nest, of the kernel; or NULL */
 } CiFusion;
 
-/* What all blocks share. */
+/* State that all blocks share. */
 typedef struct CiSchedulerTotals {
     int *readers; /* by buffer id: number of the one fusion that reads it, or one of the two below */
     int *nreaders; /* by buffer id: nests, calls, tests and swaps that read it, and the return */
@@ -85,8 +86,9 @@ const char *ci_why_not_local(CiScheduler *s, const CiKernel *kernel, const CiExp
  * around it. */
 bool ci_is_kernel_axis(const CiKernel *kernel, const CiExpr *symbol);
 
-/* uses.c: how often items and what is in them read and write each buffer, added to the counts; and
- * what happens to one first, for certain: nothing also when a store may or may not happen. */
+/* uses.c. ci_count_uses adds the number of reads and writes of each buffer by the items, regions
+ * included. ci_first_use is the first access that certainly happens; nothing also if a store may or
+ * may not happen. */
 typedef enum CiFirst { CI_FIRST_nothing, CI_FIRST_read, CI_FIRST_store } CiFirst;
 void ci_count_uses(const CiItems *items, int *nreaders, int *nwriters);
 CiFirst ci_first_use(const CiItems *items, const CiBuffer *buffer);
@@ -152,10 +154,10 @@ CiKernel *ci_finish_tree(CiScheduler *s, const CiFusion *fusion);
 void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
 bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
 
-/* parallel.c: NULL when the trips of a `for` may run at the same time, else the reason. tree: what
- * has become of it, or NULL when it is not made yet. */
+/* parallel.c. NULL if the iterations of a `for` are independent, else the reason. tree: the loop's
+ * tree, or NULL if it is not built yet. */
 const char *ci_why_not_parallel(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
-/* How many loops, each all there is in the one before, may run all their trips at the same time. */
+/* Number of perfectly nested loops whose iterations are all independent. */
 int ci_parallel_loops(CiScheduler *s, const CiItem *loop, const CiLoopTree *tree);
 /* And are they worth it? */
 bool ci_is_worth_threads(CiScheduler *s, const CiItem *loop);
@@ -167,9 +169,9 @@ const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
 /* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
 void ci_batch_calls(CiScheduler *s, CiItems *items);
 
-/* rows.c: of two loops around an element the one over neighbours becomes a row inside the other. */
+/* rows.c: of two loops around an element, the contiguous one becomes a row inside the other. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);
-/* trips.c: loops that make one large array of another go two trips at a time. */
+/* Temporal blocking of loops that compute one large array from another. */
 void ci_compose_trips(CiScheduler *s, CiItems *items);
 
 /* scalars.c: elements that live in variables while loops of the block run. */

@@ -1,11 +1,12 @@
-/* A loop over neighbours in memory, around a loop that is not, goes inside:
+/* Loop interchange (Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001): a loop
+ * over contiguous elements around a strided loop is moved inside:
  *
  *   for t0<n { for t1<m { c[t0] = for { load c[t0] + load a[t1]*load b[n*t1 + t0] } } }
  *   for t1<m { c[i0] = for i0<n { load c[i0] + load a[t1]*load b[n*t1 + i0] } }
  *
- * Each element of the row still sees its trips in order, and the row is lanes. No element that a
- * trip of the outer loop stores may be touched by another: the trips go their way one after
- * another, or side by side. */
+ * Each element of the row still sees its iterations in order, and the row runs in lanes. No other
+ * iteration of the outer loop may access an element that one of them stores, so the outer
+ * iterations can run in any order. */
 #include "schedule/plan.h"
 
 typedef struct Pair {
@@ -30,7 +31,7 @@ find_pair(CiScheduler *s, const CiItem *item, Pair *pair)
     if (!pair->nest || pair->nest->naxes > 0 || ci_nest_is_indirect(pair->nest) ||
         ci_expr_depends_on(pair->inner->extent, pair->outer->var))
         return false;
-    /* Shorter rows are not worth it; and an empty one would load what no trip does. */
+    /* Shorter rows gain nothing, and an empty one would load elements that no iteration loads. */
     return pair->outer->extent->high > CI_CHOOSE(s, least_row) &&
            ci_sym_known_le(s->sym, ci_expr_const(s->sym, 1), pair->outer->extent);
 }
@@ -52,7 +53,7 @@ is_near(CiScheduler *s, const CiExpr *index, const CiExpr *var)
            coef->high <= 1;
 }
 
-/* Rows are neighbours; trips of the inner loop add up in place, or lie far apart. */
+/* True if the rows are contiguous and the inner loop accumulates in place or is strided. */
 static bool
 is_better(CiScheduler *s, const Pair *pair)
 {
@@ -67,7 +68,8 @@ is_better(CiScheduler *s, const Pair *pair)
     return gains && ci_expr_depends_on(store, row);
 }
 
-/* No two trips of the outer loop meet in an element, whatever the inner loop does. */
+/* True if no two iterations of the outer loop access the same element, for any iteration of the
+ * inner loop. */
 static bool
 are_apart(CiScheduler *s, const Pair *pair, const CiExpr *index)
 {
@@ -104,7 +106,7 @@ ci_make_rows(CiScheduler *s, CiItem *item)
     if (!find_pair(s, item, &pair) || !is_better(s, &pair) || !is_legal(s, &pair))
         return;
     if (!s->region && ci_is_worth_threads(s, item))
-        return; /* trips of the outermost loop are for threads */
+        return; /* iterations of the outermost loop are for threads */
     CiNest *nest = pair.nest;
     const CiExpr *from = pair.outer->var, *to = ci_expr_index(s->sym, "i0", pair.outer->extent);
     nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 1, &from, &to);

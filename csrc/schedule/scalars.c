@@ -1,20 +1,20 @@
-/* Elements of arrays that live in a variable while a loop runs.
+/* Scalar promotion (scalar replacement): keeps an array element in a variable during a loop.
  *
  *   for t1<n { a[t0] = for { load a[t0] + load b[t1] } }
  *
- * stores and loads one element again and again, and the compiler of the target can do no better
- * while it knows less of the other accesses. An element whose place no trip changes is loaded
- * before the loop and stored behind it:
+ * loads and stores one element in every iteration. The target's compiler cannot avoid this, because
+ * it knows less about the other accesses. An element with a loop-invariant index is loaded before
+ * the loop and stored after it:
  *
  *   buf9 = load a[t0];  for t1<n { buf9 = load buf9 + load b[t1] };  a[t0] = load buf9
  *
- * and one that a trip stores and the next loads is handed on:
+ * An element that one iteration stores and the next one loads stays in the variable:
  *
  *   buf9 = load a[0];  for t0<n { buf9 = load buf9 + load b[t0];  a[t0 + 1] = load buf9 }
  *
- * Invariant: all that the loop does is by elements, so that it becomes a tree and buf9 a variable;
- * the element exists even if the loop has no trip; no access that is not replaced can meet it while
- * it is held. */
+ * Invariants: the loop works on single elements only, so that it becomes a tree and buf9 a
+ * variable. The element exists even if the loop has no iterations. No other access may alias the
+ * element while it is in the variable. */
 #include "schedule/plan.h"
 
 /* Accesses of a loop that are compared. */
@@ -68,7 +68,7 @@ add_items(Accesses *all, const CiItems *items)
 
 /* ---- what is known of an element ---- */
 
-/* Its place is the same in all trips: sizes, and variables of loops around. */
+/* True if the index is loop-invariant: it uses only sizes and variables of enclosing loops. */
 static bool
 is_fixed(const CiScheduler *s, const CiExpr *index)
 {
@@ -86,7 +86,8 @@ is_fixed(const CiScheduler *s, const CiExpr *index)
 
 #define MOST_FACTS 8
 
-/* Loops around have a trip: what is at least 0 for that. */
+/* Expressions that are at least 0 because the enclosing loops have an iteration. Returns their
+ * number. */
 static int
 find_facts(const CiScheduler *s, const CiExpr **facts)
 {
@@ -98,7 +99,7 @@ find_facts(const CiScheduler *s, const CiExpr **facts)
     return count;
 }
 
-/* Also where the loop has no trip. */
+/* True if the element exists even if the loop has no iterations. */
 static bool
 exists(CiScheduler *s, const CiBuffer *buffer, const CiExpr *index)
 {
@@ -167,10 +168,10 @@ replace(CiScheduler *s, const Access *access, CiBuffer *variable)
     }
 }
 
-/* ---- an element that no trip changes ---- */
+/* ---- loop-invariant elements ---- */
 
-/* It is stored itself, or other elements of its array are, which keeps the target's compiler from
- * loading it once. */
+/* True if the element, or another element of its array, is stored in the loop: otherwise the
+ * target's compiler loads it once by itself. */
 static bool
 may_be_held(CiScheduler *s, const Accesses *all, const Access *element, bool *is_stored)
 {
@@ -219,9 +220,11 @@ replace_one(CiScheduler *s, CiItems *items, int *k)
     return false;
 }
 
-/* ---- an element that a trip hands to the next ---- */
+/* ---- elements that one iteration stores and the next one loads ---- */
 
-/* The nest stores where its next trip loads, and nothing else stores there. */
+/* The index that an iteration loads and the iteration before it stores, if the nest does both and
+ * nothing else stores to the array; else NULL. The element before the first iteration must
+ * exist. */
 static const CiExpr *
 handed_on(CiScheduler *s, const CiExpr *var, const Accesses *all, const CiNest *nest)
 {

@@ -62,7 +62,8 @@ prepare_loops(CiScheduler *s, CiItems *items)
         ci_replace_by_scalars(s, items);
 }
 
-/* What one nest alone touches is not for the scheduler to part. */
+/* Fails if a kernel takes more buffers than the target allows. Fusion respects the limit, so this
+ * is a single nest, and the scheduler cannot split a nest. */
 static void
 check_buffers(const CiKernels *kernels)
 {

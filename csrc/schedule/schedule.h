@@ -8,7 +8,7 @@ typedef struct CiScheduleOptions {
     bool fusion;
     bool reuse; /* values take over the memory of others */
     bool has_device_memory; /* the host waits for what it reads there */
-    int64_t library_threads; /* that a library call takes by itself; 0: nobody knows */
+    int64_t library_threads; /* that a library call takes by itself; 0: unknown */
     int64_t fusion_limit;    /* how often two groups of the program are put together, at most */
     const char *apart;       /* numbers of joins that are not made */
 } CiScheduleOptions;

@@ -1,11 +1,11 @@
-/* The order of kernels: of several that dependences allow, the one that holds least memory.
+/* Kernel ordering: among the orders that dependences allow, the one with the least peak memory.
  *
- * Tried are the program's own order, one that goes for what frees most (depth first), one level by
- * level (breadth first), and one that reads next what was made last (locality). What each holds at
- * its worst is estimated, values that will be stored in the memory of others counted once, and only
- * a better one than the program's own is taken. Each block of a region is ordered by itself.
- * Nothing moves across a region, a check or what data define; library calls, and whoever stores to
- * an argument, keep their order among each other. */
+ * The candidates are the program's own order, depth first (the node that frees most), breadth first
+ * (level by level), and locality (the node that reads the latest results). The peak memory of each
+ * is estimated; values that will share memory are counted once. A candidate replaces the program's
+ * order only if it is better. Each block of a region is ordered by itself. Nothing moves across a
+ * region, a check or a size that data define. Library calls and kernels that store to an argument
+ * keep their relative order. */
 #include "schedule/coalesce.h"
 
 #include "ir/lives.h"
@@ -119,8 +119,8 @@ typedef struct Readers {
     int *list, count, capacity;
 } Readers;
 
-/* Reads wait for the store before, stores for the reads and the store before; of what stands in
- * front of a barrier nobody behind it has to. */
+/* Adds read-after-write, write-after-read and write-after-write edges. Edges across a barrier are
+ * omitted, because nothing moves across it. */
 static void
 find_edges(Sequence *q)
 {
@@ -163,8 +163,8 @@ forget_uses(Sequence *q)
     }
 }
 
-/* Of what the node takes that which is stored where something is read that ends here. Each of them
- * once: pairs of one buffer follow each other. */
+/* Bytes of the node's new buffers that can be stored in buffers whose last use is this node. Each
+ * one counts once: pairs of the same `to` are adjacent. */
 static int64_t
 handed_on(const Sequence *q, const Node *node)
 {
@@ -183,7 +183,7 @@ handed_on(const Sequence *q, const Node *node)
     return bytes;
 }
 
-/* What the node takes, and in *freed what it gives back. */
+/* Bytes that the node allocates; sets *freed to the bytes that it frees. */
 static int64_t
 taken_by(const Sequence *q, const Node *node, int64_t *freed)
 {

@@ -38,9 +38,9 @@ calls_mathematics(const CiBody *body)
     return false;
 }
 
-/* Elements of the longest row that is short, by what else there is: rows of unknown length leave
- * single elements over, and the less of a vector they fill the dearer they are; 64 strides of a
- * row's length stay in near cache. 0: one form will do. */
+/* The number of elements up to which a row counts as short, from the other work of the kernel. Rows
+ * of unknown length leave remainders, which cost more the less of a vector they fill. 64 rows with
+ * a stride of the row's length fit in the nearest cache. 0 if one variant is enough. */
 static int64_t
 short_row(const CiScheduler *s, const CiKernel *kernel)
 {

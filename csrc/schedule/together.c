@@ -1,5 +1,5 @@
-/* Whether nests that could share a kernel should: the orders of their folds, the direction in which
- * memory is walked, and what is left to share out among threads. */
+/* Fusion policy: whether nests that could share a kernel should. The criteria are the orders of
+ * their folds, the direction in which memory is traversed, and the work left for threads. */
 #include "ir/fill.h"
 #include "schedule/plan.h"
 
@@ -90,8 +90,8 @@ walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
     return false;
 }
 
-/* What two nests touch inside an outer point is worth walking there across memory; what is one
- * element of the point is not. */
+/* NULL or the reason against fusion. Sharing data inside an outer point is worth a strided
+ * traversal if the shared data has inner axes; it is not if it is one element per point. */
 static const char *
 check_direction(CiScheduler *s, const CiKernel *kernel)
 {

@@ -1,14 +1,14 @@
-/* Regions as trees inside one kernel.
+/* Regions as trees inside one kernel (in-kernel control flow).
  *
- * A region becomes a tree when every statement in it is small: it calls no library, and none of its
- * nests has work that is worth threads of its own. For sizes known now that is a number of
- * elements. Of sizes not known, a nest over one of them is small when it is a slice of something
- * larger, that is when its extent changes from trip to trip, or a nest beside it over the same
- * extent touches an array with another axis of unknown size; over two of them it is a sweep, and
- * its loop stays around kernels.
+ * A region becomes a tree if every statement in it is small: it calls no library, and none of its
+ * nests has enough work for several threads. For known sizes this is a number of elements. A nest
+ * over one unknown size is small if it is a slice of something larger. This is the case if its
+ * extent changes from one iteration to the next, or if another nest over the same extent accesses
+ * an array with a second axis of unknown size. A nest over two unknown sizes is a sweep, and its
+ * loop remains a loop around kernels.
  *
- * Invariant: blocks are judged from the inside out, and a tree has nothing but trees and leaves
- * inside. Leaves are planned, fused and placed like kernels; they run in program order. */
+ * Invariant: blocks are judged from the inside out, and a tree contains only trees and leaves.
+ * Leaves are planned, fused and placed like kernels; they run in program order. */
 #include <string.h>
 
 #include "ir/layout.h"
@@ -116,7 +116,8 @@ largest_over_defined(const CiScheduler *block, const CiExpr *e)
         const CiCheckItem *check = block->fusions[k].check;
         if (!check || !check->symbol || !ci_expr_depends_on(e, check->symbol))
             continue;
-        /* The symbol's own limit may name a loop by what the graph calls its trips. */
+        /* The symbol's limit may contain a loop's number of iterations under its name in the
+         * graph. */
         bool is_open = ci_expr_equals_const(check->limit, CI_INFINITY);
         e = largest_over(block->sym, e, check->symbol, check->symbol->low,
                          is_open ? NULL : check->limit);
@@ -124,8 +125,8 @@ largest_over_defined(const CiScheduler *block, const CiExpr *e)
     return e;
 }
 
-/* The same for all symbols that come to be in the block or around it, as far out as `outside`,
- * which is not looked at; NULL when no bound is known. */
+/* An upper bound of e over all symbols that are defined in the block or in the blocks around it, up
+ * to but excluding `outside`; NULL if there is no known bound. */
 static const CiExpr *
 largest(const CiScheduler *block, const CiScheduler *outside, const CiExpr *e)
 {
@@ -150,7 +151,8 @@ why_not_sized(const CiScheduler *block, const CiScheduler *outside, const CiBuff
     return NULL;
 }
 
-/* A loop with trips enough for all threads is shared out itself, and loops inside need not be. */
+/* True for a parallel loop with enough iterations for all threads. Loops inside it are not
+ * parallelized. */
 static bool
 is_shared_out(CiScheduler *s, const CiItem *loop)
 {
@@ -315,7 +317,7 @@ take_tree(CiScheduler *s, CiKernel *root, const CiLoopTree *tree)
     }
 }
 
-/* What is known of an extent, when that is enough for an estimate. */
+/* The extent if it is unknown, else its upper bound, which is good enough for an estimate. */
 static const CiExpr *
 at_most(CiScheduler *s, const CiExpr *extent)
 {
@@ -352,7 +354,7 @@ leaf_work(const CiKernel *leaf)
     return work;
 }
 
-/* An estimate for who asks whether the kernel runs long: a `while` does. */
+/* Estimated work of a tree, used to tell long-running kernels. A `while` counts as long. */
 static CiAmount
 tree_work(const CiLoopTree *tree)
 {
@@ -373,7 +375,8 @@ tree_work(const CiLoopTree *tree)
     return work;
 }
 
-/* What one trip does, at its most; loops of unknown length inside it are as long as they can be. */
+/* Upper bound of the work of one iteration. Inner loops of unknown length count with their largest
+ * extent. */
 static const CiExpr *
 trip_work(CiScheduler *s, const CiLoopTree *tree)
 {
@@ -396,7 +399,8 @@ trip_work(CiScheduler *s, const CiLoopTree *tree)
     return work;
 }
 
-/* The outermost loops become the kernel's parallel axes, one trip of the innermost a unit. */
+/* Makes the outermost loops the kernel's parallel axes. One iteration of the innermost is a work
+ * unit. */
 static void
 share_out(CiScheduler *s, CiKernel *kernel, CiLoopTree *tree, int count)
 {
@@ -438,7 +442,7 @@ ci_finish_tree(CiScheduler *s, const CiFusion *fusion)
         share_out(s, kernel, tree, nparallel);
     else if (fusion->region->kind == CI_ITEM_for)
         CI_PUSH(s->ctx, s->kernels->refusals, s->kernels->nrefusals, s->kernels->caprefusals,
-                ci_format(s->ctx, "trips of %s stay in order: %s", fusion->region->region->var->name,
+                ci_format(s->ctx, "the iterations of %s run sequentially: %s", fusion->region->region->var->name,
                           ci_why_not_parallel(s, fusion->region, tree)));
     ci_place_scalars(s, kernel, fusion);
     take_tree(s, kernel, tree);

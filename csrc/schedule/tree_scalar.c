@@ -1,8 +1,9 @@
-/* Scalars of a tree: a temp of one element that the tree makes is a variable of its function.
+/* Scalars of a tree: a temporary of one element that the tree stores becomes a variable of its
+ * function.
  *
- * Invariant: a variable is read from memory before the tree whenever it may be read, or kept,
- * without the tree having stored it first; it is stored behind the tree whenever somebody outside,
- * or another run of the same tree in a loop around kernels, may read it. */
+ * Invariants: a variable is loaded from memory before the tree if the tree may read it, or leave it
+ * unchanged, before storing it. It is stored to memory after the tree if a reader outside, or
+ * another run of the same tree in a loop around kernels, may read it. */
 #include "schedule/plan.h"
 
 bool
@@ -74,8 +75,8 @@ add_to_leaves(Scalars *scalars, const CiLoopTree *tree)
     }
 }
 
-/* Whether memory holds it before the tree and behind it. Most scalars are used in one run of the
- * tree only, and nothing has to be asked. */
+/* The placement of a scalar: whether it is loaded before the tree and stored after it. A scalar
+ * that is used in a single run of the tree needs neither. */
 static CiPlacement
 place_scalar(CiScheduler *s, const CiItem *region, CiBuffer *buffer, bool is_stored_outside,
              bool is_read_outside)

@@ -1,19 +1,21 @@
-/* Two trips of a loop in one. A loop that makes one large array of another of the same kind, and then
- * exchanges them, goes through memory twice in each trip:
+/* Temporal blocking (Wolfe, More Iteration Space Tiling, 1989): fuses two iterations of a stencil
+ * loop. A loop that computes one large array from another one and then swaps them reads and writes
+ * memory once per iteration:
  *
  *   for t0<n { buf1[i0] = for i0<m { … buf0[i0 - 1] … buf0[i0 + 1] … }  swap buf0, buf1 }
  *
- * Where a trip reads elements at constant distances alone, what it reads of the trip before can be
- * made again of what that one has read: the same operations on the same numbers, more of them, and
- * half the traffic.
+ * If all reads are at constant distances, an iteration can recompute the values of the previous one
+ * from that one's inputs. The operations and their operands are the same. There are more of them,
+ * but only half of the memory traffic.
  *
  *   for t1<n/2 { buf1[i0] = for i0<m { … buf0[i0 - 2] … buf0[i0 + 2] … }  swap buf0, buf1 }
  *   for t2<n - 2*(n/2) { as before }
  *
- * A copy that the loop begins with and one of what it ends with are not made where the number of trips
- * is known: the first two trips read what would be copied, the last ones fill where it would go.
+ * If the number of iterations is known, copies directly before and after the loop are removed. The
+ * first two iterations read the source of the one, and the last ones write to the target of the
+ * other.
  *
- * How the nests of two trips are made is told in compose.c. */
+ * compose.c builds the nests of the fused iteration. */
 #include "schedule/compose.h"
 
 #include <string.h>
@@ -86,7 +88,7 @@ make_loops(CiComposer *c, const CiExpr *trips, const CiExpr *begun, CiItems *int
     return true;
 }
 
-/* ---- before and behind ---- */
+/* ---- copies before and after the loop ---- */
 
 /* The buffer that a nest copies to another, element by element at its place; NULL: it does not. */
 static CiBuffer *
@@ -124,7 +126,8 @@ find_copy_before(CiComposer *c, const CiItems *items, int at)
     return uses_of(c, &between, source) ? -1 : k;
 }
 
-/* To memory that no trip reads: the last ones would store there while they do. */
+/* True if the item after the loop copies the result to memory that the loop does not use, so that
+ * the last iterations can store there. */
 static bool
 is_copied_behind(CiComposer *c, const CiItems *items, int at)
 {
@@ -134,7 +137,7 @@ is_copied_behind(CiComposer *c, const CiItems *items, int at)
            !uses_of(c, &loop, item->nest->target);
 }
 
-/* Nobody but the loop and the two copies sees what is exchanged. */
+/* True if the swapped buffers are used only by the loop and the two copies. */
 static bool
 are_private(CiComposer *c, const CiItems *items, int at)
 {
@@ -144,7 +147,8 @@ are_private(CiComposer *c, const CiItems *items, int at)
            uses_of(c, items, c->to) == uses_of(c, &loop, c->to);
 }
 
-/* The first two trips read what was copied, the last ones fill what it is copied to. */
+/* Makes the loop without its copies: the first two iterations read the source of the first copy,
+ * the last ones fill the target of the second. */
 static bool
 make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiItems *into)
 {
@@ -166,8 +170,8 @@ make_without_copies(CiComposer *c, const CiItems *items, int at, int before, CiI
     return true;
 }
 
-/* What the loop becomes, and how many items behind it that takes the place of; *before: an item
- * ahead that it does, or -1. */
+/* Appends the replacement of the loop. Returns the number of items after the loop that it also
+ * replaces, -1 if the loop stays; *before is the item before it that is replaced, or -1. */
 static int
 compose(CiComposer *c, const CiItems *items, int at, CiItems *into, int *before)
 {

@@ -1,5 +1,5 @@
-/* Who uses what in items and in the regions inside them: how often each buffer is read and written,
- * and what happens to one first. */
+/* Uses of buffers in items and in the regions inside them: how often each buffer is read and
+ * written, and its first access. */
 #include "schedule/plan.h"
 
 static void

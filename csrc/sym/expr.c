@@ -333,7 +333,7 @@ linear(CiSym *sym, int64_t value, int count, const CiExpr *const *atoms, const i
     return simpler ? simpler : e;
 }
 
-/* Room for the terms of one linear: on the stack while there are few. */
+/* Storage for the terms of one linear: on the stack while there are few. */
 typedef struct Terms {
     const CiExpr **atoms;
     int64_t *coefs;

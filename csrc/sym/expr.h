@@ -2,13 +2,13 @@
  *
  * Expressions are interned in a CiSym (one per compilation): equal means the same pointer. They are
  * kept in one canonical form, so building is simplifying:
- *   const      value
- *   symbol     name, range, optional symbolic upper bound
- *   linear     value + coef[0]*arg[0] + ...     args are atoms in order of id, coefs non-zero
- *   product    arg[0]*arg[1]*...                args are non-const, in order of id, may repeat
- *   floordiv   arg[0] // arg[1]                 Python's: rounds to minus infinity
- *   mod        arg[0] % arg[1]                  Python's: sign of the divisor
- *   min, max   of two or more args in order of id, at most one of them a const
+ *   const      value.
+ *   symbol     name, range, optional symbolic upper bound.
+ *   linear     value + coef[0]*arg[0] + ...     args are atoms in order of id, coefs non-zero.
+ *   product    arg[0]*arg[1]*...                args are non-const, in order of id, may repeat.
+ *   floordiv   arg[0] // arg[1]                 Python's: rounds to minus infinity.
+ *   mod        arg[0] % arg[1]                  Python's: sign of the divisor.
+ *   min, max   of two or more args in order of id, at most one of them a const.
  * A linear with one term, coefficient 1 and value 0 is that term itself. ceildiv(a, b) is
  * (a + b - 1) // b for a const b > 0, else -((-a) // b). Range analysis is part of building: each
  * expression carries its bounds in int64, where INT64_MIN and INT64_MAX mean unbounded, and
@@ -62,7 +62,7 @@ typedef struct CiSym CiSym;
 CiSym *ci_sym_new(CiContext *ctx);
 
 const CiExpr *ci_expr_const(CiSym *sym, int64_t value);
-/* The same name gives the same symbol; asking again with another kind or range is an error. */
+/* Interns a symbol by name; a name with a different kind or range is an error. */
 const CiExpr *ci_expr_symbol(CiSym *sym, const char *name, CiSymbolKind kind, int64_t low,
                              int64_t high);
 /* A loop variable in [0, extent): its range follows from the extent's, its limit is the extent.
@@ -118,7 +118,7 @@ const CiExpr *ci_expr_most(CiSym *sym, const CiExpr *e, uint32_t before);
 /* The largest magnitude that e can have when no symbol is larger than most. */
 double ci_expr_magnitude(const CiExpr *e, double most);
 
-/* What can be said without a guard: true means proved, false means not proved. */
+/* Proofs without guards: true means proved, false means not proved. */
 bool ci_sym_known_eq(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_ne(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_le(CiSym *sym, const CiExpr *a, const CiExpr *b);

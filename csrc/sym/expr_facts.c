@@ -1,9 +1,10 @@
-/* Proofs from facts, expressions known not to be negative where the question is asked: e >= 0
- * follows from e - fact >= 0. And proofs that two element numbers differ: by order, or digit by
- * digit, where m*q + r with |r| < m is 0 only when q and r both are.
+/* Proofs from facts, which are expressions known to be at least 0: e >= 0 follows from e - fact >=
+ * 0. And proofs that two element numbers differ: by order, or digit by digit, where m*q + r with
+ * |r| < m is 0 only if q and r both are.
  *
- * Most questions have the answer no, and a proof that does not exist is searched for long: what is
- * not so at one of a few points, made up within all ranges, is not searched for. */
+ * Most queries are false, and searching for a proof that does not exist takes long. So a query is
+ * first evaluated at a few sample points within all ranges; if it is false at one, there is no
+ * search. */
 #include "sym/expr_private.h"
 
 #define MAX_FACTS 2  /* used in one proof */
@@ -19,7 +20,8 @@ typedef struct Facts {
 
 /* ---- points ---- */
 
-/* What an expression is there. A point that is in no range of it, or out of bounds, has no bit. */
+/* The values of an expression at the sample points. A point that is outside a range, or overflows,
+ * has no bit. */
 typedef struct Points {
     int64_t at[POINTS];
     unsigned known;

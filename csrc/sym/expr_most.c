@@ -1,6 +1,6 @@
 /* Bounds of an expression in terms of older symbols: how large an array can get in a region whose
- * trips define its size. Symbols made since are replaced by the ends of their ranges; what does not
- * grow or fall with a part that has such a symbol has no bound here. */
+ * iterations define its size. Newer symbols are replaced by the ends of their ranges. An expression
+ * that is not monotonic in such a symbol has no bound here. */
 #include "sym/expr_private.h"
 
 typedef struct Most {

@@ -1,6 +1,6 @@
-/* Printing. The canonical order of args is that of creation; what is read is ordered by content:
- * loop variables first and by name, then sizes, so that the text of an expression does not depend
- * on what was built before it, and parsing it gives the same expression back. */
+/* Printing. The canonical order of args is that of creation, the printed order depends on content:
+ * loop variables first and by name, then sizes. So the text of an expression does not depend on
+ * what was built before it, and parsing it gives the same expression. */
 #include <string.h>
 
 #include "sym/expr_private.h"
@@ -59,7 +59,8 @@ rank(const CiExpr *e)
     return 2 * (first && first->symbol_kind == CI_SYMBOL_index) + (e->kind != CI_EXPR_symbol);
 }
 
-/* The order in which e's args print; order has room for SORTED. By insertion: there are few. */
+/* The order in which e's args print; order has SORTED elements. An insertion sort, because there
+ * are few. */
 static void
 sort_args(const CiExpr *e, int *order)
 {

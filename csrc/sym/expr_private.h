@@ -1,4 +1,4 @@
-/* What the files of the expression module share; nobody else includes it. */
+/* Private declarations of the expression module. */
 #ifndef CI_SYM_EXPR_PRIVATE_H
 #define CI_SYM_EXPR_PRIVATE_H
 

@@ -1,15 +1,18 @@
-/* Proofs without guards. a <= b is proved by finding a lower bound of b - a that is not negative:
- * the interval first; then some y in d = c*y + rest, where the sign of c is known, gives way to a
- * bound.
+/* Proofs without guards. a <= b is proved by finding a lower bound of b - a that is at least 0. The
+ * interval is tried first; then some y in d = c*y + rest, where the sign of c is known, is replaced
+ * by a bound.
  *
  * - symbol: low <= y <= high, or y <= limit - 1;
- * - x // m, m > 0: x - m + 1 <= m*y <= x, after d is multiplied by m;
- * - x % m: 0 <= y <= m - 1;
- * - min, max: y is one of the args, and at most (at least) each of them;
  *
- * and the search goes on. Each step holds at every point, so rest and c may contain y too. The
- * search is bounded by depth, by fuel and by the terms it handles, for sums may be long: a false
- * answer means "not proved", never "not so". */
+ * - x // m, m > 0: x - m + 1 <= m*y <= x, after d is multiplied by m;
+ *
+ * - x % m: 0 <= y <= m - 1;
+ *
+ * - min, max: y is one of the args, and at most (at least) each of them.
+ *
+ * Then the search continues. Each step is valid at every point, so rest and c may contain y too.
+ * The search is bounded by depth, by fuel and by the number of terms, because sums may be long:
+ * false means "not proved", never "disproved". */
 #include "sym/expr_private.h"
 
 #define MAX_DEPTH 10
@@ -98,7 +101,8 @@ by_mod(Proof *proof, const CiExpr *y, const CiExpr *c, const CiExpr *rest, int d
 static bool
 by_extremum(Proof *proof, const CiExpr *y, const CiExpr *c, const CiExpr *rest, int depth)
 {
-    /* One arg that bounds y from the right side is enough; else each arg must do, for y is one. */
+    /* One arg that bounds y from the right side is enough; otherwise each arg must, because y is
+     * one. */
     bool one_is_enough = y->kind == CI_EXPR_min ? c->high <= 0 : c->low >= 0;
     for (int k = 0; k < y->nargs; k++)
         if (prove_with(proof, c, y->args[k], rest, depth) == one_is_enough)

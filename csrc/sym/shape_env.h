@@ -35,7 +35,7 @@ typedef struct CiShapeEnv {
 } CiShapeEnv;
 
 CiShapeEnv *ci_shape_env_new(CiContext *ctx, CiSym *sym);
-/* Whether e has a value under the hints, and that. */
+/* ci_shape_env_has_hint: true if e has a value under the hints. ci_shape_env_hint: that value. */
 bool ci_shape_env_has_hint(const CiShapeEnv *env, const CiExpr *e);
 int64_t ci_shape_env_hint(CiContext *ctx, const CiShapeEnv *env, const CiExpr *e);
 /* By proof alone: 1 it holds, 0 it does not, -1 open. */
@@ -43,8 +43,8 @@ int ci_shape_decide(CiSym *sym, CiRelation relation, const CiExpr *a, const CiEx
 /* Decides the relation: by proof when there is one; otherwise by the hints, adding a guard. */
 bool ci_shape_guard(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                     const CiExpr *b, CiLoc loc);
-/* The same for a relation that usually holds: where it does not NumPy raises an exception, or there
- * is next to nothing to do. */
+/* Like ci_shape_guard, for a relation that usually holds: if it does not, NumPy raises an
+ * exception, or there is almost nothing to compute. */
 bool ci_shape_usual(CiContext *ctx, CiShapeEnv *env, CiRelation relation, const CiExpr *a,
                     const CiExpr *b, CiLoc loc);
 

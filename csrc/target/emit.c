@@ -1,8 +1,8 @@
 /* Expressions of C-like targets: the texts of ops.def and support.def with their tokens replaced.
  *
- * Invariant: an operand is always a plain name, never an expression, so a text may use it as often
- * as it likes; and a half is always a float that a half can hold, for whatever makes one rounds it.
- */
+ * Invariants: an operand is always a plain name, never an expression, so a text may use it
+ * repeatedly. A half is always a float with a value of half precision, because every producer
+ * rounds it. */
 #include "target/emit.h"
 
 #include <ctype.h>
@@ -171,7 +171,7 @@ use(CiEmitter *e, const char *name, CiDtype dtype)
     return ci_format(e->ctx, "ci_%s_%s", name, ci_dtype_name(dtype));
 }
 
-/* What the code is linked with for a function. */
+/* Records the library that a function requires. */
 static void
 link_function(CiEmitter *e, const char *name)
 {
@@ -397,7 +397,7 @@ emit_cast(CiEmitter *e, CiText *out, CiDtype from, CiDtype to, const char *x)
 
 /* ---- ops ---- */
 
-/* Whether a narrow float has a function for it. */
+/* True if a narrow float has its own function for the operation. */
 static bool
 is_own(CiOp op, CiDtype operand)
 {
@@ -426,6 +426,9 @@ ci_emit_pointwise(CiEmitter *e, CiText *out, CiOp op, CiDtype operand, const cha
     if (e->spelling->has_undefined_overflow && is_int &&
         ci_op_unsigned(op)) /* shorter ones cannot overflow */
         text = ci_op_unsigned(op);
+    if (!text && ci_op_kind(op) == CI_OPKIND_ufunc)
+        ci_fail(e->ctx, CI_ERR_UNSUPPORTED, "%s calls NumPy, which a kernel of a device cannot",
+                ci_op_name(op));
     if (!text)
         ci_fail(e->ctx, CI_ERR_INTERNAL, "%s", ci_op_why_not(op, operand));
     if (is_own(op, operand))

@@ -1,6 +1,6 @@
-/* What C-like targets share: types, constants, expressions of ops, index expressions and support
- * functions. A target gives a table of spellings. Statements and loops are printed by target/c, to
- * which a language like C gives a dialect.
+/* Shared declarations of C-like targets: types, constants, expressions of ops, index expressions
+ * and support functions. A target supplies a table of spellings. target/c prints statements and
+ * loops, for which a C-like language supplies a dialect.
  *
  * A source is printed in two parts: kernels first, into a text of their own, which records the
  * support functions they call; then ci_emit_support prints those, and the parts are joined. */
@@ -20,7 +20,7 @@ typedef struct CiSpelling {
     const char *(*override)(const char *name, CiDtype dtype);
 } CiSpelling;
 
-/* What functions of intrinsics.def are linked from. */
+/* The libraries of the functions of intrinsics.def. */
 typedef enum CiLibrary {
 #define LIBRARY(name, argument) CI_LIBRARY_##name,
 #include "target/intrinsics.def"
@@ -75,7 +75,7 @@ void ci_emit_slot(CiEmitter *e, CiText *out, const CiBuffer *buffer);
 void ci_emit_locations(CiText *out, const CiKernel *kernel);
 bool ci_emit_mentions(const char *text, const char *name); /* as a whole word */
 
-/* emit_tree.c: buffers change places at the end of a trip. */
+/* emit_tree.c: true if buffers are swapped at the end of an iteration. */
 bool ci_tree_swaps(const CiLoopTree *tree);
 /* Per buffer of a tree's kernel: the first of those that may have each other's memory, -1 for one
  * that keeps its own. */

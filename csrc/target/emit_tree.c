@@ -1,7 +1,7 @@
-/* What C-like targets share of trees: buffers that exchange their memory.
+/* Swapped buffers of trees, for C-like targets.
  *
- * Such buffers are pointers that do; behind the tree what they hold is moved to where the world
- * outside, which has not seen the exchange, looks for it. */
+ * Such buffers are pointers that are exchanged. After the tree their contents are moved to the
+ * original memory, because callers have not seen the exchange. */
 #include "target/emit.h"
 
 bool

@@ -1,8 +1,8 @@
-/* Copies to the host that begin as soon as there is something to copy, and are waited for where the
- * host looks: what is launched in between, and what the host calls there, runs beside them.
+/* Asynchronous copies to the host: they start as soon as the data is ready, and the host waits
+ * where it first reads them. Launches and host calls in between run concurrently.
  *
- * Such a copy lands in memory that the device reaches by itself, and belongs to the program; results
- * are the caller's, and are copied at their end. */
+ * The destination of such a copy is memory that the device accesses directly; it belongs to the
+ * program. Results belong to the caller, and are copied at the end. */
 #include "ir/choices.h"
 #include "ir/cost.h"
 #include "wrapper/place.h"
@@ -12,7 +12,7 @@ typedef struct Touch {
     bool is_met;
 } Touch;
 
-/* It uses the host's memory, or writes what is copied. */
+/* Notes whether the line uses the destination, or overwrites the source of the copy. */
 static void
 note_touch(void *arg, const CiBuffer *buffer, bool is_stored)
 {
@@ -77,7 +77,7 @@ start_copy(CiWrapper *w, int position, int first)
     wait.other = NULL;
     wait.bytes = NULL;
     w->pinned[copy.buffer->id] = ci_wrapper_side(w, copy.other);
-    CI_PUSH(w->ctx, w->lines, w->nlines, w->caplines, copy); /* room for one more */
+    CI_PUSH(w->ctx, w->lines, w->nlines, w->caplines, copy); /* adds one element */
     for (int i = w->nlines - 1; i > position + 1; i--)
         w->lines[i] = w->lines[i - 1];
     w->lines[position + 1] = wait;

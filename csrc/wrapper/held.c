@@ -1,4 +1,4 @@
-/* What is held at each line, as a tree of maxima over ranges of lines. */
+/* Bytes allocated at each wrapper line, in a segment tree of maxima over ranges of lines. */
 #include "wrapper/place.h"
 
 CiHeld

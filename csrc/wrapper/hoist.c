@@ -1,12 +1,12 @@
-/* For a recorder: what a partition allocates is allocated before its first launch, and what it frees is
- * freed behind its last one, so that between the two nobody is asked for memory. Parts of pools and what is
- * taken over are only names of addresses; they stay. Outermost is memory that others have had or will
- * have, inside of it what is the partition's own:
+/* For recordings: moves the allocations of a partition before its first launch and its frees after
+ * its last one, so that no memory is requested in between. Parts of pools and reused buffers are
+ * only names of addresses and stay where they are. The outermost lines are for memory that lives
+ * beyond the partition, the inner ones for memory of the partition only:
  *
  *   allocations for others | own allocations | launches | own frees | frees of others' memory
  *
- * It costs memory where one allocation of a partition would have begun when another one had ended: pools
- * have made one of most such. The plan counts what is held then. */
+ * This costs memory if an allocation of the partition could have reused another one; pools have
+ * merged most of these. The memory plan counts the additional memory. */
 #include "wrapper/partition.h"
 #include "wrapper/place.h"
 
@@ -55,7 +55,8 @@ rank_of(const Hoist *h, const CiLine *line)
     }
 }
 
-/* The lines of one partition in the new order; what moves leaves its number to the line behind it. */
+/* Puts the lines of one partition in the new order. A line that moves leaves its source line number
+ * to the line after it. */
 static void
 sort_lines(Hoist *h, CiPartition *of)
 {
@@ -75,7 +76,7 @@ sort_lines(Hoist *h, CiPartition *of)
     }
 }
 
-/* What moved is held by all lines that stayed. */
+/* Memory whose lines moved is live at all lines that stayed. */
 static void
 extend_lives(CiWrapper *w, const CiPartition *of)
 {

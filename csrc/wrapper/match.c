@@ -1,4 +1,5 @@
-/* Lines of regions know each other: which closes which, and what a loop holds where it is left. */
+/* Links the lines of regions: opening and closing lines, and the memory that is allocated in a loop
+ * at its exit. */
 #include "wrapper/place.h"
 
 static void
@@ -11,7 +12,7 @@ drop_buffer(CiLine *test, const CiBuffer *buffer)
     test->nfrees = kept;
 }
 
-/* What the lines of the loop's own block have taken and not given back when they reach the test. */
+/* Finds the allocations of the loop's own block that are live at its test. */
 static void
 find_frees(CiWrapper *wrapper, int position)
 {

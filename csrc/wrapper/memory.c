@@ -1,4 +1,4 @@
-/* The memory plan on one screen, and what it comes to: what the program holds at its worst. */
+/* The memory plan as one page of text, and the program's peak memory. */
 #include "ir/cost.h"
 #include "wrapper/place.h"
 
@@ -48,7 +48,7 @@ most_held(const CiWrapper *w, bool of_turns, bool *is_known)
     return ci_held_most(&held, 0, w->nlines - 1);
 }
 
-/* What the program holds at its worst, and what each thread more adds that runs turns of a loop. */
+/* Records the program's peak memory, and the additional memory per thread of a parallel loop. */
 static void
 note_peak(CiWrapper *w)
 {

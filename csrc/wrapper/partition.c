@@ -1,4 +1,4 @@
-/* Where the program is parted, and what crosses the borders. */
+/* Partitions of a program, and the memory that crosses their boundaries. */
 #include "wrapper/partition.h"
 
 /* NULL: a recorder takes the line. Else what the host does there. */
@@ -111,7 +111,8 @@ note_line(Border *border, const CiWrapper *w, const CiLine *line)
         ci_kernel_visit_scalars(w->kernels, line->kernel, note_scalar, border);
 }
 
-/* Somebody outside of it looks, in front of it too: in another turn of a loop. */
+/* Notes that a line outside the partition accesses the buffer. Lines before it count too, because
+ * of later iterations of a loop. */
 static void
 note_look(void *arg, const CiBuffer *buffer, bool is_stored)
 {
@@ -146,7 +147,8 @@ find_border(const CiWrapper *w, CiPartition *of)
 
 /* ---- where ---- */
 
-/* What others have had is given back in front of it, and what others get is taken behind it. */
+/* True if a partition may start with the line. Frees of others' memory come before a partition,
+ * allocations for others after it. */
 static bool
 may_begin(const CiWrapper *w, const CiLine *line)
 {
@@ -334,7 +336,7 @@ print_partition(CiText *out, const CiPartition *of, int number)
     out->indent -= 2;
 }
 
-/* What stands between: not what every program begins and ends with. */
+/* Prints a line between partitions, except those that every program begins and ends with. */
 static void
 print_border(CiText *out, const CiWrapper *w, int i)
 {

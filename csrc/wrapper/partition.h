@@ -1,10 +1,10 @@
-/* The program parted for a recorder: one that takes down what a device is given, once, and gives it
- * again in later calls (a CUDA graph). Runs of lines that do nothing else are partitions; what the host
- * does anew each time, a library call of its own, a copy, a jump, a check, stands between them.
+/* Partitions of a program for recordings (CUDA graphs): the work that a device is given is recorded
+ * once and replayed in later calls. A partition is a run of lines without other effects. Work that
+ * the host does in each call is between partitions: a host library call, a copy, a jump, a check.
  *
- * A partition says all that it needs from outside: memory, and numbers by the symbols that its
- * expressions are made of, also where memory that it takes has only sizes derived of them. It is of one
- * block: one in a loop is run in each turn, with the turn's number among its sizes.
+ * A partition lists everything it needs from outside: memory, and the symbols of its expressions,
+ * also those from which the sizes of its buffers are derived. It belongs to one block: one in a
+ * loop runs in each iteration, with the iteration's number among its sizes.
  *
  *   partitions f {
  *     p0: lines 6 to 14 on device 0
@@ -22,8 +22,9 @@
 typedef struct CiPartition {
     int first, last; /* lines */
     CiSide side;     /* the one whose device does all of it */
-    /* Hoisted: from the first allocation of memory that is its own, born and freed in it, to the last free of
-     * such. In front of them is what it allocates for others, behind them what it frees of others. */
+    /* After hoisting: from the first allocation to the last free of memory that lives only in the
+     * partition. Allocations for others come before these lines, frees of others' memory after
+     * them. */
     int own_first, own_last;
     int nlaunches;   /* library calls of the device's among them */
     const CiBuffer **takes; /* memory that it uses, and did not make, scalars of kernels too */
@@ -41,9 +42,9 @@ typedef struct CiPartitions {
 } CiPartitions;
 
 CiPartitions *ci_partition(const CiWrapper *wrapper);
-/* Whatever made them: partitions hold only lines that a recorder takes, of one device and block, and
- * name all that comes from outside or goes there; no launch that could be in one is in none. Fails with
- * CI_ERR_INTERNAL. */
+/* Checks partitions independently of how they were made: they contain only recordable lines of one
+ * device and block, and list everything that comes from outside or goes there. Every recordable
+ * launch is in one. Fails with CI_ERR_INTERNAL. */
 void ci_partitions_verify(const CiPartitions *partitions);
 void ci_partitions_print(CiText *out, const CiPartitions *partitions);
 

@@ -1,9 +1,10 @@
-/* Memory around the lines: allocated just before the first use, freed right after the last.
+/* Memory allocation around the lines: allocated just before the first use, freed right after the
+ * last.
  *
- * Lines form blocks: the program, and the bodies of regions. A buffer lives in the innermost block
- * that holds all its uses, moved out of loops on whose variable its size does not depend; a use
- * inside a deeper block counts as a use by the whole region. What leaves the program lives in the
- * outermost block and is never freed. */
+ * Lines form blocks: the program, and the bodies of regions. A buffer belongs to the innermost
+ * block that contains all its uses, and is moved out of loops on whose variable its size does not
+ * depend. A use inside a deeper block counts as a use by the whole region. Results of the program
+ * belong to the outermost block and are never freed. */
 #include "wrapper/place.h"
 
 /* By buffer: chains of those born before, dying after one line; -1 ends. */

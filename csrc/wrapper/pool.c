@@ -1,16 +1,17 @@
-/* Pools: allocations of one block of lines become parts of one allocation, at offsets, where their
- * lives let them share its bytes. One take and one give stand for many, and what is smaller lies where
- * something larger was.
+/* Pools: packs the allocations of one block of lines into one allocation, at offsets. Buffers with
+ * disjoint lifetimes share bytes. One allocation and one free replace many, and a small buffer can
+ * reuse the space of a larger one.
  *
- * A pool is as large as what is of use at one line, the fullest: those are laid side by side, and who
- * lives before or behind them goes where they are. It lives from its first part to its last, and nothing
- * may be held more for that than the program holds anyway: at no line of its life more than at the
- * fullest line of the program. That is computed where sizes are numbers; where they are symbols it is
- * proved of expressions, line by line; so is that parts which live at the same time lie apart. Parts
- * begin with a line of the cache. The sizes that a pool's own is made of must be known where it begins:
- * what data size lies where something else was, or its pool begins behind them.
+ * The size of a pool is that of the buffers that are live at its fullest line. They are laid out
+ * one after another; buffers that live earlier or later reuse their space. A pool lives from its
+ * first buffer to its last, and must not raise peak memory: at every line of its life, the program
+ * holds no more than at the program's fullest line. With constant sizes this is computed. With
+ * symbolic sizes it is proved line by line, and so is the disjointness of buffers that are live
+ * together. Buffers are aligned to cache lines. The symbols in a pool's size must be known where it
+ * begins. A buffer with a data-dependent size reuses the space of another one, or its pool begins
+ * after the size is known.
  *
- * Never in a pool: results, what exchanges its memory, and what devices reach by themselves. */
+ * Never pooled: results, buffers that are swapped, and memory that devices access directly. */
 #include "ir/cost.h"
 #include "wrapper/place.h"
 
@@ -21,7 +22,7 @@
 /* A guess of one buffer's bytes, in a sum of all. */
 #define MOST_BYTES ((int64_t)1 << 40)
 
-/* An allocation, whoever takes it over until it is given back. */
+/* One physical allocation, shared by all buffers that reuse it in turn. */
 typedef struct Storage {
     const CiBuffer *first;
     int birth, death; /* its lines */
@@ -270,7 +271,7 @@ fits(const Pools *p, const Storage *storage, const Pool *pool, int number)
     return true;
 }
 
-/* A place among the parts: at the begin, or behind one of them. */
+/* Finds an offset in the pool: at its begin, or after one of the other buffers. */
 static bool
 find_place(const Pools *p, Storage *storage, const Pool *pool, int number)
 {
@@ -288,7 +289,8 @@ find_place(const Pools *p, Storage *storage, const Pool *pool, int number)
     return false;
 }
 
-/* As a part, where it fits. Of a gap of unknown size nobody can say that it is no more. */
+/* Adds the buffer to the pool if it fits. A gap of unknown size could raise peak memory, so it is
+ * not allowed. */
 static bool
 add_part(Pools *p, int member, Pool *pool, int number, bool as_owner)
 {
@@ -436,8 +438,8 @@ add_member(Pools *p, int member)
     p->members[at] = member;
 }
 
-/* Allocations of one block and side. In a loop that is left in its middle nobody knows whether the
- * fullest line is reached. */
+/* Pools the allocations of one block and side. A loop with an exit in its middle is left out,
+ * because it may not reach its fullest line. */
 static void
 pool_group(Pools *p, int block, CiSide side)
 {

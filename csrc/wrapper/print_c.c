@@ -1,6 +1,6 @@
-/* The lines as a C function, `call`, to stand behind the source of the kernels that it launches:
- * both are one file, which needs no header, no library but C's own, and no Python. What a program
- * may do that C alone cannot is told before anything is printed. */
+/* Prints the lines as a C function, `call`, that follows the source of its kernels. Both are one
+ * file, which needs no header, no library except C's own, and no Python. A program that needs more
+ * than C is refused before anything is printed. */
 #include "wrapper/wrapper.h"
 
 #include <inttypes.h>
@@ -189,7 +189,7 @@ print_test(Printer *printer, const CiLine *line)
     ci_text_close(printer->out);
 }
 
-/* What a failed check of the kernel's was about, by its number. */
+/* Prints the reasons of the kernel's checks, by their numbers. */
 static void
 print_reasons(Printer *printer, const CiKernel *kernel)
 {
@@ -249,7 +249,7 @@ print_launch(Printer *printer, const CiLine *line)
     ci_text_close(out);
 }
 
-/* Who holds the memory of result number `number`. */
+/* The owner of the memory of result number `number`. */
 static int
 owner_of(const CiLoops *loops, int number)
 {
@@ -296,7 +296,7 @@ print_symbol(Printer *printer, const CiLine *line)
 
 /* ---- lines ---- */
 
-/* Those whose row has no pattern; who has a device's or Python's is refused before. */
+/* Prints lines without a pattern. Lines that need a device or Python have been refused before. */
 static void
 print_other(Printer *printer, const CiLine *line)
 {

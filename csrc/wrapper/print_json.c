@@ -194,7 +194,7 @@ print_run_line(CiText *out, const CiWrapper *wrapper, const CiLine *line)
     print_locs(out, 1, &line->loc);
 }
 
-/* What is not bounded is left out. */
+/* Omits infinite bounds. */
 static void
 print_range(CiText *out, const CiLine *line)
 {

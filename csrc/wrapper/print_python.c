@@ -285,7 +285,7 @@ print_symbol(CiText *out, const CiLine *line)
                      line->number);
 }
 
-/* Those whose row has no pattern. */
+/* Prints lines without a pattern. */
 static void
 print_other(Printer *printer, const CiLine *line)
 {

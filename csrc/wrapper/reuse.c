@@ -1,10 +1,10 @@
-/* Memory that goes from one buffer to another: a free and an allocation behind it, of the same size
- * and dtype (the printed Python then needs no more than a view), become one line.
+/* Memory reuse between buffers: a free and a later allocation of the same size and dtype become one
+ * line (the printed Python then needs only a view).
  *
- * Where nothing runs between the two that costs nothing. Elsewhere the dead buffer's memory is kept,
- * and that only where what is held meanwhile stays within the most that the program holds anyway, for
- * certain: on a line outside of regions, for a branch may not be taken, and in sizes that are known,
- * for estimates may be wrong. Memory that is handed on so counts as held for those who come later. */
+ * If no line runs between the two, this costs nothing. Otherwise the dead buffer's memory is kept,
+ * but only if peak memory certainly does not rise. So the line must be outside of regions, because
+ * a branch may not be taken, and sizes must be known, because estimates may be wrong. Kept memory
+ * counts as allocated for the reuses that follow. */
 #include "wrapper/place.h"
 
 /* Lines for which dead memory is kept, at most. */

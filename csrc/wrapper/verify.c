@@ -1,7 +1,7 @@
-/* What must hold of a wrapper, whoever made it: every buffer is allocated before use, freed once
- * and not used after, in the block that allocated it; results are the caller's and never freed;
- * memory that is used has a size known by then; symbols are defined before use. Fails with
- * CI_ERR_INTERNAL, naming the line. */
+/* The verifier of wrappers. Every buffer is allocated before use, freed once and not used after, in
+ * the block that allocated it. Results belong to the caller and are never freed. The size of memory
+ * is known when it is used. Symbols are defined before use. Fails with CI_ERR_INTERNAL, naming the
+ * line. */
 #include "base/map.h"
 #include "wrapper/place.h"
 
@@ -11,7 +11,7 @@ typedef struct Verify {
     const CiWrapper *wrapper;
     CiContext *ctx;
     State *states;  /* per buffer */
-    bool *is_on_its_way; /* per buffer: a copy to it has begun, and nobody has waited */
+    bool *is_on_its_way; /* per buffer: a copy to it has begun and has not been waited for */
     int *block;     /* per buffer: line of the region that allocated it, -1 for none */
     const CiExpr **offset; /* per buffer: of a part, where it begins */
     CiMap *defined; /* symbols */
@@ -84,7 +84,8 @@ check_birth(Verify *verify, const CiLine *line)
     verify->block[buffer->id] = verify->open;
 }
 
-/* It lies in its pool, and apart from all parts that are used at the same time. */
+/* Checks that the part is inside its pool and disjoint from all parts that are live at the same
+ * time. */
 static void
 check_part(Verify *verify, const CiLine *line)
 {
@@ -173,7 +174,8 @@ check_launch(Verify *verify, const CiKernel *kernel)
     check_expr(verify, kernel->unit_work);
 }
 
-/* Of the turns of a parallel loop each stores to its own part of what stands outside of it. */
+/* Each iteration of a parallel loop may store only to its own part of memory from outside the
+ * loop. */
 static void
 check_own_part(const Verify *verify, const CiBuffer *buffer, bool is_of_turn)
 {
@@ -261,7 +263,7 @@ check_region(Verify *verify, const CiLine *line)
     }
 }
 
-/* Whoever leaves a loop in its middle frees what its block holds there. */
+/* An exit from the middle of a loop must free the memory that is live there in the loop's block. */
 static void
 check_exit(const Verify *verify, const CiLine *line)
 {
@@ -281,7 +283,7 @@ check_exit(const Verify *verify, const CiLine *line)
         refuse(verify, "leaves memory behind", "test");
 }
 
-/* What its kind asks beside what its row says. */
+/* Checks the rules of a line's kind that its row does not state. */
 static void
 check_kind(Verify *verify, const CiLine *line)
 {

@@ -1,4 +1,4 @@
-/* What lines and kernels touch, for whoever walks over them. */
+/* Visits the buffers that lines and kernels access. */
 #include "wrapper/wrapper.h"
 
 static void

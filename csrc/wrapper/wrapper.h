@@ -2,10 +2,10 @@
  * read the same lines and must agree: the C executor (runtime/execute), the Python printer, the
  * JSON printer, the verifier.
  *
- * A buffer holds one pointer while the program runs: an input's, an allocation's, or what it took
- * over from a dead buffer. Where devices have memory of their own, a buffer has a home side and may
- * have copies on others (`sides`): kernels work on the side of the device that they run on, library
- * calls and conditions on the host's, and copy lines keep them in step.
+ * A buffer has one pointer while the program runs: an input's, an allocation's, or that of a dead
+ * buffer whose memory it reuses. If devices have separate memory, a buffer has a home device and
+ * may have copies on others (`sides`). Kernels use the copy on their own device; library calls and
+ * conditions use the host's. Copy lines keep them up to date.
  *
  * Printed as Python the lines are a function over names the binding provides:
  *
@@ -27,11 +27,11 @@
  *
  * With size symbols a line `s0 = in0.shape[1]` defines each, and a kernel that needs sizes takes
  * all the program's symbols after its scalars. Device programs also use empty_host, to_device(host,
- * device), to_host(device, host), and of several devices across(from, to), which names the number of
- * the device in front of each kernel and each allocation: on1.k0(…), on1.empty(…), and none for the
- * first; start_to_host(device, host) does not wait, and lands in empty_pinned(…): wait(host) stands
- * before whoever reads it; regions use item(condition). A symbol that data define is
- * `u0 = item(buf3)`, and check(condition, text) raises when the condition is false. */
+ * device) and to_host(device, host). start_to_host(device, host) is asynchronous: its target is
+ * made by empty_pinned(…), and wait(host) precedes the first read. Programs for several devices use
+ * across(from, to), and prefix kernels and allocations with the device number: on1.k0(…),
+ * on1.empty(…); the first device has no prefix. Regions use item(condition). A data-dependent
+ * symbol is `u0 = item(buf3)`, and check(condition, text) raises if the condition is false. */
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
 
@@ -48,7 +48,7 @@ typedef enum CiLineKind {
 typedef int CiSide;
 enum { CI_SIDE_host, CI_SIDE_device };
 
-/* What becomes of what a line's buffers hold, and how it stands among blocks (lines.def). */
+/* The effect of a line on its buffers, and its position among blocks (lines.def). */
 typedef enum CiLineUse {
     CI_USE_none,
     CI_USE_named,
@@ -125,7 +125,7 @@ typedef struct CiWrapper {
     CiLine *lines;
     int nlines, caplines;
     CiLives *lives; /* of the program's own; steps are lines, of a result `last` is the return */
-    const struct CiPartitions *partitions; /* NULL: nobody records */
+    const struct CiPartitions *partitions; /* NULL: without recordings */
     int nexterns; /* CI_LINE_extern lines' numbers are below it */
     int64_t most_held; /* bytes at its worst, likely ones where sizes are not known */
 } CiWrapper;
@@ -154,7 +154,8 @@ const char *ci_extern_print_name(const CiExtern *ext);
 /* Buffers are allocated before use, freed once, not used after; symbols defined before use. */
 void ci_wrapper_verify(const CiWrapper *wrapper);
 void ci_wrapper_print_python(CiText *out, const CiWrapper *wrapper);
-/* Behind the source of its kernels. NULL, or why the program cannot be one of C alone. */
+/* Prints after the source of its kernels. ci_wrapper_why_no_c: NULL, or why the program needs more
+ * than C. */
 const char *ci_wrapper_why_no_c(const CiWrapper *wrapper);
 void ci_wrapper_print_c(CiText *out, const CiWrapper *wrapper);
 /* source, flags: of its kernels, and what a compiler is given with it; NULL: left out. */

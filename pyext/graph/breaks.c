@@ -54,11 +54,12 @@ PyType_Spec cx_break_spec = {
     "cinductor._core.Break",
     sizeof(CxBreak),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     break_slots,
 };
 
-/* Where the function that was called is: the outermost of its frames, for it may call itself. */
+/* Where the function that was called is: the outermost of its frames, because it may call
+ * itself. */
 static void
 find_own_line(CxTracer *tracer, CxBreak *b)
 {
@@ -102,8 +103,11 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     }
     if (tracer->fullgraph) {
-        PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%s:%d: %U (%U)", loc.file,
-                     loc.line, reason, tracer->whole);
+        PyObject *file = cx_path(loc.file);
+        if (file != NULL)
+            PyErr_Format(cx_exception(tracer->state, "Unsupported"), "%U:%d: %U (%U)", file,
+                         loc.line, reason, tracer->whole);
+        Py_XDECREF(file);
         return -1;
     }
     bool is_late = !cx_may_check(tracer);
@@ -113,7 +117,7 @@ cx_tracer_note(CxTracer *tracer, PyObject *reason)
         return -1;
     b->reason = Py_NewRef(reason);
     b->is_late = is_late;
-    b->file = PyUnicode_FromString(loc.file);
+    b->file = cx_path(loc.file);
     b->line = loc.line;
     find_own_line(tracer, b);
     if (b->file != NULL)

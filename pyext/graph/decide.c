@@ -1,4 +1,4 @@
-/* What is decided of sizes: by proof, else by the values of this call with a guard; CX_OPEN where a
+/* Decisions about sizes: by proof, else from the values of this call, with a guard. CX_OPEN if a
  * value is known only when the program runs. */
 #include "graph/size.h"
 

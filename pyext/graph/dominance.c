@@ -2,11 +2,12 @@
  *
  * A cached node is usable where it was made and in blocks inside. Each scope of building has a
  * number; `open` has those that are still in force, outermost first and so in ascending order. A
- * mark begins a scope, going back to it ends that scope and all behind it, and closing a block
- * ends the block's. A node whose number is not open is no node: whatever cached it makes another.
+ * mark begins a scope, going back to it ends that scope and all after it, and closing a block
+ * ends the block's. A node whose number is not open is no node: whatever cached it makes
+ * another.
  *
- * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever opened
- * the outermost block goes back and does without a region. */
+ * Nothing is run while a block is open: what would need it raises RegionBreak, and whoever
+ * opened the outermost block goes back and does without a region. */
 #include "graph/graph.h"
 
 static int
@@ -71,7 +72,7 @@ cx_region_break(CxTracer *t, const char *format, ...)
     va_start(list, format);
     PyObject *reason = PyUnicode_FromFormatV(format, list);
     va_end(list);
-    PyObject *args = reason ? Py_BuildValue("(Osi)", reason, loc.file, loc.line) : NULL;
+    PyObject *args = reason ? Py_BuildValue("(ONi)", reason, cx_path(loc.file), loc.line) : NULL;
     if (args != NULL)
         PyErr_SetObject(t->state->region_break, args);
     Py_XDECREF(reason);

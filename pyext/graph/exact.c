@@ -1,5 +1,5 @@
-/* Whether a graph's results have NumPy's own bits: then it makes no difference who answers a call.
- */
+/* True if a graph's results have NumPy's own bits: then it makes no difference who answers a
+ * call. */
 #include "graph/graph.h"
 
 /* Of two zeros NumPy's maximum of narrow floats is the first, and of a whole array either. */

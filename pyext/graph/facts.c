@@ -35,7 +35,7 @@ read_value(CiContext *ctx, void *arg)
         reading->value = ci_shape_env_hint(ctx, reading->tracer->env, reading->d);
 }
 
-/* What d is in this call; UNKNOWN also where that has no value, as with a division by zero. */
+/* Value of d in this call. UNKNOWN if it has none, for example after a division by zero. */
 static int64_t
 value_of(const CxTracer *t, const CiExpr *d)
 {
@@ -149,8 +149,9 @@ tries_left(const CxTracer *t)
     return tries > 1 ? tries : 1;
 }
 
-/* Whether d is what `depth` facts, of those before `end`, and something that is not negative come
- * to. Facts are taken out in one order, the latest first, for sums have none. value: of d. */
+/* True if d is what `depth` facts, of those before `end`, and something that is not negative
+ * come to. Facts are taken out in one order, the latest first, because sums have none. value: of
+ * d. */
 static bool
 subtract_facts(CxTracer *t, const CiExpr *d, int64_t value, int end, int depth, int *tries)
 {
@@ -180,7 +181,7 @@ prove_nonnegative(CxTracer *t, const CiExpr *d)
 
     if (value != UNKNOWN && value < 0)
         return false;
-    /* short proofs first, for long ones may use up what they may try */
+    /* short proofs first, because long ones may use up what they may try */
     for (int depth = 0; depth <= MAX_DEPTH; depth++) {
         int tries = tries_left(t);
         if (subtract_facts(t, d, value, t->nfacts, depth, &tries))

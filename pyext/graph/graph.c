@@ -113,23 +113,19 @@ look_at_code(CxTracer *tracer, PyCodeObject *code)
         return 0;
     PyObject *kept = cx_dict_find(state->files, code->co_filename, &failed);
     if (kept == NULL && !failed) {
-        kept = code->co_filename;
-        failed = PyDict_SetItem(state->files, kept, kept) < 0;
+        kept = PyUnicode_EncodeFSDefault(code->co_filename);
+        failed = kept == NULL || PyDict_SetItem(state->files, code->co_filename, kept) < 0;
+        Py_XDECREF(kept); /* the dict has it */
     }
-    const char *file = failed ? NULL : PyUnicode_AsUTF8(kept);
-    if (file == NULL) {
-        PyErr_Clear();
-        return 0;
-    }
-    tracer->cell_file = file;
+    if (!failed)
+        tracer->cell_file = PyBytes_AS_STRING(kept);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tracer->skip); k++) {
-        Py_ssize_t length = 0;
-        const char *skip = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(tracer->skip, k), &length);
-        if (skip == NULL)
-            PyErr_Clear();
-        else if (length > 0 && strncmp(file, skip, (size_t)length) == 0)
+        PyObject *skip = PyTuple_GET_ITEM(tracer->skip, k);
+        if (PyUnicode_Check(skip) && PyUnicode_GET_LENGTH(skip) > 0 &&
+            PyUnicode_Tailmatch(code->co_filename, skip, 0, PY_SSIZE_T_MAX, -1) == 1)
             tracer->cell_is_user = false;
     }
+    PyErr_Clear();
     return 0;
 }
 
@@ -165,7 +161,8 @@ cx_location(CxTracer *tracer)
     return loc;
 }
 
-/* What a symbol of data was when an earlier graph ran, or NULL: this one defines it. */
+/* Value that a data-dependent symbol had when an earlier graph ran, or NULL if this graph
+ * defines it. */
 static const CiExpr *
 known_value(const CxTracer *t, const CiExpr *symbol)
 {
@@ -205,7 +202,7 @@ cx_tracer_end(CxTracer *t)
     PyDict_Clear(t->by_id);
 }
 
-/* Whether Python numbers alone are concerned, or nothing is computed. */
+/* True if Python numbers alone are concerned, or nothing is computed. */
 bool
 cx_node_is_quiet(const CiNode *node)
 {

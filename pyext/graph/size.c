@@ -112,7 +112,8 @@ cx_size_refuse(CxTracer *t, const CiExpr *e, const char *what)
         if (t->nblocks != 0 || t->forbids_breaks)
             return cx_region_break(t, "the value of a size is needed by %s", what);
         CiLoc loc = cx_location(t);
-        PyObject *args = Py_BuildValue("(ssis)", source->symbol->name, loc.file, loc.line, what);
+        PyObject *args = Py_BuildValue("(sNis)", source->symbol->name, cx_path(loc.file),
+                                       loc.line, what);
         if (args != NULL)
             PyErr_SetObject(t->on_force ? t->on_force : cx_exception(t->state, "Unsupported"),
                             args);
@@ -148,7 +149,8 @@ cx_size_values(CxTracer *t, int count, const CiExpr *const *exprs, int64_t *valu
     return 0;
 }
 
-/* What is not known yet is taken to be a few: for shapes that only an exception's text shows. */
+/* Sample value of a symbol. An unknown one counts as a few: used for shapes that only appear in
+ * an exception's text. */
 static int64_t
 sample_of(void *arg, const CiExpr *symbol)
 {

@@ -59,7 +59,7 @@ int cx_symbol_number(const CxTracer *tracer, const CxStorage *input); /* -1: its
 
 /* symbols.c */
 int cx_symbols_open(CxTracer *tracer);
-/* Behind a run, sizes that nothing may be decided by are what they are in this call. */
+/* After a run, sizes that nothing may be decided by are what they are in this call. */
 void cx_symbols_reveal(CxTracer *tracer);
 /* The expression that a text of a saved call ("s0", "2*s0 - 1", "8") stands for; and its text, or
  * that of an equation. NULL with an exception. */

@@ -1,5 +1,5 @@
-/* Where the symbols of a pending graph come from when it runs: an axis of one of its arrays, or,
- * when no array that it reads shows them, an int of their own among its inputs. */
+/* Sources of a pending graph's symbols when it runs: an axis of one of its arrays or, if no
+ * array that it reads has the size, a separate int input. */
 #include "base/map.h"
 #include "graph/size.h"
 

@@ -86,8 +86,8 @@ body_layout(CiContext *ctx, void *arg)
                       l->storage->strides);
 }
 
-/* The symbol that is so much in this call, or NULL. Behind a break each call is captured anew, and
- * what Python has made is as long as something else for a reason, mostly. */
+/* The symbol that is so much in this call, or NULL. After a break each call is captured anew,
+ * and what Python has made is as long as something else for a reason, mostly. */
 static const CiExpr *
 alike_size(const CxTracer *t, int64_t size)
 {

@@ -128,8 +128,8 @@ int cx_storage_set_node(CxStorage *storage, CiNode *node); /* the same value, in
 int cx_storage_set_version(CxStorage *storage, CiNode *node);
 /* Storages up to the newest are again what they were when the journal had so many notes. */
 int cx_versions_go_back(CxTracer *tracer, int since, unsigned newest);
-/* Those of them that have another version by now, and later ones that were written to since they
- * entered the graph, oldest first; to be freed. */
+/* Storages that have another version now, and later ones that were written to since they entered
+ * the graph, oldest first. The caller frees the list. */
 CxStorage **cx_versions_changed(CxTracer *tracer, int since, unsigned newest, int *count);
 void cx_versions_forget(CxTracer *tracer);
 void cx_storage_release(CxStorage *storage);

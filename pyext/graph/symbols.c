@@ -142,8 +142,8 @@ fixed_row(CxTracer *t, const CiShapeGuard *guard, const CiExpr *e)
         Py_CLEAR(names);
     if (names == NULL)
         return NULL;
-    return Py_BuildValue("(NNNsi)", names, PyBool_FromLong(e->kind == CI_EXPR_symbol), text,
-                         guard->loc.file ? guard->loc.file : "", guard->loc.line);
+    return Py_BuildValue("(NNNNi)", names, PyBool_FromLong(e->kind == CI_EXPR_symbol), text,
+                         cx_path(guard->loc.file), guard->loc.line);
 }
 
 /* fixed_sizes(): what guards say is one number: names of its symbols, whether it is the symbol

@@ -1,11 +1,12 @@
 /* Versions of memory, and the journal of their changes: what a mark can go back to.
  *
- * A storage has one version at a time. While there are marks, what a storage was is noted before it
- * changes, once behind each mark; so the first note behind a mark tells what it was there, and a
- * storage without one is what it was. Going back is a change like any other: notes are never taken
- * back, and marks in any order stay true. The journal ends with the graph, and with the last mark.
+ * A storage has one version at a time. While there are marks, what a storage was is noted before
+ * it changes, once after each mark; so the first note after a mark tells what it was there, and
+ * a storage without one is what it was. Going back is a change like any other: notes are never
+ * taken back, and marks in any order stay true. The journal ends with the graph, and with the
+ * last mark.
  *
- * What entered the graph behind a mark was there before: going back leaves it as it entered. */
+ * What entered the graph after a mark was there before: going back leaves it as it entered. */
 #include "graph/storage.h"
 
 /* Before a change; -1: an exception, and nothing is to change. */

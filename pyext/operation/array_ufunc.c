@@ -1,8 +1,8 @@
 /* __array_ufunc__: which method of which ufunc is called. */
 #include "operation/ufunc.h"
 
-/* A NumPy number at the left of a comparison comes as an array that NumPy made of it, for numbers
- * compare as arrays do. Nobody else has such an array: those of the user are traced. */
+/* NumPy converts a NumPy number at the left of a comparison to an array, because numbers compare
+ * as arrays do. Only NumPy has such arrays: those of the user are traced. */
 static PyObject *
 compare_number(CxTracer *tracer, PyObject *ufunc, PyObject *args)
 {

@@ -1,10 +1,10 @@
-/* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3 and
- * newer) for which axes are inner, which are one, and how many elements go into an inner call. The
- * iterator before it cuts each inner call at the size of its buffer, copied or not; how it gathers
- * axes that do not lie behind each other is not followed here.
+/* In which order NumPy adds up what a reduction folds: the rules of its iterator (nditer, 2.3
+ * and newer) for which axes are inner, which are one, and how many elements go into an inner
+ * call. The iterator before it cuts each inner call at the size of its buffer, copied or not;
+ * how it gathers axes that are not adjacent is not followed here.
  *
- * What depends on sizes is asked only where the answer makes a difference to the order, and is then
- * guarded. So questions are answered twice: first each way, to see whether they matter. */
+ * What depends on sizes is asked only where the answer makes a difference to the order, and is
+ * then guarded. So questions are answered twice: first each way, to see whether they matter. */
 #include "operation/fold_order.h"
 
 #include "ir/layout.h"
@@ -31,7 +31,7 @@ typedef struct Asker {
     const CxFoldInput *input;
     unsigned answers; /* of the first `nanswers` questions; of others it is no */
     int nanswers, nasked;
-    CiRelation relation; /* the question behind those that have an answer */
+    CiRelation relation; /* the question after those that have an answer */
     const CiExpr *a, *b;
     bool has_failed;
     unsigned folded;        /* axes */
@@ -76,7 +76,7 @@ number(Asker *q, int64_t value)
     return made;
 }
 
-/* ---- axes, those that lie behind each other as one ---- */
+/* ---- axes, adjacent ones as one ---- */
 
 static bool
 are_one(Asker *q, const Axis *inner, const Axis *outer)
@@ -176,7 +176,7 @@ find_inner(Asker *q)
 
 /* ---- outcomes ---- */
 
-/* Elements of a gathered inner call: as many times `core` as the buffer has room for. */
+/* Elements of a gathered inner call: as many times `core` as the buffer has space for. */
 static const CiExpr *
 chunk_of(Asker *q, const CiExpr *core)
 {
@@ -204,7 +204,7 @@ list_axes(Asker *q, int nblock)
     }
 }
 
-/* As many elements as the buffer has room for, or all of them. */
+/* As many elements as the buffer has space for, or all of them. */
 static const CiExpr *
 chunk_of_old(Asker *q, const CiExpr *size)
 {
@@ -303,8 +303,8 @@ body_order(CiContext *ctx, void *arg)
                                           q->input->strides);
 }
 
-/* What is kept inside of all that is folded, and may or may not have one element: then there are
- * either rows or columns. 1 where both orders are told, whichever it is when the program runs. */
+/* Axes that are kept inside of the reduced ones and may have one element: then the order is by
+ * rows or by columns. 1 if both orders are given and the program chooses when it runs. */
 static int
 tell_both(Asker *q, CxFoldOrder *order)
 {

@@ -25,8 +25,8 @@ typedef struct CxFoldOrder {
     const CiExpr *chunk, *alone;
 } CxFoldOrder;
 
-/* 1; 0 where sizes that only the running program knows decide it, or it is none of ours; -1 with an
- * exception. */
+/* 1; 0 if sizes decide it that only the running program knows, or if cinductor does not know the
+ * order; -1 with an exception. */
 int cx_fold_order(CxTracer *tracer, const CxFoldInput *input, CxFoldOrder *order);
 
 #endif

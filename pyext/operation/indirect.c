@@ -13,7 +13,7 @@ typedef struct Indirect {
     int naxes, axes[CI_MAX_INDICES];
     CiOp combine;
     bool is_distinct, is_inside; /* inside: the indices are known to be in range */
-    bool is_plain;               /* the result lies in C order */
+    bool is_plain;               /* the result is in C order */
 } Indirect;
 
 /* ---- what all share ---- */
@@ -251,7 +251,7 @@ count_true(Indirect *job, CiNode *mask)
 
 enum { SAME_DEPTH = 6 };
 
-/* The same value, written twice: `x[x > 0] = y[x > 0]`. */
+/* True if two nodes are the same value, written twice: `x[x > 0] = y[x > 0]`. */
 static bool
 is_same_value(const CiNode *a, const CiNode *b, int depth)
 {
@@ -309,7 +309,7 @@ body_compress(CiContext *ctx, void *arg)
     job->building.result = ci_graph_compress(g, a, mask, size, job->building.loc);
 }
 
-/* Python may ask for the number of elements when nobody has the elements any more. */
+/* Python may request the number of elements after the elements are gone. */
 static int
 keep_count(const Indirect *job, const CxTraced *selected)
 {

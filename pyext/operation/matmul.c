@@ -1,5 +1,5 @@
-/* Products of matrices, with NumPy's shapes: library calls of the graph, or, where numerics allows an
- * order of our own and that is quicker, nodes that become kernels. */
+/* Matrix products with NumPy's shapes: library calls of the graph or, if numerics allows another
+ * order and that is faster, nodes that become kernels. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/program.h"
@@ -27,7 +27,7 @@ matmul_shape(CxTraced *a, CxTraced *b, int *rank, const CiExpr **sizes)
     return true;
 }
 
-/* Whether the product can be stored as it is: NumPy neither casts nor broadcasts it. */
+/* True if the product can be stored as it is: NumPy neither casts nor broadcasts it. */
 bool
 cx_matmul_fits(const CxTraced *product, const CxTraced *out)
 {
@@ -35,8 +35,8 @@ cx_matmul_fits(const CxTraced *product, const CxTraced *out)
            cx_sizes_equal(out->tracer, cx_rank(out), cx_sizes(product), cx_sizes(out)) == 1;
 }
 
-/* BLAS adds up in an order that hangs on steps, and parts of complex numbers lie otherwise once
- * they are an operand of a library call. */
+/* BLAS adds in an order that depends on strides, and the parts of a complex number are laid out
+ * differently in an operand of a library call. */
 static PyObject *
 real_matmul(CxTracer *tracer, PyObject *const *both)
 {
@@ -49,9 +49,9 @@ real_matmul(CxTracer *tracer, PyObject *const *both)
     return result;
 }
 
-/* ---- products of our own ---- */
+/* ---- cinductor's products ---- */
 
-/* Steps lie side by side in a left factor, columns in a right one. */
+/* True if the second-to-last axis is contiguous and the last one is not (Fortran order). */
 static bool
 lies_across(CxTraced *x)
 {
@@ -62,7 +62,7 @@ lies_across(CxTraced *x)
     return strides[rank - 1] != 1 && strides[rank - 2] == 1;
 }
 
-/* Whether such products are quicker than the library's; -1 with an exception. */
+/* True if such products are faster than the library's; -1 with an exception. */
 static int
 are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *const *sizes)
 {
@@ -86,7 +86,7 @@ are_quicker(CxTracer *t, CxTraced *const *operands, int rank, const CiExpr *cons
     return result;
 }
 
-/* A kernel of our own, with an order of its own, where numerics allows that. */
+/* True if a kernel with its own order is used, which numerics must allow. */
 static int
 takes_product(CxTracer *t, CxTraced *const *operands, CiDtype dtype, int rank,
               const CiExpr *const *sizes)

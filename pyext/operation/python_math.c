@@ -1,6 +1,6 @@
 /* Calls of Python's own functions of numbers (math, float, int, round, bool) in the graph.
  *
- * Numbers are doubles there, as in Python. Where Python would raise, a check stands before the
+ * Numbers are doubles there, as in Python. Where Python would raise, a check is before the
  * result: when it fails, Python's own function answers. The value of a call is known where its
  * operands' are, and then Python itself has computed it. */
 #include "graph/methods.h"
@@ -162,7 +162,7 @@ set_operand(Call *c, int k, PyObject *o)
     return true;
 }
 
-/* What Python makes of operands all of which are known; NULL without an exception: not known. */
+/* Python's result if all operands are known; NULL without an exception otherwise. */
 static PyObject *
 known_value(PyObject *function, PyObject *args)
 {
@@ -186,7 +186,7 @@ has_check(const Call *c)
            c->row->result == RESULT_real || c->row->result == RESULT_whole;
 }
 
-/* Whether the checks let pass what Python computed: they may refuse what Python allows. */
+/* True if the checks let pass what Python computed: they may refuse what Python allows. */
 static bool
 passes(const Call *c, PyObject *value)
 {

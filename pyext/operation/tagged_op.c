@@ -27,8 +27,8 @@ is_int_or_bool(PyObject *o)
     return is_of_dtype(o, CI_DTYPE_i64) || is_of_dtype(o, CI_DTYPE_bool);
 }
 
-/* Whether an operand is no zero, where Python raises for one: the program checks what data decide.
- */
+/* True if an operand is no zero, where Python raises for one: the program checks what data
+ * decide. */
 static bool
 is_divisor(PyObject *b)
 {
@@ -46,7 +46,7 @@ is_alike(int ufunc, PyObject *b)
            (when == CX_TAGGED_divisor && is_divisor(b));
 }
 
-/* Whether Python's number would come to the same, without an exception. */
+/* True if Python's number would come to the same, without an exception. */
 static bool
 computes_alike(int ufunc, PyObject *a, PyObject *b)
 {
@@ -96,7 +96,7 @@ strong_of(CxTracer *t, CxStorage *a, CxStorage *b)
     return result;
 }
 
-/* Whether Python's int is what NumPy's is, unless it leaves 64 bits: the program checks that. */
+/* True if Python's int is what NumPy's is, unless it leaves 64 bits: the program checks that. */
 static bool
 is_int_op(int ufunc, PyObject *a, PyObject *b)
 {

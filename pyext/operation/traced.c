@@ -8,6 +8,7 @@
 #include "value/index.h"
 #include "value/tagged.h"
 
+/* There is no tp_clear: a cycle through a traced value goes through its tracer, which has one. */
 static int
 traced_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -20,6 +21,17 @@ traced_traverse(PyObject *self, visitproc visit, void *arg)
 
 /* ---- attributes by name ---- */
 
+/* object's own __getattribute__ and __setattr__ check this; slots that are called as methods do not. */
+static bool
+is_name(PyObject *name)
+{
+    if (PyUnicode_Check(name))
+        return true;
+    PyErr_Format(PyExc_TypeError, "attribute name must be string, not '%.200s'",
+                 Py_TYPE(name)->tp_name);
+    return false;
+}
+
 static PyObject *
 get_attribute(PyObject *self, PyObject *name)
 {
@@ -28,6 +40,8 @@ get_attribute(PyObject *self, PyObject *name)
     PyObject *found = NULL, *real = NULL;
     int failed = 0;
 
+    if (!is_name(name))
+        return NULL;
     if (cx_kind(t) != CI_KIND_python && state->methods != NULL) {
         PyObject *handler = cx_dict_find(state->methods, name, &failed);
         if (handler != NULL)
@@ -63,6 +77,8 @@ set_attribute(PyObject *self, PyObject *name, PyObject *value)
     CxTraced *t = (CxTraced *)self;
     PyObject *real = NULL;
 
+    if (!is_name(name))
+        return -1;
     if (PyUnicode_CompareWithASCIIString(name, "shape") == 0)
         return PyObject_GenericSetAttr(self, name, value);
     real = cx_traced_force(t, "setting an attribute");
@@ -90,7 +106,7 @@ traced_shares_storage(PyObject *self, PyObject *other)
                            ((CxTraced *)self)->storage == ((CxTraced *)other)->storage);
 }
 
-/* Whether two values are one: the same memory seen in the same way, or the same expression. */
+/* True if two values are one: the same memory seen in the same way, or the same expression. */
 static PyObject *
 traced_is_same(PyObject *self, PyObject *other)
 {
@@ -297,6 +313,6 @@ PyType_Spec cx_traced_spec = {
     "cinductor._core.Traced",
     sizeof(CxTraced),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     traced_slots,
 };

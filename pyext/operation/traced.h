@@ -9,9 +9,9 @@ extern PyType_Spec cx_traced_spec;
 /* traced_attribute.c */
 extern PyGetSetDef cx_traced_getset[];
 PyTypeObject *cx_traced_class(const CxTraced *traced); /* of the real value; borrowed */
-/* It sees the real or imaginary parts of a storage of complex numbers. */
+/* True if it views the real or imaginary parts of a complex storage. */
 bool cx_is_part(const CxTraced *traced);
-/* Whether it is in C order by its steps alone, whatever its sizes are: 1, 0 or -1. */
+/* True if it is in C order by its steps alone, whatever its sizes are: 1, 0 or -1. */
 int cx_has_dense_steps(CxTraced *traced);
 
 /* traced_number.c */

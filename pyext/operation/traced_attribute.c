@@ -1,5 +1,5 @@
-/* What a traced value says of itself without data: its class, type, layout and flags. What follows
- * from sizes is as in this call, and guarded where it may be otherwise in another. */
+/* Attributes of a traced value that need no data: class, type, layout and flags. Attributes that
+ * depend on sizes are those of this call, with guards where another call may differ. */
 #include "graph/methods.h"
 #include "operation/traced.h"
 #include "state/array.h"
@@ -82,7 +82,7 @@ GETTER(kind)
     return PyUnicode_FromString(names[cx_kind(t)]);
 }
 
-/* What tells one piece of memory from another. */
+/* Identifier of the memory that holds the value. */
 GETTER(storage)
 {
     SELF(t);
@@ -102,7 +102,7 @@ GETTER(is_fresh)
     SELF(t);
     return PyBool_FromLong(t->storage->value == NULL && t->view == NULL);
 }
-/* Whether it is an int that is an expression of sizes and loop variables. */
+/* True if it is an int that is an expression of sizes and loop variables. */
 GETTER(is_expression)
 {
     SELF(t);
@@ -134,7 +134,7 @@ GETTER(offset)
     SELF(t);
     return t->view ? cx_size_object(t->tracer, t->view->offset) : PyLong_FromLong(0);
 }
-/* Whether it is an int that is the same all through the call. */
+/* True if it is an int that is the same all through the call. */
 GETTER(is_fixed)
 {
     SELF(t);
@@ -145,7 +145,7 @@ GETTER(is_fixed)
                  e->symbols[k]->symbol_kind == CI_SYMBOL_argument;
     return PyBool_FromLong(result);
 }
-/* Whether the last axis is the innermost, as far as that makes a difference. */
+/* True if the last axis is the innermost, as far as that makes a difference. */
 GETTER(is_c_order)
 {
     SELF(t);
@@ -264,8 +264,8 @@ guard_padding(CxTraced *x, const int64_t *sizes, int order)
 
 enum { IS_C = NPY_ARRAY_C_CONTIGUOUS, IS_F = NPY_ARRAY_F_CONTIGUOUS };
 
-/* What an array's flags say of memory depends on which axes have one element, or none: guards. Of
- * the flags that are not asked for it is left open what fewer elements would do. */
+/* The flags of an array depend on which axes have one element or none, so these are guarded. For
+ * flags that are not queried, the effect of fewer elements is left open. */
 static int
 guard_flags(CxTraced *x, int flags, int asked)
 {
@@ -290,7 +290,7 @@ guard_flags(CxTraced *x, int flags, int asked)
     return status < 0 ? -1 : 0;
 }
 
-/* Whether NumPy hands it on as it is where it makes others lie in order. */
+/* True if NumPy hands it on as it is where it makes others contiguous. */
 GETTER(is_in_order)
 {
     CxTraced *t = (CxTraced *)self;
@@ -316,7 +316,7 @@ GETTER(is_view_of_part)
     return PyBool_FromLong(cx_is_part(x) && x->view->op != CI_OP_real && x->view->op != CI_OP_imag);
 }
 
-/* Whether its elements lie side by side and forwards, in some order of its axes. */
+/* True if its elements are contiguous and in forward order, in some order of its axes. */
 GETTER(is_dense)
 {
     SELF(t);

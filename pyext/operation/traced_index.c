@@ -1,6 +1,6 @@
-/* Basic indexing: ints, slices, None and Ellipsis make a view; an index of ints alone makes a NumPy
- * scalar. What is wrong is asked of NumPy on an array of the same shape, so that the exception is
- * its own; other indices are the surface's. */
+/* Basic indexing: ints, slices, None and Ellipsis make a view; ints alone make a NumPy scalar.
+ * For an invalid index, NumPy indexes an array of the same shape, so that it raises its own
+ * exception. Other indices are handled by the surface. */
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "state/array.h"
@@ -298,7 +298,7 @@ cx_subscript(PyObject *self, PyObject *key)
     return index.is_scalar ? scalar_of(view) : view;
 }
 
-/* Whether NumPy takes an array as one element: some versions do where it has one, others do not. */
+/* True if NumPy takes an array as one element: some versions do where it has one, others do not. */
 static bool
 is_element(CxTraced *view, PyObject *value)
 {

@@ -137,7 +137,7 @@ PyType_Spec cx_bound_method_spec = {
     "cinductor._core.Method",
     sizeof(CxMethod),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
         Py_TPFLAGS_DISALLOW_INSTANTIATION,
     method_slots,
 };

@@ -39,8 +39,8 @@ binary_break(PyObject *a, PyObject *b, binaryfunc python)
     return result;
 }
 
-/* What the graph refuses as an operand (an array of objects) is NumPy's to take or to refuse; so is
- * what a mistake of ours stands in the way of, behind steps of Python's. */
+/* An operand that the graph refuses (an array of objects) is left to NumPy. So is an operation
+ * that an internal error prevents, after Python steps. */
 static PyObject *
 or_break(PyObject *result, PyObject *a, PyObject *b, binaryfunc python)
 {
@@ -62,8 +62,8 @@ is_sequence(PyObject *o)
     return PyList_Check(o) || PyTuple_Check(o) || PyUnicode_Check(o) || PyBytes_Check(o);
 }
 
-/* Whether Python's `*` repeats the other operand: NumPy's numbers leave that to it, its arrays do
- * not. */
+/* True if Python's `*` repeats the other operand: NumPy's numbers leave that to it, its arrays
+ * do not. */
 static bool
 repeats(PyObject *a, int ufunc)
 {

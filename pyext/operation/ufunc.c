@@ -470,11 +470,13 @@ is_fused(const CxState *state, CiOp op, CiDtype dtype)
            state->fuses_complex[op == CI_OP_square][dtype == CI_DTYPE_c128];
 }
 
-/* Other instructions, of other bits, where memory lies otherwise. */
+/* True if NumPy's loop uses other instructions, with other bits, for another layout of memory. Of
+ * float16 it has only one loop, except where it has its vector library. */
 static bool
 hangs_on_layout(const CxState *state, CiOp op, CiDtype dtype)
 {
-    return op == CI_OP_complex_absolute || ci_op_kind(op) == CI_OPKIND_ufunc ||
+    bool has_loops = dtype != CI_DTYPE_f16 || state->has_vector_library;
+    return op == CI_OP_complex_absolute || (ci_op_kind(op) == CI_OPKIND_ufunc && has_loops) ||
            is_fused(state, op, dtype);
 }
 

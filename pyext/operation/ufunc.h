@@ -67,13 +67,13 @@ CiNode *cx_power_by_number(CxTracer *tracer, CiOp op, const CxOperand *operands)
 
 /* ufunc_loops.c */
 int cx_ufunc_loops_init(CxState *state);
-/* Whether NumPy computes by other instructions for how an operand, or out, lies in memory:
- * backwards somewhere, float16 with paddings, complex numbers of one operand into paddings. 1, 0 or -1;
- * guarded where strides are symbols. */
+/* True if NumPy computes by other instructions for how an operand, or out, is in memory:
+ * backwards somewhere, float16 with paddings, complex numbers of one operand into paddings. 1, 0
+ * or -1; guarded where strides are symbols. */
 int cx_ufunc_lies_otherwise(CxTracer *tracer, const CxArgs *args);
 /* [(name, characters of dtypes)] of functions that are our own by default. */
 PyObject *cx_own_functions(const CxState *state);
-/* The same op by NumPy's loop, where numerics asks for its bits; else none. */
+/* The op that calls NumPy's loop, if numerics requires its bits; else none. */
 CiOp cx_op_by_numpy(const CxTracer *tracer, CiOp op, CiDtype dtype);
 
 #endif

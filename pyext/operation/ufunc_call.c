@@ -48,7 +48,7 @@ call_fallback(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args, PyO
     return result;
 }
 
-/* ufunc(*args) for one of our own numbers. */
+/* ufunc(*args) if an operand is a traced number. */
 PyObject *
 cx_ufunc_call(CxTracer *tracer, int ufunc, int nargs, PyObject *const *args)
 {

@@ -1,7 +1,7 @@
-/* What the graph has no operation for: a library call of the surface's, or the real ufunc. */
+/* Operations that the graph does not have: a library call of the surface, or the real ufunc. */
 #include "operation/ufunc.h"
 
-/* What the real ufunc may write to: out, and the first operand of `at`. */
+/* Operands that the real ufunc may write to: out, and the first operand of `at`. */
 static int
 keep_written(PyObject *args, PyObject *out)
 {
@@ -39,8 +39,8 @@ library_call(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args
     return result;
 }
 
-/* What the graph has no operation for: a library call, or else a break, the real ufunc on real
- * values, and its result given back to tracing. */
+/* An operation that the graph does not have: a library call, or else a break, which calls the
+ * real ufunc on real values and traces its result. */
 PyObject *
 cx_ufunc_fallback(CxTracer *tracer, PyObject *ufunc, PyObject *method, PyObject *args,
                   PyObject *kwargs, const char *reason)

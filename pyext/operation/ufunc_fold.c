@@ -171,8 +171,8 @@ promoted(CxState *state, CiDtype a, CiDtype b)
     return dtype;
 }
 
-/* What a fold computes in: sums and products of small integers in the platform's; with out= in what
- * elements and out= promote to, which is cast to out's in the end. */
+/* Type in which a reduction computes: for sums and products of small integers the platform's;
+ * with out=, the promotion of the elements and out, which is cast to out's type at the end. */
 static CiDtype
 fold_dtype(const Fold *f)
 {
@@ -192,7 +192,7 @@ fold_dtype(const Fold *f)
     return kind == CI_CLASS_uint ? CI_DTYPE_u64 : CI_DTYPE_i64;
 }
 
-/* What the fold runs over: cast, and masked by the fold's identity. Replaces f->x. */
+/* Casts the operand and masks it with the identity of the reduction. Replaces f->x. */
 static int
 fold_prepare(CxTracer *tracer, Fold *f, CiDtype dtype)
 {

@@ -154,7 +154,7 @@ fits(CxTracer *tracer, Call *call, CxArgs *args, const CxResolved *r)
     return true;
 }
 
-/* The same call on arrays without data, to get NumPy's exception. */
+/* Repeats the call on arrays without data, to get NumPy's exception. */
 static void
 raise_call(CxTracer *tracer, Call *call, CxArgs *args, PyObject *kwargs)
 {

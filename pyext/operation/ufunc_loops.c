@@ -41,6 +41,17 @@ find_loops(CxState *state, CiOp op, PyObject *ufunc)
     }
 }
 
+/* Looks values up where one float16 is the operand. Another library's loop may have effects. */
+static void
+open_table(CxState *state, CiOp op, bool is_replaced)
+{
+    int number = ci_op_ufunc_loop(op, CI_DTYPE_f16);
+    CiUfuncLoop *loop = &state->ufunc_loops[number];
+
+    if (ci_op_arity(op) == 1 && loop->loop != NULL && !is_replaced)
+        *loop = ci_ufunc_table_open(&state->ufunc_tables[number / CI_DTYPE_COUNT], *loop);
+}
+
 /* ---- whose loops they are ---- */
 
 static bool
@@ -65,7 +76,7 @@ find_replaced(CxState *state)
                 has_others_loop((const PyUFuncObject *)state->ufuncs[k], numpys);
 }
 
-/* ---- whose functions are quicker ---- */
+/* ---- whose functions are faster ---- */
 
 typedef struct SlowRow {
     CiOp op;
@@ -190,8 +201,10 @@ cx_ufunc_loops_init(CxState *state)
     find_replaced(state);
     for (int op = 0; op < CI_OP_COUNT; op++) {
         CiOp by_numpy = ci_op_by_numpy((CiOp)op);
-        if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL)
+        if (by_numpy != CI_OP_none && state->ufuncs[op] != NULL) {
             find_loops(state, by_numpy, state->ufuncs[op]);
+            open_table(state, by_numpy, state->is_replaced[op]);
+        }
     }
     state->runtime.ufuncs = state->ufunc_loops;
     return 0;

@@ -1,5 +1,5 @@
 /* A graph from its text, compiled and run on real arrays: for tests and tools. */
-#include "program/program.h"
+#include "program/call_sizes.h"
 #include "state/array.h"
 
 #include "base/os.h"
@@ -18,56 +18,56 @@ body_parse(CiContext *ctx, void *arg)
 
 /* The arguments as the graph's inputs. */
 typedef struct Inputs {
-    const CiGraph *graph;
     PyObject **objects; /* owned */
     void **data;
-    const int64_t **sizes;
+    const int64_t **sizes, **strides; /* strides in elements, owned */
     CiSlot *scalars;
+    CxPlace *places;
+    CxCallSizes shown;
+    bool hold;
     int wrong; /* the first input that is not what the graph says, or -1 */
 } Inputs;
-
-/* A symbol is the extent of the first axis that is it, or an int's value. */
-static int64_t
-value_of_symbol(void *arg, const CiExpr *symbol)
-{
-    Inputs *in = arg;
-    const CiGraph *g = in->graph;
-
-    for (int k = 0; k < g->ninputs; k++)
-        for (int axis = 0; axis < g->inputs[k]->rank; axis++)
-            if (g->inputs[k]->sizes[axis] == symbol)
-                return in->sizes[k][axis];
-    for (int k = 0; k < g->env->nsources; k++)
-        if (g->env->sources[k].symbol == symbol && g->env->sources[k].axis < 0)
-            return PyLong_AsLongLong(in->objects[g->env->sources[k].input]);
-    ci_fail(g->ctx, CI_ERR_VALUE, "no input shows the value of %s", symbol->name);
-}
 
 /* Whether the arrays have the sizes and strides that the graph's inputs say. */
 static void
 body_check(CiContext *ctx, void *arg)
 {
     Inputs *in = arg;
-    for (int k = 0; k < in->graph->ninputs && in->wrong < 0; k++) {
-        const CiNode *node = in->graph->inputs[k];
-        PyArrayObject *a = (PyArrayObject *)in->objects[k];
-        for (int axis = 0; axis < node->rank; axis++) {
-            int64_t size = ci_expr_evaluate(ctx, node->sizes[axis], value_of_symbol, in);
-            int64_t stride =
-                ci_expr_evaluate(ctx, in->graph->strides[k][axis], value_of_symbol, in);
-            if (PyArray_DIM(a, axis) != size || size < node->sizes[axis]->low ||
-                size > node->sizes[axis]->high ||
-                (size > 1 && PyArray_SIZE(a) != 0 &&
-                 PyArray_STRIDE(a, axis) != stride * PyArray_ITEMSIZE(a)))
-                in->wrong = k;
-        }
-    }
+    in->hold = cx_call_sizes_fit(ctx, &in->shown, &in->wrong);
+    for (int k = 0; in->hold && k < in->shown.graph->ninputs && in->wrong < 0; k++)
+        if (cx_call_strides_differ(ctx, &in->shown, k))
+            in->wrong = k;
+}
+
+/* An array's strides in elements; those that are no whole number of them are never the graph's. */
+static int64_t *
+strides_of(PyArrayObject *array)
+{
+    int rank = PyArray_NDIM(array);
+    int64_t *strides = PyMem_Calloc((size_t)rank + 1, sizeof *strides), size = PyArray_ITEMSIZE(array);
+    for (int k = 0; strides != NULL && k < rank; k++)
+        strides[k] = PyArray_STRIDE(array, k) % size == 0 ? PyArray_STRIDE(array, k) / size : INT64_MIN;
+    return strides != NULL ? strides : (int64_t *)PyErr_NoMemory();
+}
+
+static int
+check_inputs(CxProgram *program, Inputs *in)
+{
+    int nplaces = in->wrong < 0 ? cx_places_find(program->graph, &in->places) : 0;
+    in->shown = (CxCallSizes){program->graph, in->places, nplaces, in->sizes, in->strides, in->scalars};
+    if (in->wrong < 0 && (nplaces < 0 || cx_protect(program->state, program->ctx, body_check, in) < 0))
+        return -1;
+    if (in->wrong >= 0)
+        PyErr_Format(PyExc_ValueError, "input %d is not the array that the graph says", in->wrong);
+    else if (!in->hold)
+        PyErr_SetString(PyExc_ValueError, "the inputs have sizes that the graph's guards exclude");
+    return in->wrong < 0 && in->hold ? 0 : -1;
 }
 
 static int
 fill_inputs(CxProgram *program, PyObject *values, Inputs *in)
 {
-    const CiGraph *graph = in->graph;
+    const CiGraph *graph = program->graph;
     int nscalars = 0;
 
     in->wrong = -1;
@@ -86,17 +86,16 @@ fill_inputs(CxProgram *program, PyObject *values, Inputs *in)
         PyArrayObject *a = (PyArrayObject *)in->objects[k];
         in->data[k] = PyArray_DATA(a);
         in->sizes[k] = (const int64_t *)PyArray_DIMS(a);
+        in->strides[k] = strides_of(a);
+        if (in->strides[k] == NULL)
+            return -1;
         if (cx_dtype_of_descr(PyArray_DESCR(a)) != node->dtype || PyArray_NDIM(a) != node->rank ||
             !PyArray_ISALIGNED(a)) {
             in->wrong = k;
             break;
         }
     }
-    if (in->wrong < 0 && cx_protect(program->state, program->ctx, body_check, in) < 0)
-        return -1;
-    if (in->wrong >= 0)
-        PyErr_Format(PyExc_ValueError, "input %d is not the array that the graph says", in->wrong);
-    return in->wrong < 0 ? 0 : -1;
+    return check_inputs(program, in);
 }
 
 static PyObject *
@@ -104,10 +103,10 @@ run_program(CxProgram *program, PyObject *values)
 {
     size_t n = (size_t)program->graph->ninputs + 1, nbuffers = (size_t)program->nbuffers + 1;
     PyObject *result = NULL;
-    Inputs in = {.graph = program->graph,
-                 .objects = PyMem_Calloc(n, sizeof *in.objects),
+    Inputs in = {.objects = PyMem_Calloc(n, sizeof *in.objects),
                  .data = PyMem_Calloc(n, sizeof *in.data),
                  .sizes = PyMem_Calloc(n, sizeof *in.sizes),
+                 .strides = PyMem_Calloc(n, sizeof *in.strides),
                  .scalars = PyMem_Calloc(n, sizeof *in.scalars)};
     CxRun run = {.program = program,
                  .inputs = in.data,
@@ -117,7 +116,7 @@ run_program(CxProgram *program, PyObject *values)
                  .buffers = PyMem_Calloc(nbuffers, sizeof *run.buffers),
                  .slots = PyMem_Calloc(nbuffers, sizeof *run.slots)};
 
-    if (!in.objects || !in.data || !in.sizes || !in.scalars || !run.buffers || !run.slots) {
+    if (!in.objects || !in.data || !in.sizes || !in.strides || !in.scalars || !run.buffers || !run.slots) {
         PyErr_NoMemory();
         goto done;
     }
@@ -136,6 +135,10 @@ done:
         cx_run_close(&run);
     for (size_t k = 0; in.objects != NULL && k + 1 < n; k++)
         Py_XDECREF(in.objects[k]);
+    for (size_t k = 0; in.strides != NULL && k + 1 < n; k++)
+        PyMem_Free((void *)(uintptr_t)in.strides[k]);
+    PyMem_Free((void *)in.strides);
+    PyMem_Free(in.places);
     PyMem_Free(run.buffers);
     PyMem_Free(run.slots);
     PyMem_Free(in.data);

@@ -1,10 +1,11 @@
-/* Library calls that skip NumPy's front door. A loop whose trips are short products spends ten
- * times a product's work on making arrays, parsing arguments and setting up an iterator. NumPy's
- * own inner routines, which have no need of Python, are called here as NumPy itself would call
- * them: the same routine on the same strides gives the same bits.
+/* Library calls that skip NumPy's front door. A loop whose iterations are short products spends
+ * ten times a product's work on making arrays, parsing arguments and setting up an iterator.
+ * NumPy's own inner routines, which have no need of Python, are called here as NumPy itself
+ * would call them: the same routine on the same strides gives the same bits.
  *
- * A direct call answers false where NumPy would do more than that: the call through Python is made
- * then. So it is where a float flag was raised, for NumPy warns then as its errstate asks. */
+ * A direct call answers false where NumPy would do more than that: the call through Python is
+ * made then. So it is where a float flag was raised, because NumPy warns then as its errstate
+ * asks. */
 #include "program/direct.h"
 
 #include "base/float_flags.h"

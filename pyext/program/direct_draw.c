@@ -1,17 +1,17 @@
-/* Draws of numbers from parameters that are one number each, without Python. A Generator's method
- * is its distribution's C routine on the state of its bits, for an array once for each element in
- * order, and a loop that draws in each trip spends ten times that on arguments and on getting to
- * the method. So are those functions of np.random's that draw as Generators do, and what
- * legacy_draw.c has of the others. The routines are those that NumPy's own module of Generators has
- * and exports, so the bits are NumPy's, whatever its version.
+/* Draws of numbers from parameters that are one number each, without Python. A Generator's
+ * method is its distribution's C routine on the state of its bits, for an array once for each
+ * element in order, and a loop that draws in each iteration spends ten times that on arguments
+ * and on getting to the method. So are those functions of np.random's that draw as Generators
+ * do, and what legacy_draw.c has of the others. The routines are those that NumPy's own module
+ * of Generators has and exports, so the bits are NumPy's, whatever its version.
  *
- * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until it
- * ends or calls Python, for that may wait for another thread that wants to draw. A lock that is not
- * free is not waited for, so no run waits for one while it holds another: that draw goes through
- * Python. The lock belongs to the thread, so a handler of signals may draw meanwhile.
+ * Whoever draws holds the lock of the bits. A run takes it at its first draw and keeps it until
+ * it ends or calls Python, for that may wait for another thread that wants to draw. A lock that
+ * is not free is not waited for, so no run waits for one while it holds another: that draw goes
+ * through Python. The lock belongs to the thread, so a handler of signals may draw meanwhile.
  *
- * Draws go through Python too where the generator, its bits or its lock is of a class that is not
- * NumPy's own, and where NumPy would refuse the parameters. */
+ * Draws go through Python too where the generator, its bits or its lock is of a class that is
+ * not NumPy's own, and where NumPy would refuse the parameters. */
 #include "program/direct.h"
 #include "program/program.h"
 
@@ -363,14 +363,16 @@ find_routine(CxState *state, const char *name)
 {
     PyObject *module = PyImport_ImportModule("numpy.random._generator");
     PyObject *file = module ? PyModule_GetFilenameObject(module) : NULL;
-    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
-    void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    PyObject *path = file ? PyUnicode_EncodeFSDefault(file) : NULL;
+    void *library =
+        path ? dlopen(PyBytes_AS_STRING(path), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
     void *routine = library ? dlsym(library, name) : NULL;
 
     if (state->random_module == NULL)
         state->random_module = PyImport_ImportModule("numpy.random");
     if (library != NULL)
         dlclose(library); /* the module's own hold on it stays */
+    Py_XDECREF(path);
     Py_XDECREF(file);
     Py_XDECREF(module);
     return state->random_module != NULL ? routine : NULL;

@@ -160,6 +160,22 @@ set_parts(Callee *callee, const CiOp *parts)
     return has_parts;
 }
 
+/* What can be called without Python: as the name says, or the callable's torch_call. */
+static int
+set_direct(CxState *state, Callee *callee, const char *name)
+{
+    PyObject *torch_call = PyObject_GetAttrString(callee->callable, "torch_call");
+    int result = 0;
+
+    if (torch_call == NULL)
+        PyErr_Clear();
+    cx_direct_init(state, &callee->direct, name);
+    if (torch_call != NULL && torch_call != Py_None)
+        result = cx_direct_torch_init(&callee->direct, torch_call);
+    Py_XDECREF(torch_call);
+    return result;
+}
+
 static PyObject *
 new_capsule(CxState *state, const char *name, const char *key, PyObject *callable,
             int position_axis, bool may_fail, const CiOp *parts)
@@ -173,8 +189,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
         *callee = (Callee){.state = state,
                            .callable = Py_NewRef(callable),
                            .is_of_numpy = PyObject_HasAttrString(callable, "is_of_numpy")};
-        if (!set_parts(callee, parts))
-            cx_direct_init(state, &callee->direct, name);
+        bool has_failed = !set_parts(callee, parts) && set_direct(state, callee, name) < 0;
         *ext = (CiExtern){.name = own_name,
                           .key = own_key,
                           .call = call_library,
@@ -186,7 +201,7 @@ new_capsule(CxState *state, const char *name, const char *key, PyObject *callabl
                           .position_axis = position_axis,
                           .may_fail = may_fail,
                           .call_on = PyObject_HasAttrString(callable, "launch_on") ? call_on : NULL};
-        capsule = PyCapsule_New(ext, NULL, free_extern);
+        capsule = has_failed ? NULL : PyCapsule_New(ext, NULL, free_extern);
         if (capsule != NULL)
             return capsule;
         Py_DECREF(callable);
@@ -277,7 +292,7 @@ find_known(CxState *state, const CiExtern *read, int *failed)
     return capsule != NULL ? PyCapsule_GetPointer(capsule, NULL) : NULL;
 }
 
-/* Whether all of them are known; -1 with an exception. */
+/* True if all of them are known; -1 with an exception. */
 static int
 find_in(CxState *state, CiBlock *block, const CiExtern *products)
 {

@@ -1,4 +1,4 @@
-/* What one compile took and made, and what became of recording it, as dicts. */
+/* Dicts of what one compile took and made, and of the outcome of recording. */
 #include "program/program.h"
 
 #include <stdio.h>

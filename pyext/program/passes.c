@@ -5,6 +5,7 @@
  * until the lock is held again. */
 #include "program/passes.h"
 
+#include "codegen/codegen.h"
 #include "passes/rewrite.h"
 
 /* ---- one pass ---- */
@@ -135,7 +136,7 @@ cx_passes_close(CxPasses *all)
     PyMem_Free(all->extras);
 }
 
-/* What a pass raised is the cause of the exception that is set; an interrupt is the exception. */
+/* Makes the exception that a pass raised the cause of the current one. An interrupt replaces it. */
 void
 cx_passes_explain(CxPasses *all)
 {
@@ -192,22 +193,34 @@ cx_set_pass_observer(PyObject *module, PyObject *observer)
     Py_RETURN_NONE;
 }
 
-/* passes(): (name, cannot be left out, doc) of those of passes.def. */
+static int
+append_pass(PyObject *list, const char *name, bool is_needed, const char *doc, const char *level)
+{
+    PyObject *item = Py_BuildValue("(sOss)", name, is_needed ? Py_True : Py_False, doc, level);
+    int failed = item == NULL ? -1 : PyList_Append(list, item);
+
+    Py_XDECREF(item);
+    return failed;
+}
+
+/* passes(): (name, cannot be left out, doc, level) of those of passes.def, then of procs.def. */
 PyObject *
 cx_list_passes(PyObject *module, PyObject *unused)
 {
-    PyObject *list = PyList_New(ci_pass_count());
+    PyObject *list = PyList_New(0);
+    int failed = list == NULL ? -1 : 0;
 
     (void)module, (void)unused;
-    for (int k = 0; list != NULL && k < ci_pass_count(); k++) {
+    for (int k = 0; !failed && k < ci_pass_count(); k++) {
         const CiPassRow *row = ci_pass_at(k);
-        PyObject *item =
-            Py_BuildValue("(sOs)", row->name, row->is_needed ? Py_True : Py_False, row->doc);
-        if (item == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, k, item);
+        failed = append_pass(list, row->name, row->is_needed, row->doc, "graph");
     }
+    for (int k = 0; !failed && k < ci_proc_pass_count(); k++) {
+        const CiProcPass *row = ci_proc_pass_at(k);
+        failed = append_pass(list, row->name, row->is_needed, row->doc, "procs");
+    }
+    if (failed)
+        Py_CLEAR(list);
     return list;
 }
 

@@ -12,7 +12,7 @@ typedef struct CxPass {
     const char *pattern, *replacement; /* or NULL */
 } CxPass;
 
-/* Those of one compile. */
+/* The user passes of one compile. */
 struct CxPasses {
     CxState *state;
     PyObject *rows, *texts; /* keep what names and graphs are read from */

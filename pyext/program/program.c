@@ -2,7 +2,7 @@
 #include <fenv.h>
 
 #include "ir/plain.h"
-#include "program/program.h"
+#include "program/call_sizes.h"
 #include "state/array.h"
 #include "state/stream.h"
 
@@ -68,7 +68,7 @@ find_small(const CiGraph *graph)
     return small;
 }
 
-/* What a device cannot take, arrays of the host are computed with there. */
+/* True if the program may run on the host when the device cannot run it. */
 static bool
 can_run_on_host(CxState *state, const CiOptions *options, const CiBackend *backend)
 {
@@ -165,7 +165,7 @@ fail:
 /* The order of a program for many sizes is that of axes with several elements; NumPy's sort of axes leaves
  * those with one in C order. So does a result that is dense in C order but for their strides. */
 static void
-settle_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
+place_ones(int rank, const int64_t *sizes, int64_t itemsize, int64_t *strides)
 {
     int64_t dense[CI_MAX_RANK];
     bool is_c = true;
@@ -193,7 +193,7 @@ new_result(void *arg, int number, const CiResultBuffer *buffer)
     for (int k = 0; shape == NULL && k < buffer->rank; k++)
         strides[k] = buffer->strides[k] * ci_dtype_size(buffer->dtype);
     if (shape == NULL && ci_program_symbol_count(p->program) > 0)
-        settle_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
+        place_ones(buffer->rank, buffer->sizes, (int64_t)ci_dtype_size(buffer->dtype), strides);
     int rank = shape ? shape->rank : buffer->rank;
     const int64_t *sizes =
         shape ? cx_layout_of(2 * rank, shape->layout, shape->numbers, run->table, room)
@@ -228,7 +228,7 @@ numpy_flags(unsigned flags)
            (flags & FE_INVALID ? CX_FLAG_invalid : 0u);
 }
 
-/* Room for the values of the program's symbols in this run, which ends with them filled. */
+/* Space for the values of the program's symbols in this run, which ends with them filled. */
 static int
 make_symbols(CxRun *run)
 {
@@ -276,7 +276,8 @@ run_released(CxRun *run, CiCall *call)
 
     ci_program_symbols(p->program, call, run->symbols);
     call->has_symbols = true;
-    call->new_result = new_result_unlocked;
+    if (run->new_result == NULL)
+        call->new_result = new_result_unlocked;
     for (int k = 0; k < p->graph->ninputs; k++)
         Py_XINCREF(run->input_objects[k]);
     CX_RELEASE(run->released);
@@ -288,7 +289,7 @@ run_released(CxRun *run, CiCall *call)
     return status;
 }
 
-/* The streams that this call's work goes to, behind what others do with its arguments. */
+/* The streams that this call's work goes to, after what others do with its arguments. */
 static int
 enter_devices(CxRun *run, void **streams)
 {
@@ -298,7 +299,6 @@ enter_devices(CxRun *run, void **streams)
     for (int k = 0; k < count; k++) {
         run->queues[k] = p->queue;
         run->queues[k].index += k;
-        run->streams[k] = NULL;
         if (cx_device_enter(p->state, &run->queues[k], &run->streams[k], run->input_objects,
                             p->graph->ninputs) < 0)
             return -1;
@@ -324,7 +324,7 @@ cx_program_run(CxRun *run)
     CiCall call = {.inputs = run->inputs,
                    .sizes = run->sizes,
                    .scalars = run->scalars,
-                   .new_result = new_result,
+                   .new_result = run->new_result ? run->new_result : new_result,
                    .arg = run,
                    .message = message, .message_size = sizeof message,
                    .max_threads = (int)p->options.threads};
@@ -359,6 +359,8 @@ cx_run_close(CxRun *run)
 {
     for (int k = 0; run->buffers != NULL && k < run->program->nbuffers; k++)
         Py_CLEAR(run->buffers[k]);
+    for (int k = 0; k < ci_program_device_count(run->program->program); k++)
+        Py_CLEAR(run->streams[k]);
     Py_CLEAR(run->values);
     if (run->symbols != run->few_symbols)
         PyMem_Free(run->symbols);
@@ -444,6 +446,8 @@ static PyGetSetDef program_getset[] = {
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},
+    {"guards", cx_program_guards, NULL,
+     "What its graph assumes of sizes: a tuple of (relation, left, right, line).", NULL},
     {"recordings", cx_program_recordings, NULL,
      "What became of recording each part of it, a dict each; None without the option graphs.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
@@ -460,7 +464,7 @@ PyType_Spec cx_program_spec = {
     "cinductor._core.Program",
     sizeof(CxProgram),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     program_slots,
 };
 

@@ -4,7 +4,7 @@
 
 #include "state/state.h"
 
-extern PyType_Spec cx_program_spec;
+extern PyType_Spec cx_program_spec, cx_builder_spec;
 typedef struct CxReturn {
     CiReturn layout; /* sizes and strides NULL: they depend on the call */
     bool is_shared;  /* another return is that buffer, or it is an argument's memory: copied */
@@ -43,7 +43,7 @@ typedef struct CxShape {
     const int64_t *layout; /* sizes, then strides in bytes */
     const int *numbers;    /* the same in the table of the call, or NULL */
 } CxShape;
-enum { CX_MOST_OPERANDS = 16 }; /* of a library call */
+enum { CX_MOST_OPERANDS = 256 }; /* of a library call */
 enum { CX_FEW_SYMBOLS = 12, CX_FEW_GENERATORS = 4 };
 /* Generators that a run draws from without Python, whose locks it holds. The first that are met
  * have room; Python draws from the others. */
@@ -65,10 +65,13 @@ typedef struct CxRun {
     const int64_t *table; /* of the guards */
     PyObject **buffers;
     CiSlot *slots;
+    /* Makes result buffers instead of that, with or without the lock; arg is the run. NULL with no exception:
+     * there is no memory. */
+    void *(*new_result)(void *arg, int number, const CiResultBuffer *buffer);
     PyObject *values; /* of the Python wrapper: its tuple */
     PyThreadState *released;
     CiQueue queues[CI_MAX_DEVICES];    /* the program's, with the streams in force */
-    PyObject *streams[CI_MAX_DEVICES]; /* their objects, borrowed, or NULL */
+    PyObject *streams[CI_MAX_DEVICES]; /* their objects, or NULL; until cx_run_close */
     CxGenerators generators;
     unsigned float_flags; /* NumPy's bits */
     int64_t *symbols;     /* values, when it has run */
@@ -98,6 +101,9 @@ PyObject *cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs);
 PyObject *cx_run_program(PyObject *module, PyObject *args);
 PyObject *cx_recompile(PyObject *module, PyObject *args);
 
+/* compile_graph.c: compile_graph(builder or text, *, options, device, backend): a program that has not run. */
+PyObject *cx_compile_graph(PyObject *module, PyObject *args, PyObject *kwargs);
+
 PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 
 /* found.c: a new reference to the program that is found by this key, or NULL (with an exception if
@@ -106,7 +112,8 @@ CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
 void cx_program_take_out(CxProgram *program);
 
-/* info.c: of a program what became of recording its parts; None where nobody asked. Then numbers of a compile by their names, in a dict; nothing for NULL. */
+/* info.c: the outcome of recording each part of a program; None if recording was not requested.
+ * Then the numbers of a compile by name, in a dict; empty for NULL. */
 PyObject *cx_program_recordings(PyObject *self, void *closure);
 int cx_info_fill(PyObject *dict, const CiCompileInfo *info);
 
@@ -127,7 +134,7 @@ CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiBackend *backend, PyObject *passes, const CiGiven *given,
                               PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
-bool cx_block_has_effects(const CiBlock *block); /* it has to run though nobody reads its values */
+bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */
 int cx_program_run(CxRun *run);
 void cx_run_close(CxRun *run);
 /* A new reference to the value of one return after a run. */

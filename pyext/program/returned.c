@@ -1,5 +1,5 @@
-/* What a run's returns are as Python's values: buffers of results, views and parts of them, copies,
- * numbers. */
+/* Converts the returns of a run to Python values: buffers of results, views and parts of them,
+ * copies, numbers. */
 #include "program/program.h"
 #include "state/array.h"
 #include "state/device_array.h"

@@ -30,7 +30,7 @@ body_build(CiContext *ctx, void *arg)
     b->code = backend->compiler->build_text(ctx, b->queue, b->source, b->options);
 }
 
-/* Without the lock, for a compiler runs. */
+/* Without the lock, because a compiler runs. */
 static int
 build(CxState *state, Build *b)
 {
@@ -129,12 +129,15 @@ user_code_run(PyObject *self, PyObject *args)
         fill_launch(u, &l, arrays, sizes) < 0)
         return NULL;
     if (ci_backend_has_memory(queue.backend) &&
-        cx_device_enter(u->state, &queue, &stream, l.objects, l.nbuffers) < 0)
+        cx_device_enter(u->state, &queue, &stream, l.objects, l.nbuffers) < 0) {
+        Py_XDECREF(stream);
         return NULL;
+    }
     CX_RELEASE(saved);
     int32_t status = u->code->run(u->code, &queue, l.nbuffers, l.buffers, l.nsizes, l.sizes,
                                   l.units, l.threads);
     CX_TAKE(saved);
+    Py_XDECREF(stream);
     if (status != 0) {
         cx_raise_device(u->state, &queue, status);
         return NULL;
@@ -297,6 +300,6 @@ PyType_Spec cx_user_code_spec = {
     "cinductor._core.UserCode",
     sizeof(UserCode),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     user_code_slots,
 };

@@ -107,7 +107,7 @@ dtype_of_number(PyObject *value)
                                     : CI_DTYPE_i64;
 }
 
-/* Who watches the program stands among the names of its wrapper. */
+/* Name of the observer in the wrapper's namespace. */
 #define OBSERVER "observer"
 
 /* Tells who watches of what has just run: (letter, number, began, ended), in nanoseconds of the clock
@@ -351,7 +351,7 @@ cx_wrapper_run(CxRun *run)
     return 0;
 }
 
-/* Whoever watches a program has it run by its printed wrapper, where each launch is a call. */
+/* If a program is observed, its printed wrapper runs it, so that each launch is a call. */
 PyObject *
 cx_program_observe(PyObject *self, PyObject *observer)
 {

@@ -1,4 +1,5 @@
-/* What Python says of sizes: a branch holds while it is captured, a decision is taken back. */
+/* Python's statements about sizes: a branch condition holds while the branch is captured; a
+ * decision can be undone. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/index.h"
@@ -57,7 +58,7 @@ cx_method_assume(PyObject *self, PyObject *args, PyObject *kwargs)
     return status < 0 ? NULL : PyLong_FromLong(token);
 }
 
-/* Whether sizes, and nothing else, decide what it is. */
+/* True if sizes, and nothing else, decide what it is. */
 static bool
 is_of_sizes(const CxStorage *s, int depth)
 {

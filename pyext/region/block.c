@@ -201,7 +201,7 @@ block_value(PyObject *self, PyObject *number)
     return node ? cx_traced_from_node(b->tracer, node, node->kind) : NULL;
 }
 
-/* Whether a symbol has a value only inside. */
+/* True if a symbol has a value only inside. */
 static bool
 is_of_block(const CxBlock *b, const CiExpr *symbol)
 {
@@ -224,7 +224,7 @@ body_blank(CiContext *ctx, void *arg)
         b->at.result = ci_graph_const(b->at.graph, like->dtype, like->kind, zero, b->at.loc);
 }
 
-/* undefined(k): some value of the held value's type, which nobody looks at. None: its sizes are
+/* undefined(k): a placeholder of the held value's type that is never read. None if its sizes are
  * known only inside. */
 static PyObject *
 block_undefined(PyObject *self, PyObject *number)
@@ -405,7 +405,7 @@ is_either_way(const CiNode *node)
            (of == CI_DTYPE_f64 || of == CI_DTYPE_c128);
 }
 
-/* What the block computes, for comparison with another run of the same source. */
+/* Text of what the block computes, for comparison with another run of the same source. */
 static PyObject *
 get_trace(PyObject *self, void *closure)
 {
@@ -523,6 +523,6 @@ PyType_Spec cx_block_spec = {
     "cinductor._core.Block",
     sizeof(CxBlock),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     block_slots,
 };

@@ -74,7 +74,7 @@ cx_method_mark(PyObject *self, PyObject *unused)
     return (PyObject *)m;
 }
 
-/* What was decided since by the sizes of this call is open again. */
+/* Reopens the decisions made since the mark from the sizes of this call. */
 static PyObject *
 mark_forget_guards(PyObject *self, PyObject *unused)
 {
@@ -216,7 +216,7 @@ PyType_Spec cx_mark_spec = {
     "cinductor._core.Mark",
     sizeof(CxMark),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     mark_slots,
 };
 

@@ -1,4 +1,4 @@
-/* Regions made of closed blocks, and what is asked of blocks and values to make them. */
+/* Makes regions from closed blocks, and inspects the blocks and values for that. */
 #include "region/region.h"
 #include "graph/methods.h"
 

@@ -1,4 +1,4 @@
-/* What captured loops and branches ask of values, and make of them. */
+/* Values as captured loops and branches need them: queries and conversions. */
 #include "graph/methods.h"
 #include "value/build.h"
 #include "value/index.h"

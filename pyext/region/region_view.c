@@ -1,6 +1,6 @@
-/* What a region's trips leave behind: sizes and views as the last trip has them, and arrays whose
- * sizes change from trip to trip. Such an array lies in the first elements of a buffer that is
- * large enough for all trips; how many they are is carried beside it. */
+/* What a region's iterations leave behind: sizes and views as the last iteration has them, and
+ * arrays whose sizes change from iteration to iteration. Such an array is in the first elements
+ * of a buffer that is large enough for all iterations; how many they are is carried beside it. */
 #include "graph/methods.h"
 #include "region/region.h"
 #include "value/build.h"
@@ -8,7 +8,7 @@
 
 #include "ir/layout.h"
 
-/* ---- the last trip ---- */
+/* ---- the last iteration ---- */
 
 typedef struct Substitute {
     CxTracer *tracer;
@@ -85,7 +85,7 @@ view_is_fixed(const CxView *v, const CiExpr *symbol)
            all_are_fixed(below, v->steps, symbol);
 }
 
-/* Whether the view, or one that it is a view of, is another in each trip. */
+/* True if the view, or one that it is a view of, is another in each iteration. */
 static bool
 is_of_trip(const CxView *v, const CiExpr *symbol)
 {
@@ -97,7 +97,7 @@ is_of_trip(const CxView *v, const CiExpr *symbol)
     return depends || (v->parent != NULL && is_of_trip(v->parent, symbol));
 }
 
-/* The view, with those that it is a view of, in the last trip. */
+/* The view, with those that it is a view of, in the last iteration. */
 static PyObject *
 last_view(Substitute *s, CxStorage *storage, CxView *from)
 {
@@ -126,8 +126,8 @@ last_view(Substitute *s, CxStorage *storage, CxView *from)
     return result;
 }
 
-/* last_value(int or view): what it is in the last trip of the body of a `for`; None when it is no
- * expression of the trip and of what is fixed. */
+/* last_value(int or view): what it is in the last iteration of the body of a `for`; None when it
+ * is no expression of the iteration and of what is fixed. */
 PyObject *
 cx_block_last_value(PyObject *self, PyObject *value)
 {
@@ -218,7 +218,7 @@ cx_method_count(PyObject *self, PyObject *shape)
     return count == NULL ? NULL : cx_size_object(t, count);
 }
 
-/* Whether a view's elements lie one behind the other: it leaves out whole rows of its memory, and
+/* True if a view's elements lie one after the other: it leaves out whole rows of its memory, and
  * may give what is left another shape. */
 static bool
 is_dense(const CxView *v, const CiNode *base)

@@ -58,12 +58,5 @@ cx_body_place(PyObject *fn)
     Py_XDECREF(function); /* fn keeps it */
     if (code == NULL || !PyUnicode_Check(((PyCodeObject *)code)->co_filename))
         return NULL;
-    const char *file = PyUnicode_AsUTF8(((PyCodeObject *)code)->co_filename);
-    if (file == NULL) {
-        PyErr_Clear();
-        return NULL;
-    }
-    const char *slash = strrchr(file, '/');
-    return PyUnicode_FromFormat("%s:%d", slash ? slash + 1 : file,
-                                ((PyCodeObject *)code)->co_firstlineno);
+    return cx_place_text(code);
 }

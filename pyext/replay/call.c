@@ -55,7 +55,7 @@ note_use(CxFunction *f, PyObject *table, Py_ssize_t number)
 
 /* ---- calls ---- */
 
-/* The function itself answers. */
+/* Runs the original function, and counts that. */
 static PyObject *
 call_itself(CxFunction *f, const Call *call)
 {
@@ -233,12 +233,15 @@ renew(CxFunction *f)
     return 0;
 }
 
-/* The context's or the process's; where that is the default, the function's own. */
+/* The context's or the process's; where that is the default, the function's own. -1 with an exception. */
 static int
-stance_of(const CxFunction *f)
+stance_of(CxFunction *f)
 {
     if (f->stance < 0)
         return CX_STANCE_default;
+    int is_watched = cx_is_watched(f->state, &f->watched, f->miss);
+    if (is_watched != 0)
+        return is_watched < 0 ? -1 : CX_STANCE_force_eager;
     int stance = cx_stance(f->state);
     return stance == CX_STANCE_default ? f->stance : stance;
 }

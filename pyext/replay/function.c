@@ -227,7 +227,19 @@ function_note_twin(PyObject *self, PyObject *args)
     return cx_twins_note(f->state, &f->twins, args) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *
+function_html(PyObject *self, PyObject *unused)
+{
+    PyObject *module = PyImport_ImportModule("cinductor.report.card");
+    PyObject *card = module ? PyObject_CallMethod(module, "card", "O", self) : NULL;
+
+    (void)unused;
+    Py_XDECREF(module);
+    return card;
+}
+
 static PyMethodDef function_methods[] = {
+    {"_repr_html_", function_html, METH_NOARGS, "What a notebook shows of it."},
     {"add", function_add, METH_O, "add(specialization): tried first from now on."},
     {"drop", function_drop, METH_O,
      "drop(specialization): forgets it; a call that runs it goes on."},
@@ -259,37 +271,37 @@ static PyMemberDef function_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
-/* fn's, until somebody sets others: those that wait to be asked for are not copied (3.14). */
+/* fn's, until somebody sets others: annotations that wait to be asked for are not copied (3.14), and what
+ * inspect says of a function (iscoroutinefunction) it reads from its code and defaults. */
 static PyObject *
-function_annotations(PyObject *self, void *unused)
+function_attribute(PyObject *self, void *name)
 {
     CxFunction *f = (CxFunction *)self;
-    int failed = 0;
-    PyObject *own = f->dict ? cx_dict_find(f->dict, f->state->str___annotations__, &failed) : NULL;
+    PyObject *own = f->dict ? cx_dict_named(f->dict, name) : NULL;
 
-    (void)unused;
-    if (own != NULL || failed)
-        return Py_XNewRef(own);
-    return PyObject_GetAttr(f->fn, f->state->str___annotations__);
+    return own ? Py_NewRef(own) : PyObject_GetAttrString(f->fn, name);
 }
 
 static int
-function_annotate(PyObject *self, PyObject *value, void *unused)
+function_set_attribute(PyObject *self, PyObject *value, void *name)
 {
     PyObject *dict = PyObject_GenericGetDict(self, NULL);
-    PyObject *name = ((CxFunction *)self)->state->str___annotations__;
     int status = dict == NULL    ? -1
-                 : value != NULL ? PyDict_SetItem(dict, name, value)
-                                 : PyDict_DelItem(dict, name);
+                 : value != NULL ? PyDict_SetItemString(dict, name, value)
+                                 : PyDict_DelItemString(dict, name);
 
-    (void)unused;
     Py_XDECREF(dict);
     return status;
 }
 
+#define ATTRIBUTE(name) {name, function_attribute, function_set_attribute, NULL, name}
+
 static PyGetSetDef function_getset[] = {
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
-    {"__annotations__", function_annotations, function_annotate, NULL, NULL},
+    ATTRIBUTE("__annotations__"),
+    ATTRIBUTE("__code__"),
+    ATTRIBUTE("__defaults__"),
+    ATTRIBUTE("__kwdefaults__"),
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -312,6 +324,6 @@ PyType_Spec cx_function_spec = {
     "cinductor._core.CompiledFunction",
     sizeof(CxFunction),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL,
     function_slots,
 };

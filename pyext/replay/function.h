@@ -1,4 +1,4 @@
-/* What `compile` returns, for the two files about it: call.c and function.c. */
+/* The struct of a compiled function, shared by call.c and function.c. */
 #ifndef CX_FUNCTION_H
 #define CX_FUNCTION_H
 
@@ -7,6 +7,7 @@
 #include "replay/driven.h"
 #include "replay/signature.h"
 #include "replay/specialization.h"
+#include "replay/watched.h"
 
 typedef struct CxFunction {
     PyObject_HEAD vectorcallfunc vectorcall;
@@ -18,10 +19,12 @@ typedef struct CxFunction {
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
     CxDriven driven;        /* those that a driver answers */
     CxTwins twins;          /* what answers where arguments are arrays of a device */
+    /* These, and `table`: replaced and counted with the lock; a call holds what it began with. */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */
     int stance; /* a CxStance, its own; -1: it is compiled whatever the stance is */
     bool is_counted; /* in `stats` */
+    CxWatched watched;
     int renewals; /* how often it has got other parameters */
     Py_ssize_t calls, failed_checks, plain_calls;
     int unusual; /* calls whose sizes were unusual for what there is, and that returned */

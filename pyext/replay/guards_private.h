@@ -52,7 +52,7 @@ typedef struct CxCheck {
                       * function: code and globals; names: the namespace, and pairs of them;
                       * body: code, defaults and keyword defaults, or None for each */
     int *sources;    /* apart, disjoint */
-    uint64_t stamp;  /* names: of the namespace when it was last looked at */
+    uint64_t stamp;  /* names: of the namespace when it was last looked at; set with the lock */
     int64_t count;   /* len; array: elements, -1 when that varies; function: CxDefaults */
 } CxCheck;
 

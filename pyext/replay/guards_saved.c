@@ -58,9 +58,8 @@ relation_parts(const CxGuards *g, const CiShapeGuard *guard)
 
     if (cx_protect(g->state, g->ctx, body_print, &p) < 0)
         return NULL;
-    return Py_BuildValue("(issisi)", (int)guard->relation, p.texts[0].data, p.texts[1].data,
-                         (int)guard->is_usual, guard->loc.file ? guard->loc.file : "",
-                         guard->loc.line);
+    return Py_BuildValue("(issiNi)", (int)guard->relation, p.texts[0].data, p.texts[1].data,
+                         (int)guard->is_usual, cx_path(guard->loc.file), guard->loc.line);
 }
 
 PyObject *
@@ -146,23 +145,26 @@ static int
 add_relation(CxTracer *t, PyObject *tuple)
 {
     Push p = {.tracer = t};
-    PyObject *left = NULL, *right = NULL;
-    int relation = 0, usual = 0, line = 0;
+    PyObject *left = NULL, *right = NULL, *file = NULL;
+    int relation = 0, usual = 0, line = 0, status = -1;
 
     if (!PyTuple_Check(tuple)) {
         PyErr_SetString(PyExc_ValueError, "a relation of a saved call is none");
         return -1;
     }
-    if (!PyArg_ParseTuple(tuple, "iUUisi", &relation, &left, &right, &usual, &p.file, &line))
+    if (!PyArg_ParseTuple(tuple, "iUUiO&i", &relation, &left, &right, &usual,
+                          PyUnicode_FSConverter, &file, &line))
         return -1;
+    p.file = PyBytes_AS_STRING(file);
     p.guard.relation = (CiRelation)relation;
     p.guard.is_usual = usual != 0;
     p.guard.loc.line = line;
     p.guard.left = cx_symbol_parse(t, left);
     p.guard.right = p.guard.left != NULL ? cx_symbol_parse(t, right) : NULL;
-    if (p.guard.right == NULL)
-        return -1;
-    return cx_protect(t->state, t->sym_ctx, body_push, &p);
+    if (p.guard.right != NULL)
+        status = cx_protect(t->state, t->sym_ctx, body_push, &p);
+    Py_DECREF(file);
+    return status;
 }
 
 int

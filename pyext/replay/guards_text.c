@@ -58,16 +58,12 @@ PyObject *
 cx_text_code(PyObject *code)
 {
     PyObject *name = PyObject_GetAttrString(code, "co_name"), *text = NULL,
-             *file = name ? PyObject_GetAttrString(code, "co_filename") : NULL;
-    const char *path = file ? PyUnicode_AsUTF8(file) : NULL;
+             *place = name ? cx_place_text(code) : NULL;
 
-    if (path != NULL) {
-        const char *slash = strrchr(path, '/');
-        text = PyUnicode_FromFormat("the function %S of %s:%d", name, slash ? slash + 1 : path,
-                                    ((PyCodeObject *)code)->co_firstlineno);
-    }
+    if (place != NULL)
+        text = PyUnicode_FromFormat("the function %S of %U", name, place);
     Py_XDECREF(name);
-    Py_XDECREF(file);
+    Py_XDECREF(place);
     return text;
 }
 

@@ -26,8 +26,10 @@ cx_result_free(CxResult *r)
 int
 cx_result_traverse(CxResult *r, visitproc visit, void *arg)
 {
-    for (int k = 0; r != NULL && k < r->npieces; k++)
+    for (int k = 0; r != NULL && k < r->npieces; k++) {
         Py_VISIT(r->pieces[k]->object);
+        Py_VISIT(r->pieces[k]->names);
+    }
     return 0;
 }
 

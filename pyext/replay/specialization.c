@@ -16,6 +16,7 @@ struct CxSpecialization {
     CxTrial trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
     CxRace *race;         /* of its program's plans, or NULL */
     PyObject *race_asker; /* called once, with the first call that could be one of a race; or NULL */
+    /* Changed with the lock, and never across a run. */
     unsigned diagnosed; /* floating-point flags that NumPy has been asked about */
     Py_ssize_t hits;
     int16_t refusals; /* calls one after another whose checks failed */
@@ -353,6 +354,7 @@ cx_specialization_set_words(CxSpecialization *s, PyObject *names, PyObject *wher
 
 /* ---- the type ---- */
 
+/* There is no tp_clear: what it keeps leads back to it through the function, which has one. */
 static int
 spec_traverse(PyObject *self, visitproc visit, void *arg)
 {
@@ -582,6 +584,6 @@ PyType_Spec cx_specialization_spec = {
     "cinductor._core.Specialization",
     sizeof(CxSpecialization),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     spec_slots,
 };

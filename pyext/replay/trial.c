@@ -133,7 +133,7 @@ cx_trial_text(const CxTrial *trial)
     PyObject *own = PyFloat_FromDouble((double)trial->best[0] * 1e-3),
              *numpys = PyFloat_FromDouble((double)trial->best[1] * 1e-3), *text = NULL;
     if (own != NULL && numpys != NULL)
-        text = PyUnicode_FromFormat("it is quicker so: a call took %.6S us "
+        text = PyUnicode_FromFormat("NumPy was faster when both were timed: %.6S us "
                                     "compiled, %.6S us in NumPy",
                                     own, numpys);
     Py_XDECREF(own);

@@ -270,7 +270,7 @@ cx_code_of_number(PyObject *value, bool *is_strong)
         }
         CiDtype dtype = cx_dtype_of_descr(descr);
         Py_DECREF(descr);
-        *is_strong = dtype != CI_DTYPE_none; /* long double is no number of ours */
+        *is_strong = dtype != CI_DTYPE_none; /* long double is not supported */
         return *is_strong ? (int)dtype : -1;
     }
     return -1;

@@ -1,4 +1,4 @@
-/* What differs between the versions of CPython and NumPy that the module supports, in one place. */
+/* Differences between the supported versions of CPython and NumPy, in one place. */
 #ifndef CX_COMPAT_H
 #define CX_COMPAT_H
 
@@ -26,8 +26,8 @@
 #error "Python 3.10 or newer is needed"
 #endif
 
-/* Whether Python adds and multiplies a real number to the parts of a complex one, instead of making
- * it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
+/* True if Python adds and multiplies a real number to the parts of a complex one, instead of
+ * making it complex first: an imaginary part keeps its sign, its NaN and its infinity. */
 enum { CX_REAL_STAYS_REAL = PY_VERSION_HEX >= 0x030E0000 };
 
 /* The innermost Python frame, borrowed, or NULL. */
@@ -100,11 +100,21 @@ cx_keep_given_traceback(void)
 #endif
 }
 
-/* Whether a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
+/* True if a complex array to the power 1 or 2.0 is the general power: from NumPy 2.3. */
 static inline int
 cx_complex_powers_are_general(void)
 {
     return PyArray_GetNDArrayCFeatureVersion() >= 0x14;
+}
+
+/* Of every type: nobody sets an attribute of the class. */
+#define CX_TYPE_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE)
+
+/* A path, which to the core is bytes of the file system; NULL: none, "". */
+static inline PyObject *
+cx_path(const char *path)
+{
+    return PyUnicode_DecodeFSDefault(path ? path : "");
 }
 
 /* Borrowed value or NULL without an exception; -1 in *failed when looking raised. */

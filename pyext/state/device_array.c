@@ -31,7 +31,7 @@ PyType_Spec cx_device_memory_spec = {
     "cinductor._core.DeviceMemory",
     sizeof(CxDeviceMemory),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     memory_slots,
 };
 
@@ -212,6 +212,7 @@ device_array(PyObject *module, PyObject *args)
         }
     }
     Py_DECREF(dense);
+    Py_XDECREF(stream);
     return array;
 }
 
@@ -273,7 +274,8 @@ device_numpy(PyObject *module, PyObject *array)
     return view;
 }
 
-/* device_update(array, copy): what device_numpy gave, and whoever wrote into it, goes back. */
+/* device_update(array, copy): copies back the contents of the array from device_numpy, after it
+ * was written to. */
 static PyObject *
 device_update(PyObject *module, PyObject *args)
 {

@@ -30,11 +30,11 @@ extern PyMethodDef cx_device_methods[], cx_device_memory_methods[];
 bool cx_is_device_array(const CxState *state, PyObject *array);
 /* The owner of an array's memory when that is a device's, borrowed, or NULL. */
 CxDeviceMemory *cx_device_memory_of(const CxState *state, PyObject *array);
-/* What the queue's stream is given from now on comes behind what others still do with the memory.
+/* What the queue's stream is given from now on comes after what others still do with the memory.
  * stream: the object of the queue's stream, or NULL. */
 int cx_device_memory_use(CxState *state, CxDeviceMemory *memory, const CiQueue *queue,
                          PyObject *stream);
-/* What the later queue's stream is given from now on waits for what the first one's has. */
+/* Work that the later queue's stream gets from now on waits for the work of the first one's. */
 int cx_device_order(CxState *state, const CiQueue *first, const CiQueue *later);
 /* An array over memory of somebody else's, who stays as long as it does; the queue's stream may use
  * it at once. Takes the description's reference. */

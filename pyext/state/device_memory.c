@@ -125,20 +125,25 @@ device_over(PyObject *module, PyObject *args)
     CiQueue first = queue;
     first.stream = theirs != Py_None ? PyLong_AsVoidPtr(theirs) : NULL;
     void *data = PyLong_AsVoidPtr(address);
-    if (PyErr_Occurred() || cx_enter_stream(state, &queue, &stream) < 0)
-        return NULL;
-    if (theirs != Py_None && queue.backend->device->stream_open != NULL &&
-        cx_device_order(state, &first, &queue) < 0)
-        return NULL;
     CiDtype dtype = cx_dtype_of_descr(PyArray_DESCR(like));
+    if (PyErr_Occurred())
+        return NULL;
     if (dtype == CI_DTYPE_none)
         return PyErr_Format(PyExc_TypeError, "dtype %R has no place on the device",
                             PyArray_DESCR(like));
-    PyArray_Descr *descr = cx_descr(state, dtype);
-    Py_INCREF(descr);
-    return cx_device_array_over(state, &queue, stream, owner, data, descr, PyArray_NDIM(like),
-                                (const int64_t *)PyArray_DIMS(like),
-                                (const int64_t *)PyArray_STRIDES(like));
+    if (cx_enter_stream(state, &queue, &stream) < 0)
+        return NULL;
+    PyObject *array = NULL;
+    if (theirs == Py_None || queue.backend->device->stream_open == NULL ||
+        cx_device_order(state, &first, &queue) == 0) {
+        PyArray_Descr *descr = cx_descr(state, dtype);
+        Py_INCREF(descr);
+        array = cx_device_array_over(state, &queue, stream, owner, data, descr, PyArray_NDIM(like),
+                                     (const int64_t *)PyArray_DIMS(like),
+                                     (const int64_t *)PyArray_STRIDES(like));
+    }
+    Py_XDECREF(stream);
+    return array;
 }
 
 PyMethodDef cx_device_memory_methods[] = {

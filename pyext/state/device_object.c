@@ -94,7 +94,7 @@ PyType_Spec cx_device_object_spec = {
     "cinductor._core.DeviceArray",
     sizeof(CxDeviceArray),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    CX_TYPE_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     object_slots,
 };
 

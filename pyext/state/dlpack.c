@@ -6,15 +6,7 @@
 
 #include "state/array.h"
 
-typedef struct Tensor {
-    void *data;
-    int32_t device_type, device_id;
-    int32_t ndim;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *shape, *strides; /* in elements; strides NULL: C order */
-    uint64_t byte_offset;
-} Tensor;
+typedef CxDlTensor Tensor;
 
 typedef struct Managed Managed;
 struct Managed {
@@ -47,8 +39,8 @@ static const uint8_t codes[CI_DTYPE_COUNT] = {
     [CI_DTYPE_bf16] = CODE_bfloat, [CI_DTYPE_c128] = CODE_complex,
 };
 
-static CiDtype
-dtype_of(const Tensor *tensor)
+CiDtype
+cx_dlpack_dtype(const CxDlTensor *tensor)
 {
     for (int d = 0; d < CI_DTYPE_COUNT; d++)
         if (tensor->lanes == 1 && codes[d] == tensor->code &&
@@ -59,7 +51,7 @@ dtype_of(const Tensor *tensor)
 
 /* ---- given away ---- */
 
-/* What both kinds of capsule hold, and the array that owns the memory. */
+/* Contents of both kinds of capsule, and the array that owns the memory. */
 typedef struct Given {
     union {
         Managed plain;
@@ -69,8 +61,8 @@ typedef struct Given {
     int64_t numbers[2 * CI_MAX_RANK];
 } Given;
 
-/* A consumer may be done with it when Python has ended: then the memory stays with the process, for
- * there is no lock to take any more. */
+/* A consumer may be done with it when Python has ended: then the memory stays with the process,
+ * because there is no lock to take any more. */
 static void
 delete_given(Given *given)
 {
@@ -94,7 +86,7 @@ delete_versioned(Versioned *self)
     delete_given(self->context);
 }
 
-/* A capsule that nobody took. */
+/* Frees a capsule that was not consumed. */
 static void
 drop_plain(PyObject *capsule)
 {
@@ -250,7 +242,7 @@ static PyObject *
 array_over(CxState *state, const Tensor *tensor, PyObject *owner)
 {
     const CiBackend *backend = find_backend(state, tensor->device_type);
-    CiDtype dtype = dtype_of(tensor);
+    CiDtype dtype = cx_dlpack_dtype(tensor);
     int64_t strides[CI_MAX_RANK], step = 1;
     PyObject *stream = NULL;
 
@@ -269,9 +261,11 @@ array_over(CxState *state, const Tensor *tensor, PyObject *owner)
         return NULL;
     PyArray_Descr *descr = cx_descr(state, dtype);
     Py_INCREF(descr);
-    return cx_device_array_over(state, &queue, stream, owner,
-                                (char *)tensor->data + tensor->byte_offset, descr, tensor->ndim,
-                                tensor->shape, strides);
+    PyObject *array = cx_device_array_over(state, &queue, stream, owner,
+                                           (char *)tensor->data + tensor->byte_offset, descr,
+                                           tensor->ndim, tensor->shape, strides);
+    Py_XDECREF(stream);
+    return array;
 }
 
 /* dlpack_take(capsule): an array of the device over the tensor's memory. */

@@ -4,6 +4,20 @@
 
 #include "state/stream.h"
 
+/* DLTensor: borrowed memory with its layout. */
+typedef struct CxDlTensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides; /* in elements; strides NULL: C order */
+    uint64_t byte_offset;
+} CxDlTensor;
+
+/* CI_DTYPE_none when the core has none such. */
+CiDtype cx_dlpack_dtype(const CxDlTensor *tensor);
+
 extern PyMethodDef cx_dlpack_methods[];
 
 #endif

@@ -220,7 +220,8 @@ filter_is_strict(PyObject *filter, bool *is_decisive)
     return is_meant < 0 || (is_meant > 0 && (first == 'a' || first == 'e'));
 }
 
-/* The same of all filters in force: by default a warning is given once at each line. */
+/* True if the active filters raise such a warning or always show it. The default is once per
+ * line. */
 static bool
 filters_are_strict(void)
 {
@@ -283,4 +284,19 @@ cx_errstate_init(CxState *state)
         return -1;
     PyErr_Clear();
     return 0;
+}
+
+PyObject *
+cx_place_text(PyObject *code)
+{
+    PyObject *path = ((PyCodeObject *)code)->co_filename;
+    Py_ssize_t length = PyUnicode_GET_LENGTH(path);
+    Py_ssize_t slash = PyUnicode_FindChar(path, '/', 0, length, -1);
+    PyObject *name = slash < -1 ? NULL : PyUnicode_Substring(path, slash + 1, length);
+    PyObject *text = NULL;
+
+    if (name != NULL)
+        text = PyUnicode_FromFormat("%U:%d", name, ((PyCodeObject *)code)->co_firstlineno);
+    Py_XDECREF(name);
+    return text;
 }

@@ -1,5 +1,5 @@
-/* Copies to the host that nobody waits for: they land in memory that the device reaches by itself,
- * and an event says when they are there. */
+/* Asynchronous copies to the host: they go to memory that the device accesses directly, and an
+ * event tells when they are complete. */
 #include "state/stream.h"
 
 #include "state/array.h"
@@ -48,7 +48,7 @@ new_host_block(CxState *state, const CxDeviceMemory *memory, size_t size, PyObje
     return capsule;
 }
 
-/* Gives the copy, and the event behind it, to the stream that has used the memory last. */
+/* Gives the copy, and the event after it, to the stream that has used the memory last. */
 static int
 start_copy(CxState *state, CxDeviceMemory *memory, const HostBlock *host, const void *from)
 {

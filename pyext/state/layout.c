@@ -1,8 +1,8 @@
-/* Strides as a specialization remembers them: by class rather than by number, so that a dense array
- * of any size has the strides that the symbolic sizes say, and one that is part of a larger array
- * those that the sizes and paddings say. The padding of an axis is what lies in memory between the end of
- * all that is inside of it and its next step; where that is a step of the axis inside, the two
- * could be one axis, and no padding is spoken of. */
+/* Strides as a specialization remembers them: by class rather than by number, so that a dense
+ * array of any size has the strides that the symbolic sizes say, and one that is part of a
+ * larger array those that the sizes and paddings say. The padding of an axis is what is in
+ * memory between the end of all that is inside of it and its next step; where that is a step of
+ * the axis inside, the two could be one axis, and no padding is spoken of. */
 #include "state/array.h"
 
 /* Axes from the innermost out: by stride, and of equal strides the later axis first, as NumPy's

@@ -1,4 +1,4 @@
-/* What NumPy's library of matrix products does by itself. */
+/* Properties of the BLAS library that NumPy uses. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -34,8 +34,8 @@ typedef struct Paths {
     int count;
 } Paths;
 
-/* A library may be opened only behind this: who loads one waits for those that look through the list,
- * and holds what opening waits for. */
+/* A library may be opened only after this: who loads one waits for those that look through the
+ * list, and holds what opening waits for. */
 static int
 look(struct dl_phdr_info *info, size_t size, void *found)
 {

@@ -13,7 +13,7 @@ typedef struct SharedBlock {
 
 #define SHARED_BLOCK "cinductor.shared_block"
 
-/* Nobody here has an array over it any more, but what streams were given may still use it. */
+/* No array here uses it any more, but work in a stream may still do. */
 static void
 free_shared_block(PyObject *capsule)
 {
@@ -63,8 +63,8 @@ new_shared_block(CxState *state, const CiQueue *queue, size_t size, const CiShar
     return NULL;
 }
 
-/* device_shared(like, device): an array of like's dtype and shape, its axes in the same order, whose
- * elements nobody has set. */
+/* device_shared(like, device): an uninitialized array with like's dtype, shape and order of
+ * axes. */
 static PyObject *
 device_shared(PyObject *module, PyObject *args)
 {
@@ -98,6 +98,7 @@ device_shared(PyObject *module, PyObject *args)
                                      (const int64_t *)PyArray_STRIDES(dense));
     }
     Py_XDECREF(capsule);
+    Py_XDECREF(stream);
     Py_DECREF(dense);
     return array;
 }

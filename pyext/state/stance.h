@@ -1,4 +1,4 @@
-/* What compiled functions do: a number that Python's set_stance gives. */
+/* The stance of compiled functions: a number that Python's set_stance sets. */
 #ifndef CX_STANCE_H
 #define CX_STANCE_H
 

@@ -46,6 +46,7 @@ typedef struct CxState {
 #undef OBJECT
 #undef OBJECTS
 #undef STRING
+    /* What changes behind import changes with the lock; see Threads in docs/architecture.md. */
     CiRuntime runtime;
     PyObject *registered; /* devices and compilers from outside; they end with the runtime */
     PyObject *warm; /* what NumPy asks for the memory of large results; it owns runtime.allocator */
@@ -54,6 +55,7 @@ typedef struct CxState {
     CiCache **old_caches;          /* set_cache_directory replaced them */
     int nold_caches;
     CiUfuncLoop ufunc_loops[CI_UFUNC_LOOPS]; /* the runtime's */
+    CiUfuncTable ufunc_tables[CI_UFUNC_COUNT]; /* of functions of one float16 */
     bool has_vector_library;                 /* NumPy's loops of functions are quick */
     bool is_replaced[CX_UFUNC_COUNT];        /* some of the ufunc's loops are another library's */
     bool fuses_complex[2][2]; /* NumPy's loops of multiply and square of c64 and c128 arrays */
@@ -82,6 +84,7 @@ int cx_raise_check(CxState *state, const char *reason);
 /* NULL, with an InternalError: a method of ours was given what it does not take. Code of the user's
  * that handles TypeErrors must not take it for one of its own. */
 PyObject *cx_misuse(CxState *state, const char *format, ...);
+PyObject *cx_place_text(PyObject *code); /* "model.py:12" */
 int cx_warn(const char *format, ...);   /* at the user's line */
 int cx_warn_of_cache(CxState *state);   /* of what went wrong with the disk cache, once */
 int cx_protect(CxState *state, CiContext *ctx, void (*body)(CiContext *ctx, void *arg), void *arg);

@@ -36,7 +36,7 @@ cx_enter_stream(CxState *state, CiQueue *queue, PyObject **stream)
         if (in_force->queue.backend->device == queue->backend->device &&
             in_force->queue.index == queue->index) {
             queue->stream = in_force->queue.stream;
-            *stream = found; /* the variable holds it until this thread sets it */
+            *stream = Py_NewRef(found);
         }
     }
     Py_DECREF(found);
@@ -180,7 +180,7 @@ PyType_Spec cx_stream_spec = {
     "cinductor._core.Stream",
     sizeof(CxStream),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     stream_slots,
 };
 
@@ -246,7 +246,7 @@ PyType_Spec cx_event_spec = {
     "cinductor._core.Event",
     sizeof(CxEvent),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    CX_TYPE_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     event_slots,
 };
 

@@ -13,7 +13,8 @@ PyObject *cx_event_new(CxState *state, const CiQueue *queue);
 void *cx_event_of(PyObject *event);
 int cx_streams_init(CxState *state, PyObject *module);
 /* Puts the stream in force into the queue, where it is one of the queue's device; *stream is its
- * object, borrowed, or NULL for the device's own. */
+ * object, a new reference (code that a run calls may put another one in force), or NULL for the device's
+ * own. */
 int cx_enter_stream(CxState *state, CiQueue *queue, PyObject **stream);
 /* device_memory.c: the same for a call with these arguments, some of them NULL: what others do with
  * their memory is done before. */

@@ -1,9 +1,10 @@
-/* Memory of large results: warm blocks, for fresh pages cost as much as the arithmetic on them.
+/* Memory of large results: warm blocks, because fresh pages cost as much as the arithmetic on
+ * them.
  *
  * NumPy asks a handler for the memory of each array, which gives it back when that dies. Ours
- * takes blocks from the runtime's allocator, which keeps some; it is in force only while a result is
- * made. Arrays hold the handler, and with it the allocator, so these live as long as the last of
- * them. In front of what an array gets stands how much that is. */
+ * takes blocks from the runtime's allocator, which keeps some; it is in force only while a
+ * result is made. Arrays hold the handler, and with it the allocator, so these live as long as
+ * the last of them. Before what an array gets stands how much that is. */
 #include "state/array.h"
 
 #include "host/alloc.h"

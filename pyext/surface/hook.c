@@ -1,6 +1,6 @@
-/* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and what is
- * called in its place where the call has fallen back, or behind an effect: there a mistake of ours
- * must not lose what has happened. Until then that costs a look at the tracer. */
+/* Methods of the object that rewritten code asks (capture/hooks): each is one of Python's and
+ * what is called in its place where the call has fallen back, or after an effect: there a
+ * mistake of ours must not lose what has happened. Until then that costs a look at the tracer. */
 #include "state/state.h"
 
 #include "graph/tracer.h"
@@ -117,7 +117,7 @@ PyType_Spec cx_hook_spec = {
     "cinductor._core.Hook",
     sizeof(Hook),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
         Py_TPFLAGS_METHOD_DESCRIPTOR,
     hook_slots,
 };

@@ -1,5 +1,6 @@
 /* The module: its state, its functions, multi-phase initialisation. */
 #define CX_IMPORTS_ARRAY
+#include "foreign/tensor_program.h"
 #include "operation/traced.h"
 #include "operation/ufunc.h"
 #include "program/passes.h"
@@ -9,6 +10,8 @@
 #include "state/array.h"
 #include "state/dlpack.h"
 #include "state/stance.h"
+#include "state/torch_functions.h"
+#include "surface/disk_cache.h"
 #include "surface/register.h"
 #include "value/value.h"
 
@@ -54,6 +57,17 @@ module_set_surface(PyObject *module, PyObject *args)
     Py_XSETREF(state->functions, Py_NewRef(functions));
     Py_XSETREF(state->methods, Py_NewRef(methods));
     return before;
+}
+
+static PyObject *
+module_set_nothing(PyObject *module, PyObject *function)
+{
+    CxState *state = PyModule_GetState(module);
+    CX_ENTRY();
+    if (!PyFunction_Check(function))
+        return PyErr_Format(PyExc_TypeError, "a function is expected");
+    Py_XSETREF(state->nothing, Py_NewRef(function));
+    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -176,21 +190,6 @@ module_backend_names(PyObject *module, PyObject *unused)
 }
 
 static PyObject *
-module_cache_info(PyObject *module, PyObject *unused)
-{
-    CxState *state = PyModule_GetState(module);
-    CiCacheInfo info = {0};
-    (void)unused;
-    if (state->runtime.cache != NULL)
-        ci_cache_info(state->runtime.cache, &info);
-    return Py_BuildValue("{s:s,s:L,s:L,s:N,s:L,s:L,s:L,s:L}", "directory", info.directory,
-                         "entries", (long long)info.entries, "bytes", (long long)info.bytes,
-                         "serves_alone", PyBool_FromLong(info.notes > 0), "hits",
-                         (long long)info.hits, "misses", (long long)info.misses, "stores",
-                         (long long)info.stores, "rejected", (long long)info.rejected);
-}
-
-static PyObject *
 module_own_functions(PyObject *module, PyObject *unused)
 {
     (void)unused;
@@ -224,61 +223,6 @@ module_sha256(PyObject *module, PyObject *data)
     return PyUnicode_FromString(text);
 }
 
-/* read_call(key): the text kept under a key, or None. */
-static PyObject *
-module_read_call(PyObject *module, PyObject *key)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = PyUnicode_AsUTF8(key);
-    void *data = NULL;
-    size_t size = 0;
-
-    if (text == NULL)
-        return NULL;
-    if (state->runtime.cache == NULL ||
-        !ci_cache_read_call(state->runtime.cache, text, &data, &size))
-        Py_RETURN_NONE;
-    PyObject *made = PyUnicode_DecodeUTF8(data, (Py_ssize_t)size, "strict");
-    free(data);
-    return made;
-}
-
-static PyObject *
-module_has_call(PyObject *module, PyObject *key)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = PyUnicode_AsUTF8(key);
-
-    if (text == NULL)
-        return NULL;
-    return PyBool_FromLong(state->runtime.cache != NULL &&
-                           ci_cache_has_call(state->runtime.cache, text));
-}
-
-static PyObject *
-module_write_call(PyObject *module, PyObject *args)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *key = NULL, *text = NULL;
-    Py_ssize_t size = 0;
-
-    if (!PyArg_ParseTuple(args, "ss#:write_call", &key, &text, &size))
-        return NULL;
-    if (state->runtime.cache != NULL)
-        ci_cache_write_call(state->runtime.cache, key, text, (size_t)size);
-    Py_RETURN_NONE;
-}
-
-static PyObject *
-module_cache_directory(PyObject *module, PyObject *unused)
-{
-    CxState *state = PyModule_GetState(module);
-    (void)unused;
-    CX_ENTRY();
-    return PyUnicode_DecodeFSDefault(state->runtime.cache ? ci_cache_directory(state->runtime.cache)
-                                                          : "");
-}
-
 static PyObject *
 module_cache_clear(PyObject *module, PyObject *unused)
 {
@@ -288,28 +232,6 @@ module_cache_clear(PyObject *module, PyObject *unused)
     PySet_Clear(state->segments_kept);
     PyDict_Clear(state->segment_counts);
     return PyLong_FromLongLong(state->runtime.cache ? ci_cache_clear(state->runtime.cache) : 0);
-}
-
-/* Another thread may be building through the old cache, so it stays open as long as the module. */
-static PyObject *
-module_set_cache_directory(PyObject *module, PyObject *path)
-{
-    CxState *state = PyModule_GetState(module);
-    const char *text = path == Py_None ? NULL : PyUnicode_AsUTF8(path);
-
-    if (text == NULL && path != Py_None)
-        return NULL;
-    CiCache **caches =
-        PyMem_Realloc(state->old_caches, sizeof *caches * ((size_t)state->nold_caches + 1));
-    if (caches == NULL)
-        return PyErr_NoMemory();
-    state->old_caches = caches;
-    CiCache *cache = ci_cache_open(text);
-    if (cache == NULL)
-        return PyErr_NoMemory();
-    state->old_caches[state->nold_caches++] = state->runtime.cache;
-    state->runtime.cache = cache;
-    Py_RETURN_NONE;
 }
 
 static PyObject *
@@ -363,6 +285,7 @@ static PyMethodDef module_methods[] = {
     {"paddings", module_paddings, METH_O, NULL},
     {"are_placed_alike", cx_are_placed_alike, METH_VARARGS, NULL},
     {"exchange_items", cx_exchange_items, METH_VARARGS, NULL},
+    {"set_nothing", module_set_nothing, METH_O, "A function that does nothing, for watched.c."},
     {"set_exact", module_set_exact, METH_O, "Whether the process's numerics are 'exact'."},
     {"is_compiling", module_is_compiling, METH_NOARGS, NULL},
     {"has_dtype", module_has_dtype, METH_O, NULL},
@@ -375,17 +298,17 @@ static PyMethodDef module_methods[] = {
     {"toolkit", cx_toolkit, METH_NOARGS, NULL},
     {"set_array_type", cx_set_array_type, METH_VARARGS, NULL},
     {"own_functions", module_own_functions, METH_NOARGS, NULL},
-    {"cache_info", module_cache_info, METH_NOARGS, NULL},
+    {"cache_info", cx_cache_info, METH_NOARGS, NULL},
     {"cache_clear", module_cache_clear, METH_NOARGS, NULL},
     {"ufuncs", module_ufuncs, METH_NOARGS, NULL},
     {"sha256", module_sha256, METH_O, NULL},
-    {"read_call", module_read_call, METH_O, NULL},
-    {"has_call", module_has_call, METH_O, NULL},
-    {"write_call", module_write_call, METH_VARARGS, NULL},
-    {"cache_directory", module_cache_directory, METH_NOARGS, NULL},
+    {"read_call", cx_read_call, METH_O, NULL},
+    {"has_call", cx_has_call, METH_O, NULL},
+    {"write_call", cx_write_call, METH_VARARGS, NULL},
+    {"cache_directory", cx_cache_directory, METH_NOARGS, NULL},
     {"set_locals", module_set_locals, METH_VARARGS,
      "set_locals(frame, values): names of a frame that is running get these values."},
-    {"set_cache_directory", module_set_cache_directory, METH_O, NULL},
+    {"set_cache_directory", cx_set_cache_directory, METH_O, NULL},
     {"add_extern", cx_add_extern, METH_VARARGS, NULL},
     {"user_code", cx_user_code, METH_VARARGS, NULL},
     {"set_passes", cx_set_passes, METH_VARARGS, NULL},
@@ -398,6 +321,8 @@ static PyMethodDef module_methods[] = {
     {"set_beside", cx_set_beside, METH_O, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
+    {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
+     NULL},
     {"compile_text", (PyCFunction)(void (*)(void))cx_compile_text, METH_VARARGS | METH_KEYWORDS,
      NULL},
     {NULL, NULL, 0, NULL},
@@ -426,9 +351,8 @@ open_runtime(CxState *state)
     if (state->runtime.allocator != NULL &&
         (state->warm = cx_warm_handler(state->runtime.allocator)) == NULL)
         return -1;
-    if (state->runtime.pool != NULL && state->runtime.allocator != NULL &&
-        state->runtime.cache != NULL && state->runtime.registry != NULL &&
-        state->registered != NULL)
+    if (state->runtime.pool != NULL && state->runtime.allocator != NULL && state->runtime.cache != NULL &&
+        state->runtime.registry != NULL && state->registered != NULL)
         return 0;
     PyErr_NoMemory();
     return -1;
@@ -452,10 +376,9 @@ make_tables(CxState *state)
     state->build_factor = 1;
     state->segment_counts = PyDict_New();
     state->externs = PyDict_New();
-    return state->files && state->segments && state->segments_kept &&
-                   state->segment_counts && state->externs
-               ? 0
-               : -1;
+    bool are_made = state->files && state->segments && state->segments_kept &&
+                    state->segment_counts && state->externs;
+    return are_made ? 0 : -1;
 }
 
 static int
@@ -469,7 +392,7 @@ module_exec(PyObject *module)
     }
     if (PyModule_AddStringConstant(module, "VERSION", CI_VERSION) < 0 || PyArray_ImportNumPyAPI() < 0)
         return -1;
-    if (make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
+    if (cx_check_sets() < 0 || make_tables(state) < 0 || cx_errors_init(state, module) < 0 || cx_arrays_init(state) < 0 ||
         cx_ufuncs_init(state) < 0 || cx_errstate_init(state) < 0 || open_runtime(state) < 0)
         return -1;
     if (add_type(module, &cx_traced_spec, &state->traced_type) < 0 ||
@@ -478,6 +401,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_mark_spec, &state->mark_type) < 0 ||
         add_type(module, &cx_block_spec, &state->block_type) < 0 ||
         add_type(module, &cx_program_spec, &state->program_type) < 0 ||
+        add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
@@ -487,20 +411,17 @@ module_exec(PyObject *module)
         add_type(module, &cx_device_object_spec, &state->device_object_type) < 0 ||
         add_type(module, &cx_stream_spec, &state->stream_type) < 0 ||
         add_type(module, &cx_event_spec, &state->event_type) < 0 ||
-        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0 ||
-        PyModule_AddFunctions(module, cx_stance_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_stream_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_host_copy_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_shared_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_syntax_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_reach_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_dlpack_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_memory_methods) < 0 ||
-        PyModule_AddFunctions(module, cx_device_methods) < 0)
+        add_type(module, &cx_tensor_program_spec, &state->tensor_program_type) < 0 ||
+        PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0 ||
+        cx_streams_init(state, module) < 0 || cx_stances_init(state) < 0)
         return -1;
+    PyMethodDef *const tables[] = {
+        cx_stance_methods, cx_stream_methods, cx_host_copy_methods, cx_shared_methods,        cx_syntax_methods,
+        cx_reach_methods,  cx_dlpack_methods, cx_torch_methods,     cx_device_memory_methods, cx_device_methods};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+        if (PyModule_AddFunctions(module, tables[k]) < 0)
+            return -1;
     state->missing = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    if (PyModule_AddIntConstant(module, "PADDING_AXIS", CX_PADDING_AXIS) < 0)
-        return -1;
     return state->missing == NULL ? -1 : PyModule_AddObjectRef(module, "MISSING", state->missing);
 }
 
@@ -547,6 +468,8 @@ module_free(void *module)
     for (int k = 0; k < CX_UFUNC_COUNT; k++)
         PyMem_Free(state->resolved[k]);
     ci_runtime_shut(&state->runtime);
+    for (int k = 0; k < CI_UFUNC_COUNT; k++)
+        ci_ufunc_table_close(&state->ufunc_tables[k]);
     if (state->runtime.pool != NULL)
         ci_pool_close(state->runtime.pool);
     if (state->warm == NULL && state->runtime.allocator != NULL)

@@ -1,6 +1,6 @@
-/* A device that is an object of Python: its functions are methods, each called with the interpreter's
- * lock. What they raise is kept for who asks what went wrong. Where the object records, launches
- * are kept here, and a replay does them behind the object's. */
+/* A device that is an object of Python: its functions are methods, each called with the
+ * interpreter's lock. What they raise is kept for who asks what went wrong. Where the object
+ * records, launches are kept here, and a replay does them after the object's. */
 #include "surface/object_device.h"
 
 #include "device/device.h"
@@ -86,7 +86,7 @@ tell(ObjectDevice *device, const char *method, PyObject *args)
     return status;
 }
 
-/* The same for a method that gives an address. */
+/* Like the function above, for a method that returns an address. */
 static int32_t
 ask_address(ObjectDevice *device, const char *method, PyObject *args, void **address)
 {
@@ -150,7 +150,7 @@ object_copy_in(const CiQueue *queue, void *device, const void *host, size_t size
     return object_copy(queue, "copy_in", device, host, size, PyBUF_READ);
 }
 
-/* What a replay could not do, once. */
+/* Reports the failure of a replay, once. */
 static int32_t
 take_late(const CiQueue *queue)
 {
@@ -437,7 +437,7 @@ object_record_close(const CiQueue *queue, void *what)
     free_recording(recording);
 }
 
-/* The kernel runs here, behind a method that may count, log or wait. */
+/* The kernel runs here, after a method that may count, log or wait. */
 static int32_t
 object_launch(const CiQueue *queue, CiExecutable *executable, const CiLaunch *launch,
               CiFault *fault)

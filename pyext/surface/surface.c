@@ -38,7 +38,7 @@ cx_method_note_effect(PyObject *self, PyObject *reason)
     CxTracer *t = (CxTracer *)self;
 
     CX_ENTRY();
-    /* What may still have to be done again by the function itself comes first. */
+    /* Operations that may still be repeated by the original function come first. */
     if (cx_has_checks(t) && cx_tracer_flush(t, NULL, 0, true) < 0)
         return NULL;
     if (cx_tracer_note(t, reason) < 0)
@@ -56,7 +56,7 @@ cx_method_flush(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* For whoever gives a trace up: an exception may keep the tracer alive for long. */
+/* Closes an abandoned trace, because an exception may keep the tracer alive for long. */
 PyObject *
 cx_method_close(PyObject *self, PyObject *unused)
 {
@@ -64,6 +64,27 @@ cx_method_close(PyObject *self, PyObject *unused)
     CX_ENTRY();
     cx_tracer_end((CxTracer *)self);
     Py_RETURN_NONE;
+}
+
+/* Arrays that meet have equal sizes, which is checked where data decide them, and one expression for
+ * each. Sizes that differ are left to whoever builds the node. */
+static int
+fit_operands(CxTracer *t, int n, CxTraced **held)
+{
+    const CiExpr *sizes[CI_MAX_RANK];
+    int rank = 0;
+
+    for (int k = 0; k < n; k++)
+        if (!cx_broadcast_into(t, &rank, sizes, cx_rank(held[k]), cx_sizes(held[k])))
+            return PyErr_Occurred() ? -1 : 0;
+    for (int k = 0; k < n; k++) {
+        CxTraced *fitted = cx_rank(held[k]) > 0 ? cx_size_fit(held[k], rank, sizes) : NULL;
+        if (fitted != NULL)
+            Py_SETREF(held[k], fitted);
+        else if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
 }
 
 /* Operands of one dtype: numbers take the dtype of the Traced ones. */
@@ -100,6 +121,10 @@ cx_method_apply(PyObject *self, PyObject *args)
         if (held[k] == NULL)
             goto done;
         has_array |= held[k]->view != NULL || held[k]->storage->kind == CI_KIND_array;
+    }
+    if (fit_operands(t, nargs, held) < 0)
+        goto done;
+    for (int k = 0; k < nargs; k++) {
         operands[k].traced = held[k];
         operands[k].want = cx_dtype(held[k]);
     }

@@ -212,8 +212,7 @@ append_places(PyObject *list, const CiBlock *block)
 {
     for (int k = 0; k < block->nnodes; k++) {
         const CiNode *node = block->nodes[k];
-        PyObject *place =
-            Py_BuildValue("(si)", node->loc.file ? node->loc.file : "", node->loc.line);
+        PyObject *place = Py_BuildValue("(Ni)", cx_path(node->loc.file), node->loc.line);
         int status = place ? PyList_Append(list, place) : -1;
         Py_XDECREF(place);
         for (int b = 0; b < node->nblocks && status == 0; b++)
@@ -306,6 +305,6 @@ PyType_Spec cx_tracer_spec = {
     "cinductor._core.Tracer",
     sizeof(CxTracer),
     0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    CX_TYPE_FLAGS | Py_TPFLAGS_HAVE_GC,
     tracer_slots,
 };

@@ -63,8 +63,8 @@ check_shapes(CxTraced *target, CxTraced *source)
     return copies ? BY_CHANCE : -1;
 }
 
-/* 1: a value of its own is to be made of it, for it differs from call to call. What NumPy refuses
- * it refuses now. */
+/* 1: a value of its own is to be made of it, because it differs from call to call. What NumPy
+ * refuses it refuses now. */
 static int
 assign_number(CxTraced *target, PyObject *value)
 {

@@ -4,8 +4,8 @@
 #include "value/index.h"
 #include "value/tagged.h"
 
-/* The integers of a dtype, as floats: a float in (below, above) is one of them when it is cut; for
- * 64 bits below is one of them, too. */
+/* The integers of a dtype, as floats: a float in (below, above) is one of them when it is cut;
+ * because 64 bits below is one of them, too. */
 typedef struct Limits {
     int64_t low, high;
     double below, above;
@@ -38,7 +38,7 @@ compare(CxTraced *x, CiOp op, CiDtype dtype, CiConst limit)
         t, cx_build_pointwise(t, op, 2, operands, CI_DTYPE_none, kind), kind);
 }
 
-/* Whether all elements hold, as one bool. Steals x. */
+/* True if all elements hold, as one bool. Steals x. */
 static CxTraced *
 all_of(CxTraced *x)
 {

@@ -27,7 +27,7 @@ PyObject *cx_size_object(CxTracer *tracer, const CiExpr *e); /* an int, or a Tra
 const CiExpr *cx_size_from(CxTracer *tracer, PyObject *object);
 PyObject *cx_shape_tuple(CxTracer *tracer, int rank, const CiExpr *const *sizes);
 int cx_shape_from(CxTracer *tracer, PyObject *object, const CiExpr **sizes); /* the count */
-/* Axes, or one of them; numbers, for the graph depends on which they are. Returns the count. */
+/* Axes, or one of them; numbers, because the graph depends on which they are. Returns the count. */
 int cx_axes_from(PyObject *object, int64_t *axes, int capacity);
 int64_t cx_size_force(CxTracer *tracer, const CiExpr *e, const char *what); /* -1: an exception */
 

@@ -25,8 +25,8 @@ real_view(CxTraced *t, const CxStorage *s)
                          v->is_readonly || s->is_readonly);
 }
 
-/* Everything pending is run. Whoever asks for a value has noted why; where nobody has, it is said
- * here. */
+/* Runs everything pending. A caller that needs a value has recorded the reason; otherwise it is
+ * recorded here. */
 static int
 run_pending(CxTracer *t)
 {
@@ -111,7 +111,7 @@ cx_traced_real(CxTraced *t)
         return Py_NewRef(s->value);
     if (cx_is_size(t))
         return int_value(t);
-    /* What is pending may read or write the memory that is handed out. */
+    /* Pending operations may read or write the memory that is returned. */
     if ((t->tracer->ctx != NULL || s->value == NULL) && run_pending(t->tracer) < 0)
         return NULL;
     if (s->value == NULL) {
@@ -167,7 +167,7 @@ cx_materialise_tree(PyObject *object)
     PyObject *result = NULL, *key, *value;
     Py_ssize_t at = 0;
 
-    if (cx_is_traced(object)) { /* whoever asks has noted why */
+    if (cx_is_traced(object)) { /* the caller has recorded the reason */
         ((CxTraced *)object)->tracer->needs_python = true;
         return cx_traced_materialise((CxTraced *)object);
     }

@@ -1,4 +1,4 @@
-/* What number.def says of operators, for those who ask. */
+/* Queries of the operator table in number.def. */
 #include "value/python_number.h"
 
 static const CxCompared comparisons[] = {

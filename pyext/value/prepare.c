@@ -1,5 +1,5 @@
-/* Values get nodes of the pending graph: as inputs, as constants, as views of what has a node. And
- * what stands in the way of a write. */
+/* Values get nodes of the pending graph: as inputs, as constants, as views of what has a node.
+ * And what is in the way of a write. */
 #include "state/array.h"
 #include "value/build.h"
 
@@ -28,7 +28,7 @@ is_tangled(CxTracer *tracer, const CxStorage *s, bool is_write)
     return false;
 }
 
-/* A number that never changes stands in each graph as a constant. */
+/* A number that never changes is in each graph as a constant. */
 static int
 add_constant(CxTracer *tracer, CxStorage *s)
 {
@@ -69,7 +69,7 @@ add_input(CxStorage *s)
     return cx_build_input(s);
 }
 
-/* What Python computed may be more than the graph has of it. */
+/* Checks that the graph can represent the number that Python computed. */
 static int
 check_width(const CxStorage *s)
 {
@@ -185,8 +185,8 @@ cx_traced_prepare(CxTraced *t)
     return t->view != NULL ? prepare_view(t) : 0;
 }
 
-/* Whether target may be written; the message is NumPy's for the way it is written. 1: it was broken
- * off, write it for real. */
+/* True if target may be written; the message is NumPy's for the way it is written. 1: it was
+ * broken off, write it for real. */
 int
 cx_check_writable(const CxTraced *target, const char *message)
 {

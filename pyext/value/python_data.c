@@ -1,6 +1,7 @@
-/* Python's numbers as data of the graph, with Python's meaning: ints have no bound (python_int.c),
- * division by zero raises, a power may be complex. Where the graph's arithmetic means something
- * else a check stands before it: when in doubt it fails, and Python's own number answers. */
+/* Python's numbers as data of the graph, with Python's meaning: ints have no bound
+ * (python_int.c), division by zero raises, a power may be complex. Where the graph's arithmetic
+ * means something else a check is before it: when in doubt it fails, and Python's own number
+ * answers. */
 #include "graph/methods.h"
 #include "graph/size.h"
 #include "state/array.h"
@@ -227,7 +228,8 @@ is_inexact(const CxNumber *n)
     return false;
 }
 
-/* What body_number would refuse, known before anything is built; sets what it computes in. */
+/* True if body_number would refuse the number, known before anything is built. Sets the type
+ * that it computes in. */
 static bool
 is_refused(CxNumber *n)
 {

@@ -1,4 +1,5 @@
-/* Python's ints in the graph: i64, or u64 for what lies in [0, 2**64), as masks of 64 bits make it.
+/* Python's ints in the graph: i64, or u64 for what is in [0, 2**64), as masks of 64 bits make
+ * it.
  *
  * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
  * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs
@@ -102,7 +103,7 @@ is_not_negative(CxNumber *n, CiNode *node)
     return cx_number_apply(n, CI_OP_greater_equal, bits_of(n, node), int_const(n, CI_DTYPE_i64, 0));
 }
 
-/* The same int as u64. where: what the check that it is not negative is of; NULL: of anything. */
+/* The same int as u64. where: the operand to check for a negative value; NULL: any. */
 static CiNode *
 as_unsigned(CxNumber *n, CiNode *node, CiNode **negative)
 {
@@ -137,7 +138,7 @@ int_sum(CxNumber *n, CiNode *a, CiNode *b)
         check_fits(n, cx_number_apply(n, CI_OP_absolute, f, NULL), result);
         return result;
     }
-    /* It is too large where its sign differs from that of both that make it a sum. */
+    /* The result is too large if its sign differs from that of both operands of the sum. */
     bool is_sum = n->ufunc == CI_OP_add;
     CiNode *whole = is_sum ? result : x, *part = is_sum ? x : y, *other = is_sum ? y : result;
     CiNode *signs =

@@ -33,7 +33,8 @@ typedef struct SizeOp {
     const CiExpr *x, *y;
 } SizeOp;
 
-/* What it says in this call: a new reference; NULL where nobody knows, or with an exception. */
+/* Truth of a comparison in this call: a new reference; NULL if it is unknown, or with an
+ * exception. */
 static PyObject *
 truth_of(CxTracer *t, CiRelation relation, const CiExpr *left, const CiExpr *right)
 {

@@ -16,7 +16,7 @@ typedef enum CxTagged {
 } CxTagged;
 CxTagged cx_tagged_when(int ufunc);
 
-/* What a comparison says of sizes: the relation of its operands, or of the second and the first. */
+/* A comparison of sizes: the relation of its operands, or of the second and the first. */
 typedef struct CxCompared {
     CiOp op;
     const char *sign;

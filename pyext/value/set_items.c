@@ -56,3 +56,27 @@ cx_exchange_items(PyObject *module, PyObject *args)
     }
     Py_RETURN_NONE;
 }
+
+/* The table of a set is CPython's own: a struct that is not what the headers said would be overwritten. */
+int
+cx_check_sets(void)
+{
+    PyObject *set = PySet_New(NULL), *item = PyLong_FromLong(3);
+    int status = set && item && PySet_Add(set, item) == 0 ? 0 : -1;
+    const PySetObject *s = (PySetObject *)set;
+    Py_ssize_t position = 0;
+
+    if (status == 0) {
+        bool is_known = s->used == 1 && s->fill == 1 && s->mask == PySet_MINSIZE - 1 &&
+                        s->table == s->smalltable;
+        const setentry *entry = is_known ? next_item((PySetObject *)set, &position) : NULL;
+        if (entry == NULL || entry->key != item || entry->hash != PyObject_Hash(item) ||
+            next_item((PySetObject *)set, &position) != NULL) {
+            PyErr_SetString(PyExc_ImportError, "sets of this Python have a layout that is not known");
+            status = -1;
+        }
+    }
+    Py_XDECREF(set);
+    Py_XDECREF(item);
+    return status;
+}

@@ -53,8 +53,8 @@ body_join(CiContext *ctx, void *arg)
     j->result = is_less ? j->b : j->a;
 }
 
-/* One of two sizes that must be equal: a constant, else the one that can in no way be the larger,
- * for bounds of it are better ones: n // 2 and not n - n // 2. */
+/* One of two sizes that must be equal: a constant, else the one that can in no way be the
+ * larger, because bounds of it are better ones: n // 2 and not n - n // 2. */
 const CiExpr *
 cx_size_join(CxTracer *t, const CiExpr *a, const CiExpr *b)
 {

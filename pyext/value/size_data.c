@@ -162,7 +162,7 @@ cx_size_define(CxTraced *value)
     return define(value, NULL, false);
 }
 
-/* Is this a number of the program's that can be an index: an int that is data. */
+/* Is this a compile-time constant's that can be an index: an int that is data. */
 bool
 cx_is_data_int(PyObject *o)
 {

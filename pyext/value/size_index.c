@@ -25,7 +25,7 @@ from_end(CxTracer *t, const CiExpr *at, const CiExpr *size)
     return is_inside ? at : cx_size_make(t, CI_OP_add, at, size);
 }
 
-/* What can be said of the index before the program runs: its place, or CX_OPEN. */
+/* The position of the index as far as it is known before the program runs, or CX_OPEN. */
 static int
 place(CxTracer *t, const CiExpr *at, const CiExpr *size, const CiExpr **start)
 {
@@ -116,10 +116,10 @@ unclamped(CxTracer *t, PyObject *bound, const CiExpr *size, const CiExpr *missin
     return is_negative ? cx_size_make(t, CI_OP_add, at, size) : at;
 }
 
-/* x[1:-1] of any size: from a place that is not negative to one not behind the end there are
- * max(stop - start, 0) elements, whichever of the bounds NumPy would clamp. So no guard tells sizes
- * apart, and equal slices are equally long. 0: a slice of another kind, or one that is as many
- * elements for all sizes but a few: the number is worth more than those. */
+/* x[1:-1] of any size: from a place that is not negative to one not after the end there are
+ * max(stop - start, 0) elements, whichever of the bounds NumPy would clamp. So no guard tells
+ * sizes apart, and equal slices are equally long. 0: a slice of another kind, or one that is as
+ * many elements for all sizes but a few: the number is worth more than those. */
 static int
 slice_of_any_size(CxTracer *t, PySliceObject *slice, const CiExpr *size, int64_t step,
                   const CiExpr **out)

@@ -1,4 +1,4 @@
-/* Sizes that stand in the text of an exception, which NumPy makes of arrays without elements. */
+/* Sizes that are in the text of an exception, which NumPy makes of arrays without elements. */
 #include "graph/methods.h"
 #include "state/array.h"
 #include "value/index.h"

@@ -46,7 +46,7 @@ cx_method_resolve_class(PyObject *self, PyObject *value)
     Py_RETURN_NONE;
 }
 
-/* Whether NumPy gives an operation with the operand the same dtype either way. */
+/* True if NumPy gives an operation with the operand the same dtype either way. */
 bool
 cx_promotes_alike(CiDtype mixed, PyObject *other)
 {

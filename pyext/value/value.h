@@ -57,5 +57,7 @@ CxTraced *cx_size_fit(CxTraced *x, int rank, const CiExpr *const *sizes);
 /* Sets: whether two are alike in all that Python can see; items that become real in their places. */
 PyObject *cx_are_placed_alike(PyObject *module, PyObject *args);
 PyObject *cx_exchange_items(PyObject *module, PyObject *args);
+/* At import: whether the layout of sets is the one that is known; -1 with an exception. */
+int cx_check_sets(void);
 
 #endif

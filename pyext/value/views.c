@@ -6,7 +6,7 @@
 
 #include "ir/layout.h"
 
-/* What a view can be taken of: a NumPy scalar becomes an array first, as in NumPy. */
+/* The value as an array: a NumPy scalar becomes an array first, as in NumPy. */
 static CxTraced *
 array_of(CxTraced *x)
 {
@@ -245,7 +245,7 @@ fit_count(CxTraced *x, int rank, const CiExpr *const *sizes)
     return fitted;
 }
 
-/* With axes of one element that are seen to be such: where they lie in memory does not matter. */
+/* With axes of one element that are seen to be such: where they are in memory does not matter. */
 static CxTraced *
 with_known_ones(CxTraced *x)
 {

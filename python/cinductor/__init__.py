@@ -299,35 +299,40 @@ def register_wrapper_backend(
     register(name, fn, lines)
 
 
-def list_passes() -> list[Pass]:
-    """List every graph pass.
+def list_passes(level: str = "graph") -> list[Pass]:
+    """List every pass of a level.
 
-    `options={"skip_passes": "cse, simplify"}` skips some, CINDUCTOR_DUMP=before_cse,cse prints the graph before and after one, and
-    `options={"check_passes": True}` runs the graph in the interpreter before and after each.
+    `options={"skip_passes": "cse, simplify"}` skips some, CINDUCTOR_DUMP=before_cse,cse prints the level before and after one.
+
+    Parameters
+    ----------
+    level : {"graph", "procs"}
+        Passes over graphs, or those that make statements of kernels.
 
     Returns
     -------
     list of Pass
-        With `name`, `is_needed` (it cannot be skipped), `doc`, and `is_added` (it was registered).
+        With `name`, `is_needed` (it cannot be skipped), `doc`, `is_added` (it was registered) and `level`.
     """
     from .passes import list_passes as run
 
-    return run()
+    return run(level)
 
 
-def observe_passes(observer: Callable[[PassEvent], object]) -> AbstractContextManager[None]:
-    """Call observer after each graph pass while a with statement runs.
+def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> AbstractContextManager[None]:
+    """Call observer after each pass of a level while a with statement runs.
 
     Programs that are compiled already run no pass. An observer that raises is not called again, which a warning says.
 
     Parameters
     ----------
     observer : callable
-        Takes a PassEvent: `name`, `before` and `after` (the graph as text), `seconds`, `has_changed`.
+        Takes a PassEvent: `name`, `before` and `after` (the graph, or the procs, as text), `seconds`, `level`, `has_changed`.
+    level : {"graph", "procs"}
     """
     from .passes import observe_passes as run
 
-    return run(observer)
+    return run(observer, level)
 
 
 def register_pass(

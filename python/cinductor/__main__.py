@@ -1,8 +1,9 @@
-"""The command line: python -m cinductor doctor | explain | bench | run | cache."""
+"""The command line: python -m cinductor doctor | explain | bench | run | aten | cache."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import inspect
 import json
 import runpy
@@ -26,7 +27,7 @@ Without --make FUNC takes none."""
 
 
 class Wrong(Exception):
-    """What is asked for cannot be had; the text says why."""
+    """A request that cannot be fulfilled, with the reason."""
 
 
 def load(place: str, make: str) -> tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]:
@@ -85,7 +86,7 @@ def show(given: argparse.Namespace) -> None:
 
 
 def seconds(call: Callable[..., Any], arguments: Callable[[], tuple[Any, ...]], budget: float) -> float:
-    """Median of one call, its arguments made anew for each."""
+    """Median of one call, its arguments recomputed for each."""
     times: list[float] = []
     until = time.perf_counter() + budget
     while len(times) < 5 or (time.perf_counter() < until and len(times) < 1000):
@@ -164,6 +165,19 @@ def keep_file(given: argparse.Namespace) -> None:
         raise Wrong(str(error)) from None
 
 
+def show_aten(given: argparse.Namespace) -> None:
+    """Prints each ATen op with its status, and how many have each."""
+    if importlib.util.find_spec("torch") is None:
+        raise Wrong("aten: torch is not installed: pip install 'cinductor[torch]'")
+    from .torch import rows
+
+    found = rows.statuses()
+    for name, status, tags in found:
+        print(f"{name:60} {status:10} {tags}".rstrip())
+    counts = rows.counts(found)
+    print(f"{len(found)} ops: " + ", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+
+
 def parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(prog="python -m cinductor", description="A compiler for NumPy code.")
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
@@ -198,6 +212,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--given", default="", metavar="FILE", help=instead)
     made.add_argument("--calls", default="", metavar="FILE", help="calls.txt of the same trace: what library calls call")
     made.add_argument("--options", default="{}", metavar="JSON", help="of cinductor.compile")
+    command("aten", show_aten, "ATen ops of PyTorch, and whether cinductor compiles, decomposes or calls each")
     made = command("cache", keep, "the disk cache of kernels")
     made.add_argument("what", choices=("info", "clear", "save", "load"))
     made.add_argument("file", nargs="?", default="", metavar="FILE", help="of save and load: the cache as one file")

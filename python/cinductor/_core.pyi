@@ -532,6 +532,7 @@ class Program:
     writes: bool
     is_symbolic: bool
     option_values: dict[str, Any]
+    guards: tuple[tuple[str, str, str, int], ...]  # relation, left, right and line of what the graph assumes of sizes
     recordings: list[dict[str, Any]] | None
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
@@ -626,6 +627,13 @@ class CompiledFunction:
     parameters: names in order; kinds: inspect's kinds as ints; defaults: values or MISSING.
     renew(self) gives these three again, and forgets what was compiled, when the function has got
     another code or other defaults. Has a __dict__ and weakrefs."""
+
+    @property
+    def __code__(self) -> Any: ...
+    @property
+    def __defaults__(self) -> Any: ...
+    @property
+    def __kwdefaults__(self) -> Any: ...
     def __new__(
         cls,
         fn: Callable[..., Any],
@@ -645,6 +653,7 @@ class CompiledFunction:
     failed_checks: int  # calls that fn answered, for a check of the program failed
     plain_calls: int  # other calls that fn answered without the miss: known ones, by a stance, in a trial
     is_counted: bool  # in `stats`: then it tells its job when it ends, `miss.__self__.retire(self)`
+    def _repr_html_(self) -> str: ...
     def note_twin(self, twin: Any, args: tuple[Any, ...]) -> None: ...
     def note_driven(self, driver: Any, fix: Any, key: Any) -> None:
         """driver answers calls like this key, mend(error) puts the traceback of what it raises
@@ -661,6 +670,7 @@ def propose_stance(stance: int, number: int, /) -> int: ...
 def end_proposal(thread: int, number: int, holds: bool, /) -> None: ...
 def enter_stance(stance: int, /) -> None: ...  # this context's
 def leave_stance() -> None: ...
+def set_nothing(function: Callable[[], None], /) -> None: ...  # one that does nothing
 def set_exact(is_exact: bool, /) -> None: ...  # whether the process's numerics are "exact"
 def is_compiling() -> bool: ...
 def set_locals(frame: FrameType, values: dict[str, Any]) -> None: ...
@@ -736,7 +746,7 @@ def set_pass_observer(
 ) -> None:
     """Called behind each pass with its name, the graph's text and seconds; with "" before all of them."""
 
-def passes() -> list[tuple[str, bool, str]]: ...  # name, cannot be left out, doc
+def passes() -> list[tuple[str, bool, str, str]]: ...  # name, cannot be left out, doc, level
 def check_pattern(pattern: str, replacement: str, /) -> None: ...
 def run_program(program: Program, inputs: Sequence[Any], /) -> list[Any]: ...
 def recompile(
@@ -754,6 +764,87 @@ def set_beside(number: int, /) -> None:
 
 def set_race_clock(clock: Callable[[str, int], int] | None, /) -> None:
     """For tests: in a race, a call by the plan of a name, of a class of sizes, has taken so many nanoseconds."""
+
+def torch_functions(
+    library: str, exchange: Any, types: tuple[type, ...], is_conj: Any, is_neg: Any, wrap: Any, /
+) -> Any:
+    """Functions of the torch that is loaded, which TensorProgram calls; None where that torch lacks one."""
+
+class TensorProgram:
+    """A program that is called with a list of tensors, which it empties.
+
+    Parameters
+    ----------
+    program : Program
+    functions : object
+        What torch_functions() returned.
+    inputs : list
+        For each input of the program the number of an argument, or a tensor of the program's own.
+    returns : list of tuple
+        ("result", index), ("part", index, sizes, strides, offset), ("input", index), ("size", size) or
+        ("constant", value).
+    eager : callable
+        It is called with the list if the program is not for its values, or if a check of it fails.
+    """
+
+    program: Program
+    def __new__(
+        cls, program: Program, functions: Any, inputs: list[Any], returns: list[tuple[Any, ...]], eager: Any, /
+    ) -> TensorProgram: ...
+    def __call__(self, args: list[Any], /) -> list[Any]: ...
+
+@final
+class Builder:
+    """A graph that is being made. Values are named by numbers; types, symbols and sizes are written as in docs/ir.md."""
+
+    def __new__(cls, name: str) -> Builder: ...
+    def symbol(self, text: str, /) -> int: ...
+    def input(self, type: str, /) -> int: ...
+    def node(
+        self,
+        op: str,
+        args: Sequence[int],
+        type: str | None = None,
+        *,
+        axes: Sequence[int] = ...,
+        starts: Sequence[int | str] = ...,
+        steps: Sequence[int | str] = ...,
+        combine: str | None = ...,
+        distinct: bool = ...,
+        name: str | None = ...,
+        key: str = ...,
+        file: str | None = ...,
+        line: int = ...,
+    ) -> int: ...
+    def const(self, type: str, value: complex, /) -> int: ...
+    def expr(self, size: int | str, /) -> int: ...
+    def check(self, condition: int, why: str, file: str | None = ..., line: int = ..., /) -> int: ...
+    def define(self, value: int, symbol: str, file: str | None = ..., line: int = ..., /) -> int: ...
+    def write(self, input: int, value: int, /) -> int: ...
+    def results(self, values: Sequence[int], /) -> int: ...
+    def block(self) -> int: ...
+    def enter(self, block: int, /) -> int: ...
+    def param(self, type: str, /) -> int: ...
+    def region(
+        self,
+        op: str,
+        args: Sequence[int],
+        blocks: Sequence[int],
+        trip: int | str = ...,
+        name: str = ...,
+        file: str | None = ...,
+        line: int = ...,
+        /,
+    ) -> int: ...
+    def position(self) -> tuple[int, int, int]: ...
+    def rewind(self, position: tuple[int, int, int], /) -> None: ...
+    def text(self) -> str: ...
+    def type(self, value: int, /) -> str: ...
+
+def compile_graph(
+    graph: Builder | str, *, options: dict[str, Any] = ..., device: str = "cpu", backend: str = ""
+) -> Program:
+    """Compile a graph without running it. A Builder is spent by this."""
 
 def compile_text(
     text: str,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, registering
-from .compile import make
+from .compile import for_show, make
 from .errors import AccuracyError
 from .passes import list_passes
 from .testing import assert_same, outcome
@@ -64,8 +64,7 @@ class Trials:
         settings = {**self.settings, "options": {**self.settings["options"], **options}}
         settings["backend"] = backend or settings["backend"]
         compiled = make(self.fn, settings, is_users=False)
-        job = compiled._cinductor_job
-        job.is_for_show = True
+        job = for_show(compiled)
         self.count += 1
         result, error, args, kwargs = self.called(compiled)
         last = job.last
@@ -118,7 +117,8 @@ def find_lowering(trials: Trials) -> tuple[str, str] | None:
 def find_pass(trials: Trials) -> tuple[str, str] | None:
     """The first pass with which the result differs."""
     skipped = trials.settings["options"].get("skip_passes", "").replace(",", " ").split()
-    names = [p.name for p in list_passes() if not p.is_needed and p.name not in skipped]
+    passes = [*list_passes(), *list_passes("procs")]
+    names = [p.name for p in passes if not p.is_needed and p.name not in skipped]
     all_off = ",".join([*skipped, *names])
     if trials.difference(skip_passes=all_off) is not None:
         return None

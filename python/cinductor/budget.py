@@ -120,7 +120,7 @@ def why_spent(tracer: Any, break_budget: int | None) -> str | None:
     if not is_spent and tracer.flushes - tracer.useful < MANY_RUNS:
         return None
     line = f"{tracer.breaks[-1].file}:{tracer.breaks[-1].line}"
-    return f"it breaks again and again for little work, at {line} the last time"
+    return f"too many breaks for too little work (the last one at {line})"
 
 
 def needs_no_break(b: Any) -> bool:

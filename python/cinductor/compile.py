@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .machine import Device
 
 F = TypeVar("F", bound=Callable[..., Any])
-_functions: weakref.WeakSet[Any] = weakref.WeakSet()
+_functions: dict[int, weakref.ref[Any]] = {}  # by id; other threads compile while one lists them
 
 
 @overload
@@ -72,7 +72,8 @@ def compile(
     fn : callable, optional
         A function, method, lambda, partial or callable object. Without it a decorator is returned.
     fullgraph : bool
-        Raise `Unsupported`, with line and reason, if Python would have to run between kernels.
+        Raise `Unsupported`, with line and reason, if Python would have to run between kernels, and the compiler's own error
+        (CompileError, LoweringError, PassFailed, ...) if it fails.
     dynamic : bool, optional
         None: the first call is compiled for its own sizes, and a size or int that differs later becomes a symbol. True: symbols
         from the first call on. False: never. See `mark_dynamic`, `mark_static` and `mark_unbacked`.
@@ -126,7 +127,7 @@ def compile(
     if is_a(fn, _core.CompiledFunction):
         fn = fn.__wrapped__
     if not callable(fn) or is_a(fn, type):
-        raise TypeError(f"fn is {fn!r}; wanted: a function or another callable, no class")
+        raise TypeError(f"compile() expects a function or another callable that is not a class, got {fn!r}")
     if disable:
         return globals()["disable"](fn)
     return make(fn, settings)
@@ -177,11 +178,26 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     names, kinds, defaults = signature_of(fn)
     compiled = _core.CompiledFunction(fn, names, kinds, defaults, job.miss, job.renew)
     functools.update_wrapper(compiled, fn)
+    if is_a(fn, functools.partial):  # inspect sees through it
+        inner = fn
+        while is_a(inner, functools.partial):
+            inner = inner.func
+        functools.update_wrapper(compiled, inner, ("__name__", "__code__", "__defaults__", "__kwdefaults__"), ())
+        compiled.__wrapped__ = fn  # type: ignore[attr-defined]
     compiled._cinductor_job = job  # type: ignore[attr-defined]
     if is_users:
         compiled.is_counted = True
-        _functions.add(compiled)
+        number = id(compiled)
+        _functions[number] = weakref.ref(compiled, lambda _: _functions.pop(number, None))
     return compiled
+
+
+def for_show(compiled: Any) -> Any:
+    """The job of a compiled function that is called to be looked at: it is compiled whatever the stance is."""
+    compiled.stance = -1
+    job = compiled._cinductor_job
+    job.is_for_show = True
+    return job
 
 
 # --- compiled functions, all of them --------------------------------------------------------------
@@ -206,17 +222,8 @@ copyreg.pickle(_core.CompiledFunction, reduce_compiled)
 
 def functions() -> list[Any]:
     """All compiled functions that are alive."""
-    return list(_functions)
-
-
-def card(compiled: Any) -> str:
-    """What a notebook shows of a compiled function."""
-    from .report.card import card as make_card
-
-    return make_card(compiled)
-
-
-_core.CompiledFunction._repr_html_ = card  # type: ignore[attr-defined]
+    found = [function() for function in list(_functions.values())]
+    return [function for function in found if function is not None]
 
 
 def reset() -> None:

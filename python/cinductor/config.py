@@ -150,10 +150,11 @@ def checked(name: Any, value: Any) -> Any:
 
 
 def names_of(option: Option) -> list[str]:
-    """What a text may be, or the words of a list: of levels and passes also those that are registered."""
+    """The allowed values of a text option, or the words of a list; for levels and passes also
+    registered ones."""
     added = registered()
     if option.type == "passes":
-        return [*(name for name, is_needed, _ in _core.passes() if not is_needed), *added]
+        return [*(name for name, is_needed, *_ in _core.passes() if not is_needed), *added]
     names = option.allowed.split("|")
     if option.type == "levels":
         names += [*added, *(f"before_{name}" for name in added)]

@@ -1,4 +1,4 @@
-"""What `stats` and `cache.info` tell, and how `stats` counts."""
+"""The types of the results of `stats` and `cache.info`, and the counting of `stats`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 
 class Counters(TypedDict):
-    """What `stats` counts."""
+    """The counters of `stats`."""
 
     calls: int
     captures: int
@@ -65,7 +65,8 @@ def row_of(compiled: Any) -> dict[str, int]:
 
 
 def programs_of(compiled: Any) -> list[Any]:
-    """Those that calls of a function run: its own, of its pieces, and where arrays of devices are given."""
+    """The programs that calls of the function run: its own, those of its pieces, and those for
+    device arrays."""
     job = compiled._cinductor_job
     own = [*(one.program for one in compiled.specializations), *job.segments]
     twins = [program for twin in job.__dict__.get("twins", {}).values() for program in programs_of(twin)]

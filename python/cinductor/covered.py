@@ -72,7 +72,7 @@ class Coverage:
         return "\n".join([f"NumPy {np.__version__}", *meanings, "", *lines])
 
     def markdown(self) -> str:
-        """The same, as a table of a document."""
+        """The table in Markdown."""
         head = ["| | callables | |", "|---|---|---|"]
         kinds = [f"| {how} | {self.counts()[how]} | {text} |" for how, text in MEANINGS.items()]
         rows = [f"| `{row.name}` | {row.how} | {row.reason.replace('|', ' ')} |" for row in self]
@@ -102,7 +102,7 @@ def of_modules() -> Iterator[Covered]:
 
 
 def of_callable(f: Any, name: str) -> tuple[How, str]:
-    """What becomes of a call, and why it breaks."""
+    """The treatment of a call, and why it breaks."""
     row = surface.functions_by_id.get(id(f))
     if name in BREAKS_INSIDE:
         return "break", BREAKS_INSIDE[name]
@@ -134,7 +134,7 @@ def of_row(row: Any) -> tuple[How, str]:
 
 
 def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
-    """Whether a handler, or what it calls of its package, makes a library call of the program."""
+    """True if a handler, or what it calls of its package, makes a library call of the program."""
     code, space = getattr(f, "__code__", None), getattr(f, "__globals__", {})
     if code is None or code in seen:
         return False
@@ -150,7 +150,7 @@ def reaches_library(f: Callable[..., Any], seen: set[Any]) -> bool:
 
 
 def is_product(f: Any) -> bool:
-    """Whether it is a ufunc over whole axes: those are library calls."""
+    """True if it is a ufunc over whole axes: those are library calls."""
     return isinstance(f, np.ufunc) and f.signature is not None
 
 
@@ -182,6 +182,6 @@ def of_methods() -> Iterator[Covered]:
 
 
 def of_ufunc_methods() -> Iterator[Covered]:
-    """Those of the ufuncs of two operands that are ops."""
+    """Methods of the binary ufuncs that are operations of the graph."""
     for name in UFUNC_METHODS:
         yield Covered(f"ufunc.{name}", "compiled", "")

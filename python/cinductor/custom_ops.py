@@ -72,7 +72,7 @@ class CustomOp:
         return [np.asarray(result) for result in results]
 
     def run_c(self, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Shapes, dtypes: list[np.dtype]) -> list[Any]:
-        """The same of a function in C, which is given addresses and sizes."""
+        """Like `run`, for a C function, which receives addresses and sizes."""
         arrays = [np.ascontiguousarray(a) for a in (*args, *kwargs.values())]
         results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
         every = [*arrays, *results]

@@ -46,7 +46,7 @@ def disk_cache() -> str:
     state = "can be written to" if os.access(folder, os.W_OK) else "CANNOT be written to"
     size = found["bytes"] / 1e6
     if found["serves_alone"]:
-        state += "; serves without a compiler, too"
+        state += "; usable without a compiler"
     return f"{folder}: {found['entries']} kernels, {size:.1f} MB; {state}"
 
 
@@ -63,7 +63,8 @@ def own_functions() -> str:
     rows = _core.own_functions()
     names = [f"{name} ({', '.join(np.dtype(c).name for c in types)})" for name, types in rows]
     text = "; ".join(names) if names else "none"
-    return f'{text}\nnumerics="exact" leaves them to NumPy, too'
+    others = "others have NumPy's: functions of one float16 from tables that NumPy's loops fill, the rest from these loops"
+    return f'{text}\nnumerics="exact" leaves them to NumPy, too\n{others}'
 
 
 RIGHT = "right"

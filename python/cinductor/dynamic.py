@@ -1,14 +1,14 @@
 """Which sizes are symbols: what is declared of them, what calls have shown, and the names they get.
 
-A size is a number of the program until it is declared dynamic (`mark_dynamic`, `dynamic=True`) or
-two captures of one function have met different ones in the same place. A place is how the user
-would say it: "x", "x[0]", "self.weights". What a function has learnt is its `Profile`; it is kept
-in the disk cache, so that a later process starts with it.
+A size is a compile-time constant until it is declared dynamic (`mark_dynamic`, `dynamic=True`)
+or two captures of one function have met different ones in the same place. A place is how the
+user would say it: "x", "x[0]", "self.weights". What a function has learnt is its `Profile`; it
+is kept in the disk cache, so that a later process starts with it.
 
 Sizes that were equal in every capture are one symbol, which the guards check; so are an int
-argument and the extent it was equal to, or one less than. A size that is 1 while a call is captured
-is a number: what it broadcasts against decides what the program is. A program captured at another
-size serves 1 too, unless a guard says otherwise.
+argument and the extent it was equal to, or one less than. A size that is 1 while a call is
+captured is a number: what it broadcasts against decides what the program is. A program captured
+at another size serves 1 too, unless a guard says otherwise.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ SUFFIX = ".shapes"
 
 
 def is_padding(place: Place) -> bool:
-    """Whether it is no size, but what memory leaves out between two steps of an axis."""
+    """True if it is no size, but what memory leaves out between two steps of an axis."""
     return place[0].endswith(" padding")
 
 
 class Mark:
-    """What was declared of one axis: kind is "dynamic", "static" or "unbacked"."""
+    """A declaration about one axis: kind is "dynamic", "static" or "unbacked"."""
 
     __slots__ = ("kind", "low", "high")
 
@@ -139,14 +139,14 @@ def mark_unbacked(x: np.ndarray, dim: int | tuple[int, ...]) -> None:
 
 
 def may_be_marked(values: tuple[Any, ...]) -> bool:
-    """Whether a size of an argument, or of what an argument holds, was marked."""
+    """True if a size of an argument, or of what an argument holds, was marked."""
     if not _marks:
         return False
     return any(marks_of(v) if type(v) is np.ndarray else is_a(v, tuple | list | dict) for v in values)
 
 
 def any_unbacked(values: tuple[Any, ...]) -> bool:
-    """Whether a size of an argument was marked unbacked."""
+    """True if a size of an argument was marked unbacked."""
     arrays = [v for v in values if type(v) is np.ndarray] if _marks else []
     return any(m.kind == "unbacked" for x in arrays for m in marks_of(x).values())
 
@@ -207,16 +207,15 @@ class Profile:
             self.is_changed = True
 
     def were_equal(self, a: Place, b: Place, difference: int = 0) -> bool:
-        """Whether a was b + difference in every capture that met both; to be believed of different
-        numbers it takes two that differ.
-        """
+        """True if a was b + difference in every capture that met both; to be believed of different
+        numbers it takes two that differ."""
         met = [(h[a], h[b]) for h in self.history if a in h and b in h]
         return all(x == y + difference for x, y in met) and (not difference or len(set(met)) > 1)
 
     # --- the disk ---
 
     def load(self, path: str | None) -> None:
-        """What an earlier process has learnt. Anything unreadable is as if it were not there."""
+        """Load what an earlier process has recorded. An unreadable file is treated as missing."""
         self.is_loaded = True
         if path is None:
             return
@@ -376,13 +375,13 @@ class Symbols:
         return None
 
     def is_uint64(self, value: int, words: str) -> bool:
-        """Whether an int argument that is too large for a size is data, as a float is."""
+        """True if an int argument that is too large for a size is data, as a float is."""
         place = (words, None)
         varies = place in self.profile.dynamic or self.dynamic is True
         return varies and place not in self.profile.fixed and LARGEST_INT < value < 1 << 64
 
     def are_data(self, value: bytes, words: str) -> bool:
-        """Whether a bytes object is data, as an array is: it has differed."""
+        """True if a bytes object is data, as an array is: it has differed."""
         import zlib
 
         place = (f"bytes {words}", None)
@@ -426,7 +425,7 @@ class Symbols:
         return symbol
 
     def denied(self, error: UnbackedForced) -> Exception:
-        """What the user is told of a demand."""
+        """The exception for the user if an unbacked size is needed as a number."""
         name, file, line, who = error.args
         where = f"{os.path.basename(file)}:{line}" if file else "the function"
         from .errors import ConstraintViolation

@@ -30,7 +30,7 @@ class ConstraintViolation(Error, ValueError):
 
 
 class BackendCompilerFailed(Error):
-    """What `register_wrapper_backend` was given has raised: `backend` is its name, `inner` the exception."""
+    """Raised if a wrapper backend raised: `backend` is its name, `inner` the exception."""
 
     __module__ = "cinductor"
 
@@ -65,7 +65,7 @@ ERRORS: dict[str, ErrorRow] = {
         "fullgraph=False runs such a line in Python, between compiled pieces; cinductor.explain shows them all",
     ),
     "LoweringError": ErrorRow(
-        "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning).",
+        "The graph has an operation that no backend can compute (`_core.compile_text`; in a call NumPy answers, with a warning, unless `fullgraph=True`).",
         "",
     ),
     "CompilerNotFound": ErrorRow(
@@ -73,7 +73,7 @@ ERRORS: dict[str, ErrorRow] = {
         "install gcc or clang, or set CC to a C compiler",
     ),
     "CompileError": ErrorRow(
-        "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "A C or CUDA compiler refuses generated source, or what it made cannot be loaded: `cmd`, `stderr` and `source`, the path of the source, or None (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning, unless `fullgraph=True`).",
         "CC chooses another C compiler, CINDUCTOR_DUMP=source shows what it was given",
     ),
     "PromiseBroken": ErrorRow(
@@ -81,18 +81,18 @@ ERRORS: dict[str, ErrorRow] = {
         "cinductor.explain shows the program's steps and its memory",
     ),
     "PassFailed": ErrorRow(
-        "A pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph, or `check_passes` finds one that changes a bit (in a call NumPy answers, with a warning).",
+        "A pass of `register_pass`, `register_pattern` or `register_template` raises or breaks the graph, or `check_passes` finds one that changes a bit (in a call NumPy answers, with a warning, unless `fullgraph=True`).",
         "options={'skip_passes': its name} leaves it out",
     ),
     "NoFolder": ErrorRow(
-        "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning).",
+        "No folder can be written to and loaded from (`_core.compile_text`; in a call the interpreter or NumPy answers, with a warning, unless `fullgraph=True`).",
         "make room, or set CINDUCTOR_CACHE_DIR to a folder of your own",
     ),
     "DeviceError": ErrorRow(
         "The device asked for cannot be used, or it reports an error.", "device='cpu' needs none"
     ),
     "InternalError": ErrorRow(
-        "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning).",
+        "An invariant of the compiler does not hold: a mistake of ours (in a call NumPy answers, with a warning, unless `fullgraph=True`).",
         "please report it; cinductor.disable leaves the function out",
     ),
     "RecompileError": ErrorRow(
@@ -124,7 +124,7 @@ WHOLE = {
 
 
 def advice_of(error: Error, text: str) -> str:
-    """What can be done about an exception of the package."""
+    """Advice for an exception of the package."""
     row = ERRORS.get(type(error).__name__)
     return next((advice for why, advice in WHOLE.items() if why in text), row.advice if row else "")
 
@@ -179,7 +179,7 @@ def fold(error: BaseException) -> None:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether an exception is one that the package uses within itself."""
+    """True if an exception is one that the package uses within itself."""
     module = type(error).__module__
     return module.startswith("cinductor.") and not is_a(error, Error)
 

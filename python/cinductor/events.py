@@ -43,12 +43,13 @@ _awaited = [name for name in ("CINDUCTOR_LOGS", "CINDUCTOR_TRACE", "CINDUCTOR_PR
 
 
 def is_awaited() -> bool:
-    """Whether somebody wants to hear of captures, or will when the first one begins."""
+    """True if somebody wants to hear of captures, or will when the first one begins."""
     return bool(listeners or _awaited)
 
 
 def is_ours(job: Any) -> bool:
-    """Whether a function is this package's own, as those that measure the machine: nobody asks of it."""
+    """True if a function is this package's own, as those that measure the machine: nobody asks of
+    it."""
     code = getattr(job.fn, "__code__", None)
     return code is not None and code.co_filename.startswith(PACKAGE)
 
@@ -68,7 +69,7 @@ def begin(job: Any) -> int:
 
 
 def end(job: Any, began: int) -> None:
-    """Behind it."""
+    """After it."""
     progress = sys.modules.get("cinductor.progress")
     if progress is not None:
         progress.stop(job)
@@ -110,7 +111,7 @@ def listen_for(variable: str) -> None:
 
 
 def is_watched() -> bool:
-    """Whether somebody looks at what is printed just now: a terminal, or a notebook."""
+    """True if somebody looks at what is printed just now: a terminal, or a notebook."""
     if "ipykernel.zmqshell" in sys.modules:
         return True
     try:

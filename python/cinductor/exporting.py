@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _core
 from ._core import Error
-from .compile import compile
+from .compile import compile, for_show
 from .errors import BackendCompilerFailed
 from .user import wrong
 
@@ -145,7 +145,7 @@ def export(
         "options": {**settings.get("options", {}), **(options or {})},
     }
     compiled = compile(fn, **settings)
-    compiled._cinductor_job.is_for_show, compiled._cinductor_job.why_whole = True, "export"
+    for_show(compiled).why_whole = "export"
     compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
     made = compiled.specializations
     if not made:

@@ -1,8 +1,8 @@
-"""NumPy's warnings for floating-point flags that compiled code has raised.
+"""NumPy's floating-point warnings for flags raised by compiled code.
 
-Where the call can be begun anew NumPy itself answers it, and warns. Behind an effect, and where an
-argument has been written to, that cannot be: then the warning is given for the operation of the
-program that may raise such a flag, the likeliest where several may, at the user's line.
+If the call can be restarted, NumPy runs it and warns. After a side effect or a write to an
+argument it cannot. Then the warning is issued at the user's line for an operation of the program that can
+raise the flag; if several can, for the likeliest.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def quietly(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def quietened(quiet: int, asked: dict[str, Any]) -> int:
-    """The flags that nobody wants to hear of within an errstate of those keywords; quiet: around it."""
+    """The flags that an errstate with those keywords ignores; quiet: those ignored around it."""
     for bit, (kind, _) in TEXTS.items():
         how = asked.get(kind) or asked.get("all")
         if how is not None:
@@ -60,15 +60,14 @@ def quietened(quiet: int, asked: dict[str, Any]) -> int:
 
 
 def heard(flags: int) -> int:
-    """Those of the flags that NumPy would do anything about."""
+    """The flags for which NumPy would do anything."""
     asked: dict[str, Any] = {**np.geterr()}
     return sum(flags & bit for bit, (kind, _) in TEXTS.items() if asked[kind] != "ignore")
 
 
 def are_all_given() -> bool:
-    """Whether a filter, or errstate, has each warning given or raised; by default each line gives one.
-    pyext/state/error.c asks the same.
-    """
+    """True if a filter, or errstate, has each warning given or raised; by default each line gives
+    one. pyext/state/error.c asks the same."""
     if not {"warn", "ignore"}.issuperset(np.geterr().values()):
         return True
     for action, message, category, module, _ in filters():

@@ -39,7 +39,7 @@ class Node:
     id: int = -1
     name: str = ""  # of an input, and of a library call
     layout: str = field(default="", repr=False)  # order, strides and device, as text
-    tail: str = field(default="", repr=False)  # behind the operands: a key, a range, a reason
+    tail: str = field(default="", repr=False)  # after the operands: a key, a range, a reason
     quiet: str = field(default="", repr=False)
 
     def __repr__(self) -> str:
@@ -47,7 +47,7 @@ class Node:
 
     @property
     def reference(self) -> str:
-        """What its text calls it."""
+        """The node's name in the text form."""
         return self.name if self.op == "input" else f"%{self.id}"
 
     @property
@@ -59,7 +59,8 @@ class Node:
 
 @dataclass(eq=False)
 class NodeBlock:
-    """What a region does: the body of a loop, an arm. params: what it is given; results: what it hands on."""
+    """A block of a region: the body of a loop, or an arm. params: its parameters; results: its
+    results."""
 
     params: list[Node] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Graph:
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes in their order, those inside of regions behind the region."""
+        """All nodes in their order, those inside of regions after the region."""
         return list(walk(self.body))
 
     def add(
@@ -94,9 +95,10 @@ class Graph:
         sizes: list[int | str] | None = None,
         attributes: dict[str, str] | None = None,
     ) -> Node:
-        """A new node in front of `before`, else behind all of the body.
+        """A new node before `before`, else after all of the body.
 
-        dtype: the first operand's where None; sizes: those to which the operands broadcast where None.
+        dtype: the first operand's where None; sizes: those to which the operands broadcast where
+        None.
         """
         made = Node(
             op,
@@ -164,7 +166,7 @@ class Graph:
         for block in blocks_of(self.body):
             if node in block.nodes:
                 return block
-        raise ValueError(f"{node!r} stands in no block of this graph")
+        raise ValueError(f"{node!r} is not in any block of this graph")
 
     def text(self) -> str:
         """As the compiler reads it."""
@@ -216,17 +218,17 @@ def broadcast(args: tuple[Node, ...]) -> list[int | str]:
 
 
 def definition(node: Node) -> str:
-    """What stands in front of a node's `=`."""
+    """The text before a node's `=`."""
     return f"{node.reference}: {node.type}"
 
 
 def place_of(node: Node, gap: str) -> str:
-    """Its line, behind a node."""
+    """Its line, after a node."""
     return f"{gap}@{node.place}{node.quiet}" if node.place else ""
 
 
 def call_of(node: Node) -> str:
-    """What stands behind the `=`, for all but regions."""
+    """The text after the `=`, for all nodes except regions."""
     if node.op == "const":
         return f"const {node.attributes['value']}"
     words = [arg.reference for arg in node.args]
@@ -241,7 +243,7 @@ def last_of(block: NodeBlock) -> str:
 
 
 def lines_of(nodes: list[Node]) -> Iterator[str]:
-    """The lines of a block's nodes; a region's results stand in its first line."""
+    """The lines of a block's nodes; a region's results are in its first line."""
     results: dict[Node, list[Node]] = {}
     for node in nodes:
         if node.op == "result":
@@ -279,7 +281,7 @@ def head_of(node: Node) -> str:
 
 
 def split(text: str) -> list[str]:
-    """At commas that stand in no bracket."""
+    """At commas that are in no bracket."""
     parts, depth, at = [], 0, 0
     for i, letter in enumerate(text):
         depth += (letter in "([") - (letter in ")]")
@@ -390,7 +392,7 @@ class GraphReader:
         self.graph.set_args(node, *(self.known[n] for n in names))
 
     def region(self, block: NodeBlock, line: str) -> None:
-        """A for, while or if with its blocks, and its results behind it."""
+        """A for, while or if with its blocks, and its results after it."""
         node = Node("")
         line = self.placed(node, line)
         made, _, rest = line.partition(" = ") if line.startswith("%") else ("", "", line)

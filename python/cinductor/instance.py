@@ -24,5 +24,6 @@ class Record:
 
 
 def offered(module: Any) -> list[Any]:
-    """What a module has under public names: others, as its loader, are Python's own."""
+    """The objects that a module has under public names; others, such as its loader, are Python's
+    own."""
     return [value for name, value in vars(module).items() if not name.startswith("_")]

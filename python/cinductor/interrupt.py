@@ -22,9 +22,8 @@ RAISES = frozenset(opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name 
 
 
 def is_interrupt(error: BaseException | None) -> bool:
-    """Whether an exception comes from outside of the code that ran. An Exception does that when it
-    went through a signal's handler; any other one does but where the user's own code raises it.
-    """
+    """True if an exception comes from outside of the code that ran. An Exception does that when it
+    went through a signal's handler; any other one does but where the user's own code raises it."""
     if error is None or isinstance(error, OWN):
         return False
     if isinstance(error, Exception):
@@ -33,7 +32,7 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 def went_through_a_handler(tb: types.TracebackType | None) -> bool:
-    """Whether one of the frames is that of a signal's handler."""
+    """True if one of the frames is that of a signal's handler."""
     codes = None
     while tb is not None:
         codes = handlers() if codes is None else codes
@@ -50,7 +49,7 @@ def handlers() -> set[types.CodeType]:
 
 
 def code_of(handler: Any) -> types.CodeType | None:
-    """What a callable of Python's runs, or None."""
+    """The code that a Python callable runs, or None."""
     while isinstance(handler, functools.partial):
         handler = handler.func
     plain = handler if isinstance(handler, types.FunctionType) else None
@@ -59,7 +58,7 @@ def code_of(handler: Any) -> types.CodeType | None:
 
 
 def is_raised_by_users(tb: types.TracebackType | None) -> bool:
-    """Whether the innermost frame is one of rewritten code, at a statement that raises."""
+    """True if the innermost frame is one of rewritten code, at a statement that raises."""
     while tb is not None and tb.tb_next is not None:
         tb = tb.tb_next
     if tb is None:

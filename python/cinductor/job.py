@@ -1,13 +1,11 @@
-"""What is known of one compiled function beside its specialisations, and what becomes of a call that
-none of them fits.
+"""State of one compiled function beyond its specializations, and guard misses.
 
-The function returned by `compile` is a C object that tries its specialisations by their guards; it
-asks `Job.miss` when none fits. A failure of the compiler never reaches the caller: the function
-itself runs instead.
+`compile` returns a C object that tries its specializations in turn and calls `Job.miss` if no guard set
+matches. A failure of the compiler never reaches the caller: the original function runs instead.
 
-Threads that make the same first call compile once (`Turn`): the others wait for the program, and look for it again.
-They wait no longer where Python has begun to run in the capture (what it does may take long, or wait for them), nor
-for a capture that takes longer than `MOST_WAIT`: then the function itself answers them.
+Threads that make the same first call compile once (`Turn`). The other threads wait for the program and then
+look it up. They stop waiting if the capture has begun to run Python code (which may take long, or may
+wait for them), or after `MOST_WAIT`; the original function then runs their calls.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, counted, events, notices, saved
+from . import _core, counted, events, notices, saved, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
@@ -124,6 +122,16 @@ class Job:
         self.owner: Any = None  # the plan whose piece it is
         self.last: Any = None  # the Outcome of the latest capture
         self.turn = Turn()  # which thread captures it
+
+    def is_watched(self) -> bool:
+        """Whether a tool of sys.monitoring takes line events of the function."""
+        return watching.are_lines_watched(getattr(self.fn, "__code__", None))
+
+    def note_watched(self) -> bool:
+        """NumPy answers calls, because a tool looks at their lines."""
+        self.why = watching.WHY
+        watching.log(self.title)
+        return True
 
     def retire(self, compiled: Any) -> None:
         """Its compiled function ends, which is asked for the last time."""
@@ -303,7 +311,7 @@ class Job:
         result = plan.run(args, kwargs)
         seconds = Race.clock() - began
         if plan.driver is None and plan.is_tried:
-            self.budget.give_up(bound, kind, "NumPy is quicker for all between steps that need Python")
+            self.budget.give_up(bound, kind, "NumPy is faster for all the work between the lines that need Python")
         elif plan.is_tried:
             race = self.budget.race(kind)
             race.note_pieces(seconds, plan.captures() != captures)
@@ -411,8 +419,6 @@ class Job:
         for kind, what in np.geterr().items():
             if what in ("raise", "call", "print", "log"):
                 return f"numpy.errstate({kind}={what!r}) is in force"
-        if (tracer := sys.gettrace()) is not None and is_debugger(tracer):
-            return "a debugger looks at what runs"
         return None
 
     def run_plain(self, bound: Any, args: Any, kwargs: Any, why: str, remember: bool = True) -> Any:
@@ -443,16 +449,6 @@ def device_calls() -> Any:
     from .arrays import calls
 
     return calls
-
-
-def is_debugger(tracer: Any) -> bool:
-    """Whether what traces this thread stops at lines, and shows values there."""
-    debugger = sys.modules.get("bdb")
-    owner = getattr(tracer, "__self__", None)
-    if debugger is not None and is_a(owner, debugger.Bdb):
-        return True
-    module = getattr(tracer, "__module__", None) or type(tracer).__module__
-    return module.startswith(("pydevd", "_pydevd", "debugpy"))
 
 
 def hide_our_frames(error: Any) -> None:

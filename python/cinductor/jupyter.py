@@ -84,7 +84,7 @@ def call_of(text: str, command: str) -> ast.Call:
 
 
 def evaluate(shell: Any, expression: ast.expr) -> Any:
-    """What the user has typed, in the user's names."""
+    """The value of the expression that the user typed, in the user's namespace."""
     shell.user_ns[NAME] = explain
     try:
         return shell.ev(ast.unparse(expression))

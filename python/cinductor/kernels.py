@@ -129,7 +129,7 @@ typedef unsigned long long uint64_t;
 
 
 class KernelCall:
-    """What a library call of a kernel does: some of the arrays that it writes, one behind the other."""
+    """The library call of a kernel, which returns some of the arrays that it writes, in order."""
 
     def __init__(self, kernel: UserKernel, given: list[bool], wanted: list[int], is_flat: bool) -> None:
         self.kernel, self.given, self.wanted, self.is_flat = kernel, given, wanted, is_flat
@@ -162,9 +162,8 @@ class KernelCall:
 
 
 class DeviceKernelCall(KernelCall):
-    """The same with memory of a device, where all that the kernel writes is given and everything lies in C order.
-    What is not in the result is written to memory that nobody reads.
-    """
+    """The same with memory of a device, where all that the kernel writes is given and everything is
+    in C order. What is not in the result is written to memory that nobody reads."""
 
     def __init__(self, kernel: UserKernel, wanted: list[int], is_flat: bool, device: str) -> None:
         super().__init__(kernel, [True] * len(kernel.writes), wanted, is_flat)
@@ -210,7 +209,7 @@ class UserKernel:
         return f"<kernel {self.__name__}>"
 
     def grid_of(self, text: str) -> list[tuple[str, ast.expr]]:
-        """Indices with how far they go, the last one quickest."""
+        """Indices with how far they go, the last one fastest."""
         found: list[tuple[str, ast.expr]] = []
         for part in re.split(r",\s*(?=[A-Za-z_]\w*\s*:)", text):
             name, colon, extent = part.partition(":")
@@ -248,7 +247,8 @@ class UserKernel:
         return "\n".join(lines)
 
     def cuda_text(self) -> str:
-        """The same for a card: a thread for each unit. Raises TypeError for what is not there."""
+        """The CUDA source, with one thread per unit. Raises TypeError for unsupported constructs.
+        """
         operands = [(o, "const ") for o in self.reads] + [(o, "") for o in self.writes]
         for operand, _ in operands:
             if operand.dtype[0] == "c":
@@ -308,7 +308,7 @@ class UserKernel:
         self.build(device).run(tuple(arrays), values, units, config.threads)
 
     def grid_values(self, sizes: Mapping[str, Any]) -> tuple[tuple[int, ...], int]:
-        """What the source is told: the sizes and how far its indices go; and how many points there are."""
+        """The sizes and index limits that the source receives, and the number of points."""
         extents = [max(value_of(tree, sizes), 0) for _, tree in self.grid]
         return (*(int(sizes[name]) for name in self.size_names), *map(int, extents)), math.prod(extents)
 
@@ -376,17 +376,18 @@ def declared(operand: Declared) -> str:
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """Whether a kernel may have its memory as it is."""
+    """True if a kernel may have its memory as it is."""
     return bool(array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative)
 
 
 def copied(array: np.ndarray, writes: Sequence[np.ndarray]) -> np.ndarray:
-    """An array to be read: a copy where it lies otherwise, or where what is written may be."""
+    """A copy of an array to be read, if its layout differs or it may overlap a written array;
+    otherwise the array itself."""
     if is_plain(array) and not any(np.may_share_memory(array, written) for written in writes):
         return array
     return np.array(array, order="C")
 
 
 def core_options() -> dict[str, Any]:
-    """What a compiler of sources wants to know."""
+    """The options that a compiler of sources needs."""
     return {name: getattr(config, name) for name in ("cache", "arch", "compile_timeout")}

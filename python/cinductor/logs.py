@@ -73,7 +73,7 @@ def split(name: Any) -> list[str]:
 
 
 def from_environment(value: str) -> None:
-    """What CINDUCTOR_LOGS asks for; a wrong name costs a warning."""
+    """Switch on the logs named in CINDUCTOR_LOGS; a wrong name costs a warning."""
     try:
         set_logs(value)
     except ValueError as error:

@@ -56,7 +56,8 @@ class Device:
 
     @property
     def backends(self) -> dict[str, str | None]:
-        """Those that compile for it, with why each cannot be used here; None: it can."""
+        """The compilers for this device, each with the reason why it cannot be used; None: it can.
+        """
         return {name: why for device, name, _, why in _core.backends() if device == self.name}
 
     def __eq__(self, other: object) -> bool:
@@ -111,7 +112,7 @@ def split_asked(device: Any) -> tuple[str, int | None]:
     if is_a(device, Device):
         return device.name, device.index
     if not is_a(device, str):
-        return device, None  # refused by whoever looks the name up
+        return device, None  # the code that looks up the name refuses it
     name, colon, index = device.partition(":")
     if colon and not index.isdecimal():
         raise ValueError(f"device is {device!r}; wanted: a name, or a name and a number, 'cuda:1'")
@@ -148,7 +149,7 @@ def check_place(where: Device, numerics: str, asked: str | None = None, index: i
 
 
 def text(name: str, index: int) -> str:
-    """What `split` takes apart."""
+    """The text that `split` parses."""
     return f"{name}:{index}" if index else name
 
 

@@ -1,10 +1,11 @@
-"""The package's own warnings: of a class of their own, given behind the outermost call.
+"""Warnings issued by cinductor itself, after the outermost compiled call.
 
-A function may count what its own code warns of, or forbid it; what the library has to say is neither.
-So a notice waits until the call that is the outermost of this thread has ended. Where the filters are
-not those with which it began, or turn every warning into an error, the notice is logged instead. So it
-is where warnings are being recorded that were not when the function was compiled: who counts them counts
-those of others.
+User code may count or forbid the warnings of its own code; cinductor's warnings must not take part in that.
+So a warning is queued until the outermost call of the thread ends. It is logged instead of issued
+
+* if the warning filters differ from those at the start of the call,
+* if a filter turns every warning into an error, or
+* if warnings are being recorded now but were not when the function was compiled.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from .user import frame
 
 
 class CinductorWarning(RuntimeWarning):
-    """What cinductor itself warns of: that a function, or a part of it, runs in another way than was
-    asked for. A filter for this class concerns nothing else.
-    """
+    """Warning of cinductor itself: a function, or a part of it, runs in another way than was
+    requested. A filter for this class affects nothing else."""
 
     __module__ = "cinductor"
 
@@ -74,7 +74,7 @@ def warn(
 
 
 def warn_of_cache(message: str) -> None:
-    """The same, of the disk cache."""
+    """Issue a warning about the disk cache."""
     warn(message, category=CacheWarning)
 
 
@@ -86,7 +86,7 @@ def begin() -> None:
 
 
 def end() -> None:
-    """It has ended: behind the outermost one the notices are given."""
+    """End a call. After the outermost one the queued warnings are issued."""
     _waiting.depth -= 1
     if _waiting.depth or not _waiting.notices:
         return
@@ -100,13 +100,13 @@ def end() -> None:
 
 
 def state() -> Any:
-    """What becomes of a warning: the filters, and who is shown it."""
+    """The state that decides about a warning: the filters, and the function that shows it."""
     now = filters()
     return (id(now), list(now), warnings.showwarning)
 
 
 def filters() -> list[Any]:
-    """Those in force: since 3.14 they may be a context's."""
+    """The active filters: since 3.14 they may be a context's."""
     own = getattr(warnings, "_get_filters", None)
     return warnings.filters if own is None else own()  # type: ignore[return-value]
 
@@ -127,7 +127,7 @@ def give(notice: Notice) -> None:
 
 
 def is_recorded() -> bool:
-    """Whether warnings are collected, as by catch_warnings(record=True), instead of shown."""
+    """True if warnings are collected, as by catch_warnings(record=True), instead of shown."""
     context = getattr(warnings, "_get_context", None)  # since 3.14
     if context is not None and getattr(context(), "log", None) is not None:
         return True
@@ -135,7 +135,7 @@ def is_recorded() -> bool:
 
 
 def is_forbidden(notice: Notice) -> bool:
-    """Whether it would be raised by a filter that means warnings of others, too."""
+    """True if it would be raised by a filter that means warnings of others, too."""
     module = notice.where.get("__name__") or notice.file
     for action, message, category, within, line in filters():
         is_meant = message is None or matches(message, notice.text)
@@ -147,14 +147,14 @@ def is_forbidden(notice: Notice) -> bool:
 
 
 def matches(pattern: Any, text: str) -> bool:
-    """Whether a filter's pattern, compiled or a text, is the beginning of a text."""
+    """True if a filter's pattern, compiled or a text, is the beginning of a text."""
     if isinstance(pattern, str):
         return text.lower().startswith(pattern.lower())
     return pattern.match(text) is not None
 
 
 def log(notice: Notice) -> None:
-    """Told to the log `cinductor`, and to nobody's warnings."""
+    """Write to the log `cinductor` instead of issuing a warning."""
     logging = sys.modules.get("logging")  # who has not imported it reads no log
     if logging is not None and logging.getLogger("cinductor").hasHandlers():
         logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)

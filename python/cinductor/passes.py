@@ -1,4 +1,4 @@
-"""Graph passes: their names, who observes them, and what each makes of a call's values."""
+"""Passes over graphs and procs: their names, who observes them; and what each graph pass makes of a call's values."""
 
 from __future__ import annotations
 
@@ -17,67 +17,76 @@ from .user import wrong
 
 
 class Pass(NamedTuple):
-    """One graph pass. is_needed: it cannot be left out; is_added: it was registered."""
+    """One pass. is_needed: it cannot be left out; is_added: it was registered; level: "graph" or "procs"."""
 
     name: str
     is_needed: bool
     doc: str
     is_added: bool
+    level: str = "graph"
 
 
 class PassEvent(NamedTuple):
-    """A pass has run. before, after: the graph as text (`docs/ir.md`); seconds: what it has taken."""
+    """A pass has run. before, after: its level as text (`docs/ir.md`); seconds: what it has taken."""
 
     name: str
     before: str
     after: str
     seconds: float
+    level: str = "graph"
 
     @property
     def has_changed(self) -> bool:
-        """Whether it did anything."""
+        """True if it did anything."""
         return self.before != self.after
 
 
-def list_passes() -> list[Pass]:
-    """Every graph pass: the compiler's own in their order, then those that are registered."""
-    own = [Pass(*row, False) for row in _core.passes()]
-    return [*own, *(Pass(name, False, "", True) for name in registered())]
+def list_passes(level: str = "graph") -> list[Pass]:
+    """Every pass of a level: the compiler's own in their order, then those that are registered."""
+    levels = {row[3] for row in _core.passes()}
+    if level not in levels:
+        raise ValueError(wrong("list_passes", "level", level, " or ".join(map(repr, sorted(levels)))))
+    own = [Pass(*row[:3], False, level) for row in _core.passes() if row[3] == level]
+    return [*own, *(Pass(name, False, "", True) for name in registered() if level == "graph")]
 
 
 # --- observers ------------------------------------------------------------------------------------
 
-_observers: list[Callable[[PassEvent], object]] = []
-_before: list[str] = [""]  # the graph that the next pass is given
+_observers: list[tuple[Callable[[PassEvent], object], str]] = []  # with the level that each looks at
+_before: list[str] = [""]  # what the next pass is given
 
 
 def tell(name: str, text: str, seconds: float) -> None:
-    """Behind a pass; name "": the graph before all of them."""
-    event, _before[0] = PassEvent(name, _before[0], text, seconds), text
-    for observer in list(_observers) if name else ():
+    """After a pass; name "": what all passes of a level begin with."""
+    level = "procs" if any(row[0] == name and row[3] == "procs" for row in _core.passes()) else "graph"
+    event, _before[0] = PassEvent(name, _before[0], text, seconds, level), text
+    for entry in list(_observers) if name else ():
         try:
-            observer(event)
+            if entry[1] == level:
+                entry[0](event)
         except Exception as error:
-            _observers.remove(observer)
+            _observers.remove(entry)
             warn(f"an observer of passes is left out from here on, for a mistake of its own: {error!r}")
 
 
 @contextlib.contextmanager
-def observe_passes(observer: Callable[[PassEvent], object]) -> Iterator[None]:
-    """While a with statement runs, calls observer with a PassEvent behind each graph pass of each compile.
+def observe_passes(observer: Callable[[PassEvent], object], level: str = "graph") -> Iterator[None]:
+    """While a with statement runs, calls observer with a PassEvent after each pass of a level, "graph" or "procs".
 
     Programs that are compiled already, and found again, run no pass. An observer that raises hears no more,
-    which a warning says. Raises TypeError for what is not callable.
+    which a warning says. Raises TypeError for what is not callable, ValueError for a level without passes.
     """
     if not callable(observer):
         raise TypeError(wrong("observe_passes", "observer", observer, "a function of a PassEvent"))
-    _observers.append(observer)
+    list_passes(level)
+    entry = observer, level
+    _observers.append(entry)
     _core.set_pass_observer(tell)
     try:
         yield
     finally:
-        if observer in _observers:
-            _observers.remove(observer)
+        if entry in _observers:
+            _observers.remove(entry)
         _core.set_pass_observer(tell if _observers else None)
 
 
@@ -103,9 +112,8 @@ def check(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> Non
 
 
 def outcome(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any] | str:
-    """What the interpreter makes of the program's graph by these options: results and written inputs, or
-    the check that fails.
-    """
+    """The interpreter's result for the program's graph with these options: results and written
+    inputs, or the failed check."""
     made = _core.recompile(program, options, "interp", (("defined", "", on_text(defined)),))
     copies = [copy_of(value) for value in inputs]
     try:
@@ -116,7 +124,7 @@ def outcome(program: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> l
 
 
 def defined(graph: Graph) -> None:
-    """Memory that nobody has written holds anything, twice not the same: here it holds zeros."""
+    """Fill unwritten memory with zeros, because its contents would differ between two runs."""
     for node in graph.nodes:
         if node.op == "empty":
             zero = "false" if node.dtype == "bool" else "(0.0, 0.0)" if node.dtype[0] == "c" else "0"
@@ -128,7 +136,7 @@ def defined(graph: Graph) -> None:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of an input that lies in memory as it does."""
+    """A copy of an input that is in memory as it does."""
     if not isinstance(value, np.ndarray) or value.size == 0:
         return value
     steps = [(n - 1) * s for n, s in zip(value.shape, value.strides, strict=True)]

@@ -1,10 +1,11 @@
-"""Is a product of matrices quicker as a kernel of our own, or as NumPy's library has it?
+"""Is a product of matrices faster as a kernel of our own, or as NumPy's library has it?
 
-Only asked where numerics lets a product have an order of its own, `close` and `fast`. What is large is
-the library's: it packs both factors and knows the caches. Small ones, stacks of them and thin ones may
-be ours, for a call of the library costs more than they do, and what is elementwise around them need not
-pass through memory. In between both are timed, once for each class of shapes in a process: sizes count
-as the powers of two that they are nearest to from below.
+Only asked where numerics lets a product have an order of its own, `close` and `fast`. What is
+large is the library's: it packs both factors and knows the caches. Small ones, stacks of them
+and thin ones may be ours, because a call of the library costs more than they do, and what is
+elementwise around them need not pass through memory. In between both are timed, once for each
+class of shapes in a process: sizes count as the powers of two that they are nearest to from
+below.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _known: dict[tuple[object, ...], bool] = {}  # classes of shapes that were timed
 def are_quicker(
     dtype: str, count: int, rows: int, steps: int, columns: int, left: int, right: int
 ) -> bool:
-    """Whether `count` products of rows×steps by steps×columns matrices are quicker as our kernel.
+    """True if `count` products of rows×steps by steps×columns matrices are faster as our kernel.
 
     dtype: "f32" or "f64"; left, right: the factor lies transposed in memory.
     """

@@ -75,7 +75,7 @@ class KernelProfile(events.Listener):
             self.watch_function(piece)
 
     def watch(self, name: str, program: Any) -> None:
-        number = id(program)  # alive as long as it stands in programs
+        number = id(program)  # alive as long as it is in programs
         if program is None or number in self.programs:
             return
 
@@ -93,7 +93,7 @@ class KernelProfile(events.Listener):
             self.watch(job.name, outcome.specialization.program)
 
     def note_names(self, number: int, program: Any) -> None:
-        """What kernels and library calls are called, and where they come from."""
+        """Record the names of kernels and library calls, and their origins."""
         name, _ = self.programs[number]
         texts = ProgramTexts(program, "", "")
         calls = iter(json.loads(texts.text("json"))["lines"])
@@ -143,7 +143,7 @@ class KernelProfile(events.Listener):
     __repr__ = __str__
 
     def trace(self) -> dict[str, Any]:
-        """The same for chrome://tracing and Perfetto: a dict to be written as JSON."""
+        """The profile for chrome://tracing and Perfetto: a dict to be written as JSON."""
         made = []
         for span in self.spans:
             name, lines = self.names.get(span[:3], (f"{span.letter}{span.number}", ""))

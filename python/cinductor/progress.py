@@ -46,7 +46,7 @@ class ProgressLine:
             self.stream.write("\r" + text.ljust(self.width) + ("" if text else "\r"))
             self.stream.flush()
         except (OSError, ValueError):
-            self.done.set()  # nobody reads it any more
+            self.done.set()  # the display is no longer read
         self.width = len(text)
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ def start(job: Any) -> None:
 
 
 def stop(job: Any) -> None:
-    """It has ended."""
+    """End the display."""
     line = _lines.get(threading.get_ident())
     if line is not None and line.job is job:
         del _lines[threading.get_ident()]

@@ -59,7 +59,7 @@ class SizeClass(NamedTuple):
 
 
 class PlanRace(NamedTuple):
-    """What is known of a race: str() is a table."""
+    """The state of an autotuning trial; str() is a table."""
 
     plans: tuple[Plan, ...]
     classes: tuple[SizeClass, ...]
@@ -81,7 +81,7 @@ class PlanRace(NamedTuple):
 
 
 def race_of(specialization: Any) -> PlanRace | None:
-    """What is known of the race of a specialisation; None where there is none, or it has not begun."""
+    """The trial of a specialization; None if there is none, or if it has not begun."""
     rows = specialization.race_rows
     if rows is None:
         return None
@@ -175,7 +175,7 @@ def built(
 ) -> list[Any]:
     """Name, program and None, or None and why, of each alternative that is another plan."""
     last, seen = time.monotonic() + MOST_SECONDS, {digest}
-    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot begin anew
+    most = max(LITTLE, held if program.writes else MOST_HELD * held)  # who has written cannot restart
     found: list[tuple[str, Any, str | None]] = []
     for name, value in wanted[:MOST_PLANNED]:
         if sum(row[2] is None for row in found) == MOST or time.monotonic() > last or beside.is_ending:
@@ -218,7 +218,7 @@ def keep(job: Job, specialization: Any, key: str | None) -> None:
 
 
 def read(key: str | None) -> dict[int, str]:
-    """What has won before, by classes of sizes."""
+    """The earlier winners, by size class."""
     text = None if key is None else _core.read_call(key)
     parts = (line.split() for line in (text or "").splitlines())
     return {int(p[0]): p[1] for p in parts if len(p) == 2 and p[0].isascii() and p[0].isdecimal()}
@@ -228,7 +228,7 @@ _machine: list[str] = []
 
 
 def machine() -> str:
-    """What a time depends on beside the program: the package, NumPy, the processors."""
+    """Everything besides the program that a time depends on: the package, NumPy, the CPUs."""
     if not _machine:
         try:
             with open("/proc/cpuinfo") as file:
@@ -250,7 +250,7 @@ def log(job: Job, text: str) -> None:
 
 
 def say(text: str) -> None:
-    """The same of whatever it is."""
+    """Log a text about autotuning."""
     import logging
 
     logging.getLogger("cinductor.races").debug("%s", text)
@@ -281,7 +281,7 @@ class Beside:
                 self.thread.start()
 
     def next(self) -> Callable[[], None] | None:
-        """The next task; None: the thread ends. Nobody's calls are timed while there is one."""
+        """The next task; None: the thread ends. No calls are timed while a task runs."""
         with self.lock:
             _core.set_beside(1 if self.tasks else 0)
             if self.tasks:
@@ -290,7 +290,7 @@ class Beside:
             return None
 
     def work(self) -> None:
-        """What the thread does."""
+        """The main function of the thread."""
         while (task := self.next()) is not None:
             try:
                 task()

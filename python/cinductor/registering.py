@@ -22,7 +22,8 @@ TABLE: dict[str, Registration] = {}  # in the order in which they were registere
 
 
 class Registration:
-    """What is registered under a name. `remove()` takes it back; a with statement does so at its end."""
+    """A registered name. `remove()` undoes the registration; a with statement does so at its end.
+    """
 
     def __init__(self, kind: str, name: str, version: str, after: str, parts: tuple[Any, ...]) -> None:
         self.kind, self.name, self.version = kind, name, version
@@ -39,7 +40,8 @@ class Registration:
         self.remove()
 
     def remove(self) -> None:
-        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs behind it."""
+        """Forgets it, and what was compiled with it. Raises ValueError while another pass runs
+        after it."""
         if TABLE.get(self.name) is not self:
             return
         behind = [other.name for other in TABLE.values() if other.after == self.name]
@@ -52,7 +54,7 @@ class Registration:
 
 
 def names() -> list[str]:
-    """Those that are passes, in their order."""
+    """The names of the registered passes, in order."""
     return [row.name for row in TABLE.values() if row.kind != "lowering"]
 
 
@@ -68,8 +70,8 @@ def enter(row: Registration) -> Registration:
     """Puts a registration into the table."""
     if not isinstance(row.name, str) or not NAME.fullmatch(row.name):
         raise ValueError(f"{row.name!r} is no name: letters, digits, '_', '.' and '-'")
-    own = [name for name, _, _ in _core.passes()]
-    if row.name in TABLE or row.name in own:
+    own = [name for name, _, _, level in _core.passes() if level == "graph"]
+    if row.name in TABLE or any(row.name == name for name, *_ in _core.passes()):
         raise ValueError(f"there is something called {row.name!r} already")
     if row.kind != "lowering":
         late = [*own[own.index("wrap") :], *names()]  # before, ints of Python's are not what they seem
@@ -81,7 +83,8 @@ def enter(row: Registration) -> Registration:
 
 
 def version_of(fn: Any, version: str | None) -> str:
-    """What tells a function from another one of its name: a text, or the hash of its code."""
+    """A text that distinguishes functions of the same name: the given version, or the hash of the
+    code."""
     if version is not None:
         if not isinstance(version, str):
             raise TypeError(f"version is {version!r}; wanted: a text")

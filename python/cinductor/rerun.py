@@ -18,7 +18,7 @@ ALL_KERNELS = 1_000_000_000
 
 
 def graphs_of(text: str) -> list[str]:
-    """The graphs in a text, with the symbols that stand before them."""
+    """The graphs in a text, with the symbols that are before them."""
     found: list[str] = []
     symbols = ""
     for line in text.splitlines(keepends=True):
@@ -66,12 +66,13 @@ def run(
     options: dict[str, Any] | None = None,
     calls: str = "",
 ) -> list[str]:
-    """Runs each graph in a text on inputs that are made up, and tells of its results, a line for each.
+    """Runs each graph in a text on inputs that are made up, and tells of its results, a line for
+    each.
 
-    backend: of the CPU, as in `compile`. level, given: a text that stands in for what the one graph
-    becomes at that level; kernels and procs are the interpreter's, which checks what they do, but for
-    backend="c". calls: what library calls call, as a trace has it. Raises ValueError where there is no
-    graph, and what the graph raises.
+    backend: of the CPU, as in `compile`. level, given: a text that is in for what the one graph
+    becomes at that level; kernels and procs are the interpreter's, which checks what they do,
+    but for backend="c". calls: what library calls call, as a trace has it. Raises ValueError
+    where there is no graph, and what the graph raises.
     """
     if calls:
         make_known(calls)

@@ -45,14 +45,15 @@ _stamp: list[str] = []
 
 
 def stamp() -> str:
-    """What a capture depends on beside the function: this package, NumPy, Python, the processor."""
+    """Everything besides the function that a capture depends on: this package, NumPy, Python, the
+    CPU."""
     if not _stamp:
         numpys: Any = importlib.import_module("numpy._core._multiarray_umath")
 
         found = [sys.version, np.__version__, repr(numpys.__cpu_features__)]
         found += files_in(os.path.dirname(PACKAGE))
         found.append(f"{numpys.__file__} {os.stat(numpys.__file__).st_mtime_ns}")
-        _stamp.append(_core.sha256("\n".join(found).encode()))
+        _stamp.append(_core.sha256("\n".join(found).encode("utf-8", "surrogateescape")))
     return _stamp[0]
 
 
@@ -94,12 +95,13 @@ def backend_of(job: Job) -> str:
 
 
 def is_built_in(backend: str) -> bool:
-    """Whether it came with the package."""
+    """True if it came with the package."""
     return backend in [f"{device}:{name}" for device, name, is_ours in _core.backend_names() if is_ours]
 
 
 def is_customised() -> bool:
-    """Whether thresholds, passes or templates of the user's are in force, of which a key knows nothing."""
+    """True if thresholds, passes or templates of the user's are in force, of which a key knows
+    nothing."""
     heuristics, passes = sys.modules.get("cinductor.heuristics"), sys.modules.get("cinductor.registering")
     return bool(getattr(heuristics, "registered", None) or getattr(passes, "TABLE", None))
 
@@ -108,7 +110,7 @@ def is_customised() -> bool:
 
 
 def is_there(job: Job) -> bool:
-    """Whether calls of a function have been saved."""
+    """True if calls of a function have been saved."""
     key = key_of(job)
     return key is not None and bool(_core.has_call(key))
 
@@ -127,7 +129,7 @@ def save(job: Job, bound: tuple[Any, ...], specialization: Any, stage: Stage) ->
         checks = [with_sizes(check, stage.tracer.size_text, Traced) for check in checks]
     try:
         text = "\n".join(CallWriter(job.fn, bound, (stage.sources.rows, checks, *parts, sizes)).lines)
-        text.encode()
+        text.encode("utf-8", "surrogateescape")
     except (NotSaved, UnicodeEncodeError):
         return
     if len(text) > MOST_TEXT:
@@ -143,9 +145,8 @@ def calls_under(key: str) -> list[str]:
 
 
 def recall(job: Job, compiled: Any, bound: tuple[Any, ...], is_first: bool = True) -> bool:
-    """Whether a saved call is like this one: then the function has its specialisation. is_first: none is
-    looked for behind the first capture; what that one gives is kept under the same key.
-    """
+    """True if a saved call is like this one: then the function has its specialisation. is_first:
+    none is looked for after the first capture; what that one gives is kept under the same key."""
     key = job.saved_under = key_of(job, bound)
     for text in () if key is None or not is_first else calls_under(key):
         if text in job.recalled:  # its guards held, and then did not: whoever asks again is captured
@@ -185,7 +186,7 @@ def made_again(job: Job, found: CallReader, bound: tuple[Any, ...]) -> Any:
 
 def with_sizes(check: tuple[Any, ...], of: Callable[[Any], Any], kind: type) -> tuple[Any, ...]:
     """A check whose sizes of that kind, traced or texts, are the others."""
-    word = check[1] if type(check[0]) is int else None  # behind a source
+    word = check[1] if type(check[0]) is int else None  # after a source
     if word == "size":
         return (*check[:2], of(check[2]))
     if word != "array":

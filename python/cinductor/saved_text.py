@@ -43,7 +43,7 @@ NAMED = (types.FunctionType, types.BuiltinFunctionType, np.ufunc, type(np.sum))
 IN_PYTHON = 1 << 9  # the flag of classes that are written in Python
 CLOSURES = "cinductor.numpy."  # modules whose functions are known again with what they were made with
 LOCALS = "<locals>."
-# What reading a line that says nothing raises.
+# Exceptions raised when a malformed line is read.
 UNREADABLE = (StopIteration, ValueError, TypeError, LookupError, AttributeError, OverflowError)
 
 
@@ -101,7 +101,7 @@ def namespace(name: Any) -> dict[str, Any] | None:
 
 
 def find(module: Any, name: Any) -> Any:
-    """What stands in a module, None where nothing does."""
+    """The object with this name in the module, or None."""
     found: Any = module_at(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -125,15 +125,14 @@ def where_it_stands(value: Any, is_original: Callable[[str, Any], bool]) -> str 
 
 
 def found_at(place: str, is_it: Callable[[str, Any], bool]) -> Any:
-    """What stands there, if it still is what goes by that name; else None."""
+    """The object at this place if it still has that name; else None."""
     found = find(*place.split())
     return found if where_it_stands(found, is_it) == place else None
 
 
 def where_it_is_inside(value: Any) -> str | None:
-    """Module and name of a function of NumPy's that stands behind the one of that name, which asks for
-    `__array_function__` first.
-    """
+    """Module and name of a function of NumPy's that stands after the one of that name, which asks
+    for `__array_function__` first."""
     if type(value) is not types.FunctionType or type(value.__module__) is not str:
         return None
     outer = find(value.__module__, value.__qualname__)
@@ -150,7 +149,7 @@ def place_of_closure(value: Any) -> str | None:
 
 
 def code_at(place: str) -> types.CodeType | None:
-    """The code of a function that stands in others of a module of ours."""
+    """The code of a function nested in other functions of a cinductor module."""
     module, path, line = place.split()
     if not module.startswith(CLOSURES):
         return None
@@ -168,9 +167,8 @@ def code_at(place: str) -> types.CodeType | None:
 
 
 def is_original(module: str, value: Any) -> bool:
-    """Whether it is what Python, NumPy or this package have made: no other object has its class, its
-    names and its file.
-    """
+    """True if it is what Python, NumPy or this package have made: no other object has its class,
+    its names and its file."""
     package = module.partition(".")[0]
     value = getattr(value, "_implementation", value) if package == "numpy" else value
     cls = type(value)
@@ -183,7 +181,7 @@ def is_original(module: str, value: Any) -> bool:
 
 
 def is_users(module: str, value: Any) -> bool:
-    """Whether it is a function, of which a check compares the code."""
+    """True if it is a function, of which a check compares the code."""
     return type(value) is types.FunctionType
 
 
@@ -247,7 +245,7 @@ class LineWriter:
                 lines.append(self.name_of(value))
 
     def name_of(self, value: Any) -> str:
-        """What an object is called."""
+        """The name of an object in the text."""
         cls = type(value)
         if is_a(value, np.dtype) and value.isbuiltin == 1:
             return f"D{value.str}"
@@ -429,7 +427,8 @@ def own_items(space: dict[str, Any], pairs: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def are_same(a: Any, b: Any) -> bool:
-    """Whether two objects are one, or numbers or texts of one class and value, alone or in tuples."""
+    """True if two objects are one, or numbers or texts of one class and value, alone or in tuples.
+    """
     if a is b or type(a) is not type(b):
         return a is b
     if type(a) is tuple:
@@ -442,8 +441,9 @@ def are_same(a: Any, b: Any) -> bool:
 
 
 def calls_as_text(calls: list[Any]) -> str:
-    """What library calls call, as `Program.library_calls` has it; "" where one of them has no name."""
-    writer = LineWriter(make_known)  # whose names are nobody else's
+    """The callees of library calls, as in `Program.library_calls`; "" if one of them has no name.
+    """
+    writer = LineWriter(make_known)  # its names are used nowhere else
     try:
         writer.put(calls)
     except NotSaved:

@@ -1,7 +1,8 @@
-"""What capture tells itself by raising: a capture is given up for another, a call has no result of its own.
+"""Internal control-flow exceptions of capture: a capture is abandoned for another, a call has no
+result of its own.
 
-What these exceptions carry goes through the user's frames, so they are BaseExceptions: no `except
-Exception` of the function's own sees them.
+They pass through the user's frames, so they are BaseExceptions: an `except Exception` in the
+function does not catch them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Replan(Signal):
         self.assumption, self.place = assumption, place
 
 
-# What stands for the function in a call, and for an array or its method in it.
+# Stand-ins for the function in a call, and for an array or its method in it.
 OURS = re.compile(r"\bcinductor\.(capture\.[\w.]+\(\)|_core\.(Traced|Method)\b)")
 NAMES = {"Traced": "numpy.ndarray", "Method": "builtin_function_or_method", None: "function"}
 
@@ -46,9 +47,8 @@ class Raised(Signal):
 
 
 class Suspect(Abandon):
-    """A run has raised floating-point flags before anything happened: the function itself answers this
-    call, for NumPy's own warnings in their places.
-    """
+    """A run has raised floating-point flags before any effect: the original function runs this
+    call, so that NumPy issues its own warnings."""
 
 
 class OverBudget(Abandon):
@@ -59,14 +59,13 @@ class NotPaid(Abandon):
     """The capture takes longer than calls have paid for: the function itself shall run until they have."""
 
 
-# What only arranges the capture, and runs no operation for the user.
+# Code that only arranges the capture and runs no operation for the user.
 MACHINERY = tuple(PACKAGE + "capture/" + p for p in ("control/", "pieces/", "syntax/", "iterators", "kinds", "objects"))
 
 
 def comes_from_within(error: BaseException) -> bool:
-    """Whether code has raised it that does nothing in the user's stead: most likely a mistake of ours,
-    which no handler of the user's waits for.
-    """
+    """True if the exception comes from cinductor code that does not act for the user: most likely
+    an internal error, which no handler in user code expects."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -74,7 +73,7 @@ def comes_from_within(error: BaseException) -> bool:
 
 
 def names_traced(error: BaseException | None) -> bool:
-    """Whether a message names what is the library's own, which Python and NumPy name otherwise."""
+    """True if a message names what is the library's own, which Python and NumPy name otherwise."""
     if type(error) not in (TypeError, AttributeError):
         return False
     return OURS.search(str(error)) is not None

@@ -89,7 +89,7 @@ def check(fn: Callable[..., Any], *args: Any, ulp: int = 0, calls: int = 2, **se
 
 
 def outcome(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
-    """What a call returned or raised."""
+    """The result of a call, or the exception that it raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,5 +1,5 @@
 /* What tests of the wrapper and of programs share: a graph's text taken down to kernels for a
- * made-up target, and regions put around kernels by hand, for no front end makes them yet. */
+ * made-up target, and regions put around kernels by hand, because no front end makes them yet. */
 #ifndef TEST_PIPELINE_H
 #define TEST_PIPELINE_H
 
@@ -70,7 +70,7 @@ test_put_region(CiKernels *kernels, CiRegion *region, int first, int count, int 
     return kernel;
 }
 
-/* Number of a line of that kind, behind so many others; -1: there is none. */
+/* Number of a line of that kind, after so many others; -1: there is none. */
 static inline int
 find_line(const CiWrapper *w, CiLineKind kind, int skip)
 {

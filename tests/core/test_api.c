@@ -319,7 +319,7 @@ TEST(every_level_is_shown_in_order)
 #define PASS(name, is_needed, doc) #name " "
 #include "passes/passes.def"
 #undef PASS
-                                 "ranges loops kernels joins wrapper partitions json c procs ";
+                                 "ranges loops kernels joins wrapper partitions json c chain reduce vector procs ";
     CHECK_TEXT(seen.data, levels);
     ci_program_release(program);
     ci_api_close(api);

@@ -306,7 +306,7 @@ TEST(a_directory_that_vanishes_or_fills)
     CHECK(ci_cache_find(cache, KEY, "so", path, sizeof path));
     ci_cache_clear(cache);
     CHECK(rmdir(directory) == 0);
-    CHECK_INT(ci_os_write_atomic(directory, "x", 1), 0); /* a file stands in its place */
+    CHECK_INT(ci_os_write_atomic(directory, "x", 1), 0); /* a file is in its place */
     CHECK(!ci_cache_store(cache, KEY, "so", "x", 1, path, sizeof path));
     CHECK(strstr(warning(ctx, cache), "nothing can be stored"));
     CHECK_INT(ci_cache_clear(cache), 0);

@@ -58,7 +58,7 @@ built(Place *p, const char *number)
     return ((float *)run.data[0])[7];
 }
 
-/* The note of the last build, as it lies in the cache. */
+/* The note of the last build, as it is in the cache. */
 static CiCpuKnown *
 note_of(Place *p)
 {

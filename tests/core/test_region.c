@@ -105,7 +105,8 @@ TEST(next_value_reads_other_elements)
                      smoothing);
 }
 
-/* A[k+1:, :] -= A[k+1:, k] * A[k, :], in place in the argument: sizes shrink from trip to trip. */
+/* A[k+1:, :] -= A[k+1:, k] * A[k, :], in place in the argument: sizes shrink from iteration to
+ * iteration. */
 static void
 elimination(Run *run)
 {
@@ -274,7 +275,7 @@ convergence(Run *run)
     for (int i = 0; i < 4; i++)
         CHECK(got(run, 0, i) == root[i] && fabs(root[i] * root[i] - x[i]) < 1e-9);
     CHECK(got(run, 1, 0) == error);
-    slot.f = 2; /* no trip at all */
+    slot.f = 2; /* no iteration at all */
     call(run, (void *[]){x, NULL}, NULL, &slot);
     for (int i = 0; i < 4; i++)
         CHECK(got(run, 0, i) == 1);

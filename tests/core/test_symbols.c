@@ -156,7 +156,8 @@ TEST(triangles_that_shrink)
         factors);
 }
 
-/* Sizes grow with the outer loop and shrink with the inner one; memory of the trip's own size. */
+/* Sizes grow with the outer loop and shrink with the inner one; memory of the iteration's own
+ * size. */
 static void
 nested(Run *run)
 {

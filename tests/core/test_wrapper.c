@@ -406,7 +406,7 @@ TEST(verifier_finds_broken_regions)
     expect_refusal(ctx, w, "freed in another region");
 }
 
-/* The host needs in0 behind a kernel that does not. */
+/* The host needs in0 after a kernel that does not. */
 static CiWrapper *
 early(CiContext *ctx)
 {

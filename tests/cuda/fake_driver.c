@@ -122,7 +122,7 @@ fake_own(const void *what)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether it is the current device's; what was never seen is nobody's. */
+/* True if it is the current device's; what was never seen is nobody's. */
 int
 fake_is_ours(const void *what)
 {
@@ -359,7 +359,7 @@ cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
-/* With the values of its parameters, one behind the other. */
+/* With the values of its parameters, one after the other. */
 typedef struct Launch {
     void *function;
     int device;

@@ -1,4 +1,4 @@
-"""Kernels of one's own with arrays of a card, and in functions compiled for one: a line each."""
+"""User kernels with arrays of a GPU, and in functions compiled for one: a line each."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Arrays of CuPy and torch on the card, to cinductor and back: a line for each thing that is so."""
+"""Arrays of CuPy and torch on the GPU, to cinductor and back: a line for each check."""
 
 import sys
 

@@ -29,7 +29,7 @@ def compiled(function, **settings):
 
 
 def whereabouts(program, n):
-    """What of the program left the card."""
+    """The operations of the program that left the GPU."""
     arguments = program.make(n, np.random.default_rng(n))
     try:
         report = cinductor.explain(compiled(program.function), *arguments)

@@ -32,7 +32,8 @@ def prefix(x):
     return x
 
 
-# Whether the emulator runs it, where each of the 528 blocks of a sum takes its time; and the function.
+# True if the emulator runs it, where each of the 528 blocks of a sum takes its time; and the
+# function.
 FUNCTIONS = {
     "pointwise": (True, lambda x: np.maximum(x * 2 + 1, 0)),
     "broadcast": (False, lambda x: x[:, None] * x[None, :7]),
@@ -145,7 +146,8 @@ PARTS = (
 
 
 def run_parts(scan, axis, shape, choices, lengths):
-    """Scans of few long rows, in parts: with something behind the last whole one, and without; of lengths that vary."""
+    """Scans of few long rows, in parts: with something after the last whole one, and without; of
+    lengths that vary."""
 
     def function(x):
         return scan.accumulate(x, axis=axis)

@@ -1,6 +1,6 @@
 """Kernels for classes of sizes by backend "cuda", beside NumPy: variants.py [emulated]. One line for each check.
 
-What a driver without a card counts is asked of the emulator's alone.
+Only the emulator's driver counts its calls; with a card these checks are left out.
 """
 
 import ctypes
@@ -99,8 +99,11 @@ def bounds():
 
 
 def recordings():
-    """What a recording launches is not forgotten; where that is as many as are kept, the next one is not recorded."""
-    fn = lambda x: np.sqrt(x * 2) + 1
+    """Variants of recordings are not evicted; when there are as many as are kept, the next launch is not recorded."""
+
+    def fn(x):
+        return np.sqrt(x * 2) + 1
+
     f = compiled(fn, "variant_work=1, most_variants=1, recorded_launches=1", graphs=True)
     xs = [cinductor.to_device(np.arange(float(n))) for n in (30, 60, 120, 30)]
     for x in xs * 2:

@@ -1,4 +1,6 @@
-"""A device from outside the tree: run by test_devices.py in a process of its own, for nothing takes a device out again."""
+"""A device from outside the tree: run by test_devices.py in a process of its own, because nothing takes a device out
+again.
+"""
 
 import ctypes
 import gc
@@ -207,7 +209,7 @@ def test_sizes_that_vary_on_two_cards(size):
 
 
 def test_streams_of_two_cards():
-    """A copy from card to card is behind what makes the array, and before what writes into it later."""
+    """A copy from card to card is after what makes the array, and before what writes into it later."""
     add = cinductor.compile(lambda a, b: a + b)
     a, b = cinductor.to_device(np.zeros(500), "dummy"), cinductor.to_device(np.zeros(500), "dummy:1")
     dummy.set_delay(1500)
@@ -229,7 +231,7 @@ def test_copies_to_the_host_that_do_not_wait():
     made = a * 2
     began, before = dummy.counts(), dummy.counts()["copy_out"]
     copies = [made.start_copy(), made[1:, ::-2].start_copy(), made[:0].start_copy()]
-    made += 1  # behind the copies
+    made += 1  # after the copies
     del made
     for copy, where in zip(copies, (np.s_[:], np.s_[1:, ::-2], np.s_[:0]), strict=True):
         assert np.array_equal(copy.numpy(), (np.arange(24.0).reshape(4, 6) * 2)[where]) and copy.numpy() is copy.numpy()
@@ -263,7 +265,7 @@ def counted(x):
 
 
 def test_what_a_check_finds_is_python_s_own_exception():
-    """Of the line that it is in, as on the host: what stood before it has been done, what comes behind has not."""
+    """Of the line that it is in, as on the host: what stood before it has been done, what comes after has not."""
     x = cinductor.to_device(np.arange(5.0), "dummy")
     k = cinductor.to_device(np.array([1, 9]), "dummy")
     dummy.set_delay(500)
@@ -399,6 +401,28 @@ def test_what_an_array_is_not():
     assert a.__dlpack__(dl_device=(1, 0)) is not None  # a copy on the host
 
 
+def test_a_stream_that_is_left_while_a_program_runs_in_it():
+    """By a library call of the user's: the program goes on in the stream that it began with."""
+    left = []
+
+    @cinductor.custom_op(shape=lambda x: x.shape)
+    def leaves(x):
+        while left:
+            left.pop().__exit__(None, None, None)
+        gc.collect()
+        return x + 1
+
+    whole = np.arange(24.0)
+    f, a = cinductor.compile(lambda x: leaves(x * 2) * 3 + leaves(x)), cinductor.to_device(whole, DEVICE)
+    for _ in range(4):
+        stream = cinductor.Stream(DEVICE)
+        stream.__enter__()
+        left.append(stream)
+        del stream
+        np.testing.assert_array_equal(f(a).numpy(), (whole * 2 + 1) * 3 + whole + 1)
+        assert not left
+
+
 ENDING = """
 import numpy as np, cinductor, cinductor_dummy as dummy
 a = cinductor.to_device(np.arange(8e6), dummy.register())
@@ -452,11 +476,12 @@ def test_operations_in_every_stance(stance):
     np.testing.assert_allclose(f(a).numpy(), np.tanh(X * 3) + X.sum(), rtol=1e-14)
 
 
+KNOWN = [cinductor.compile(lambda a: np.exp(a).sum()) for _ in range(2)]
 WAYS = {
     "compile": lambda a: cinductor.compile(lambda a: np.exp(a).sum())(a),
     "nested": lambda a: cinductor.compile(lambda p: np.exp(p["a"][0]).sum())({"a": [a, 2]}),
-    "known": cinductor.compile(lambda a: np.exp(a).sum()),
-    "known by a keyword": lambda a, f=cinductor.compile(lambda a: np.exp(a).sum()): f(a=a),
+    "known": KNOWN[0],
+    "known by a keyword": lambda a: KNOWN[1](a=a),
     "operator": lambda a: a * 2,
     "in place": lambda a: a.__iadd__(1),
     "comparison": lambda a: a < 2,

@@ -60,7 +60,7 @@ def test_parts_that_are_written_stay_where_they_are():
         got, total = compiled(a, b)
         want = f(x[::2, 1:7:3], y[4:, ::6])
         assert np.array_equal(got.numpy(), want[0]) and total.numpy() == want[1]
-        assert np.array_equal(whole.numpy(), x)  # and what lies between is as it was
+        assert np.array_equal(whole.numpy(), x)  # and what is between is as it was
         view, _ = cinductor.compile(lambda a, b: (a[1:], a[0] - b[0]))(a, b)
         whole[:] = 7
         assert (view.numpy() == 7).all()

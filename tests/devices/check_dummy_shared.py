@@ -91,7 +91,7 @@ def test_what_a_handle_refuses(other):
     for change, said in (
         ({"version": 2}, "a handle of version 2; 1 is understood"),
         ({"device": "gpu"}, "there is no device 'gpu'"),
-        ({"identity": "00" * 16}, "a device that this process has not: dummy there"),
+        ({"identity": "00" * 16}, "a device that this process does not have .dummy in the process that shared it"),
         ({"identity": "zz"}, "no handle"),
         ({"name": "abc"}, "no handle"),
         ({"name": "00"}, "a name of 1 bytes, not 64"),

@@ -53,7 +53,7 @@ def limit():
 
 
 def explained(fn, *args):
-    """What becomes of the function now: another one of the same code, for which there is no program."""
+    """Explain a new function of the same code: it has no program yet."""
     said = cinductor.explain(cinductor.compile(lambda *a: fn(*a), device=DEVICE, options=ALWAYS), *args)
     for got, want in zip(np.atleast_1d(said.result), np.atleast_1d(fn(*args)), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
@@ -70,7 +70,7 @@ def test_a_kernel_takes_no_more_arrays(limit):
     limit("max_buffers", 4)
     said = explained(two_results, *three)
     assert said.kernels.count("for i0<") == 2
-    assert "stay apart: together they touch 5 arrays, and a kernel takes 4" in said.kernels
+    assert "are not fused: together they touch 5 arrays, and a kernel takes 4" in said.kernels
     limit("max_buffers", 2)  # what one loop touches is not parted: the program runs on the host
     said = explained(lambda a, b, c: a + b, *three)
     assert "a loop touches 3 arrays, and a kernel of device scratchpad takes 2" in said.why_host
@@ -101,7 +101,7 @@ def test_other_limits(limit):
     limit("row_bytes", 64)
     assert "row buf" not in explained(normed, X).kernels
     limit("max_fused_nests", 1)
-    assert "stay apart: the kernel is full" in explained(normed, X).kernels
+    assert "are not fused: the kernel is full" in explained(normed, X).kernels
     limit("tile_rows", 8)
     assert " 8, i1<" not in explained(lambda x: x + 1, X).kernels
     assert " 8, i1<" in explained(lambda x: x.T + np.ones((300, 200)), np.ones((200, 300))).kernels

@@ -1,12 +1,12 @@
-"""Runs the tests of public packages, plain and with the packages' functions compiled, and tells which
-fail, hang or crash only then.
+"""Runs the tests of public packages, plain and with the packages' functions compiled, and tells
+which fail, hang or crash only then.
 
     python tests/packages/run.py [--only-failing] [SUITE ...]
 
-Each run is a process of its own; one that hangs or crashes is begun again behind the test that did
-it. Exits with 1 where a test that `known.txt` does not list fails only when compiled. With
---only-failing, only what fails compiled is run plain: quicker, and as good where tests do not depend
-on one another.
+Each run is a process of its own; one that hangs or crashes is begun again after the test that
+did it. Exits with 1 where a test that `known.txt` does not list fails only when compiled. With
+--only-failing, only what fails compiled is run plain: faster, and as good where tests do not
+depend on one another.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Run:
         self.ended: set[str] = set()
 
     def run(self) -> Run:
-        """Runs it, again behind each test that ends the process."""
+        """Runs it, again after each test that ends the process."""
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(MOST_RESTARTS):
                 if self.once(pathlib.Path(folder)) is None:
@@ -76,7 +76,7 @@ class Run:
         return self.read(log, made)
 
     def command(self) -> list[str]:
-        """What runs the tests."""
+        """The command that runs the tests."""
         root = pathlib.Path(np.__file__).parents[1]
         options = ["-q", "-p", "compiled", "-p", "no:cacheprovider", f"--rootdir={root}"]
         timeout = [f"--timeout={TIMEOUT}", "--timeout-method=thread"]

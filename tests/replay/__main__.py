@@ -114,13 +114,13 @@ def settle(captured: dict[str, list[str]], is_capture_only: bool) -> list[str]:
 
 
 class Dump:
-    """What is written to the process's stderr while something runs, and what is captured."""
+    """The stderr output of the process while something runs, and the captured output."""
 
     def __init__(self, path: Path, captured: dict[str, list[str]]) -> None:
         self.file, self.captured = path.open("w+b"), captured
 
     def of(self, call: Any) -> tuple[Any, str]:
-        """What a call gives, and what was written."""
+        """The result of a call, and the text that was written."""
         self.file.seek(0)
         self.file.truncate()
         self.captured.clear()

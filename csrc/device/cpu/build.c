@@ -1,9 +1,9 @@
-/* Building: source, disk cache, compiler, shared objects. Each translation unit of a program has
- * its own cache entry; those that are missing are compiled side by side, one thread waiting for
- * each compiler but the first.
+/* Builds kernels: source, disk cache, compiler, shared objects. Each translation unit of a program
+ * has its own cache entry. Missing ones are compiled in parallel, with one thread waiting for each
+ * compiler but the first.
  *
- * Whatever is opened lives in a Build, closed by the one function that both ways out pass. A unit
- * is compiled under a context of its own, for a failure must not jump out of a thread. */
+ * Everything that is opened is in a Build, which one function closes on success and on failure. A
+ * unit is compiled under a context of its own, because a failure must not jump out of a thread. */
 #define _GNU_SOURCE /* memfd_create */
 #include "base/hash.h"
 #include "base/os.h"
@@ -149,7 +149,7 @@ recall_units(CiContext *ctx, Build *b)
     return true;
 }
 
-/* For whoever builds the same again. */
+/* Records the units for later builds of the same kernels. */
 static void
 remember_units(Build *b)
 {
@@ -168,7 +168,8 @@ remember_units(Build *b)
 
 /* ---- compiling ---- */
 
-/* Longer than kernels take to compile; whoever waits so long makes its own. */
+/* Longer than kernels take to compile. A process that has waited this long compiles the unit
+ * itself. */
 #define MOST_WAIT_S 20.0
 
 /* True when another process has made the object meanwhile. */
@@ -239,7 +240,7 @@ compile_body(CiContext *ctx, void *arg)
     store_object(unit);
 }
 
-/* It failed for the place, where nothing can be written, and not for the compiler. */
+/* True if the unit failed because its folder is not writable, and not because of the compiler. */
 static bool
 is_folders_fault(Unit *unit)
 {
@@ -328,7 +329,7 @@ compile_missing(CiContext *ctx, Build *b)
 
 /* ---- loading ---- */
 
-/* A directory may forbid running what lies in it: then a copy in memory is loaded. */
+/* Loads a copy in memory, because a directory may forbid executing the files in it. */
 static void *
 load_from_memory(Unit *unit)
 {

@@ -15,10 +15,11 @@
 
 #define MESSAGE_BYTES 2000
 
-/* Vectors that stand in the source need no optimiser, functions that do ask for it themselves; but
- * what lives across a call of vector mathematics would live in memory all its life without
- * caller-saves, and without expensive-optimizations nobody clears the upper halves of registers
- * before NumPy's loops are called, some of which then take ten times as long. */
+/* Vectors are explicit in the source and functions request optimization themselves, so -O1 is
+ * enough. Two flags are added. Without caller-saves, values that live across a call of vector
+ * mathematics would stay in memory all their life. Without expensive-optimizations, the upper
+ * halves of registers are not cleared before NumPy's loops are called, and some of these then take
+ * ten times as long. */
 static const char *const flags[] = {
     "-O1",
     "-std=gnu11",

@@ -9,7 +9,7 @@
 
 typedef struct CiSystemCompiler {
     char path[4096];  /* what is run */
-    char words[1024]; /* arguments of $CC behind the program, each ended by NUL */
+    char words[1024]; /* arguments of $CC after the program, each ended by NUL */
     int nwords;
     char stamp[4224];  /* of the program: resolved path, size and time of change */
     char identity[65]; /* of what compiles: enters cache keys; "": it is not known (identity.c) */
@@ -23,8 +23,9 @@ const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
 void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler,
                           double timeout_s);
 
-/* recall.c: what keys need of the compiler that last filled a cache for a level of processors, so that
- * what it made is found where there is none. Recalled, it has no path. cache may be NULL. */
+/* recall.c: the parts of cache keys that depend on the compiler which last filled a cache for a CPU
+ * level. With them, its kernels are found without a compiler. A recalled compiler has no path.
+ * cache may be NULL. */
 void ci_compiler_remember(CiCache *cache, CiCpuLevel level, const CiSystemCompiler *compiler);
 bool ci_compiler_recall(CiCache *cache, CiCpuLevel level, CiSystemCompiler *compiler);
 

@@ -24,7 +24,7 @@ typedef struct CiCpuExecutable {
 /* build.c: see CiCompiler. */
 CiExecutable *ci_cpu_build(CiContext *ctx, const CiQueue *queue, const CiKernels *kernels,
                            const CiOptions *options, CiBuildInfo *info);
-/* What the user has written: units [begin, end) of its grid. */
+/* User-written code: units [begin, end) of its grid. */
 typedef struct CiCpuUserCode {
     CiUserCode base;
     int32_t (*function)(void *const *buffers, const int64_t *sizes, int64_t begin, int64_t end);

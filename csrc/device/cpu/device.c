@@ -1,5 +1,4 @@
-/* The processor as a device: its memory is the host's, and nothing runs behind the caller's back.
- */
+/* The CPU as a device: its memory is the host's, and nothing runs asynchronously. */
 #include "device/device.h"
 
 #include <stdio.h>

@@ -1,11 +1,10 @@
-/* Which compiler it is, for keys of the disk cache.
+/* Fingerprint of the compiler, for keys of the disk cache.
  *
- * The file of gcc or clang itself says it: its path, size and time of change. Any other program may
- * be a wrapper (a script, ccache, env), which stays as it is when the compiler behind it changes.
- * It is asked, once in each runtime, what it is (--version) and what it would run (-###): the
- * answer has the target and the compiler proper, whose file is looked at, as are the programs that
- * a script names. One that does not know the question is not known, and what it makes is not kept.
- */
+ * For gcc or clang it is the path, size and modification time of the executable. Any other program
+ * may be a wrapper (a script, ccache, env), which does not change when the real compiler does. Such
+ * a program is run once per runtime with --version and -###. The output names the target and the
+ * real compiler, whose file is examined, as are the programs that a script names. If the program
+ * does not understand these options, it has no fingerprint and its output is not cached. */
 #include "device/cpu/compiler.h"
 
 #include "base/hash.h"
@@ -146,7 +145,7 @@ add_stamp(CiSha256 *hash, const char *path)
     return true;
 }
 
-/* The next word of text, or NULL; *text goes behind it. */
+/* The next word of text, or NULL; *text is advanced past it. */
 static const char *
 next_word(const char **text, char *out, size_t capacity)
 {
@@ -212,7 +211,7 @@ ask(CiContext *ctx, CiRuntime *runtime, const CiSystemCompiler *compiler,
     CiChildResult result = {0};
     if (ci_child_run(words, NULL, 0, timeout_s, runtime->should_stop_build,
                      runtime->should_stop_arg, &result))
-        return false; /* whoever compiles with it says why */
+        return false; /* a later compile reports the reason */
     ci_sha256_add_text(hash, result.output);
     *names_files = add_files(hash, result.output);
     free(result.output);

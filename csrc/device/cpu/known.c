@@ -22,7 +22,7 @@ ci_cpu_hash_tools(CiContext *ctx, CiSha256 *hash, const CiSystemCompiler *compil
     ci_sha256_add_text(hash, ci_compiler_flags_text(ctx, ci_cpu_level(options), is_fast));
 }
 
-/* All options: which of them a pass asks for is nobody's to know here. */
+/* Hashes all options, because it is not known here which of them a pass reads. */
 static void
 hash_options(CiSha256 *hash, const CiOptions *options)
 {
@@ -38,7 +38,7 @@ hash_options(CiSha256 *hash, const CiOptions *options)
 #undef OPTION
 }
 
-/* What kernels may be is in their text, but for what the target may do. */
+/* Hashes the kernels' text, and the properties of the target, which are not part of the text. */
 static void
 hash_kernels(CiSha256 *hash, const CiKernels *kernels)
 {

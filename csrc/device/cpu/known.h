@@ -1,6 +1,7 @@
-/* Which objects of the disk cache kernels became when they were built before: a note beside these,
- * so that nobody prints C only to find its digest. Notes are found by all that C is made of: the
- * text of the kernels, the options, the code of the compiler itself and of what comes behind it. */
+/* Build notes: the objects in the disk cache that kernels were built into before, so that the C
+ * source need not be printed to compute its digest. A note's key covers everything that the source
+ * depends on: the text of the kernels, the options, the compiler's own code and the code generators
+ * after it. */
 #ifndef CI_DEVICE_CPU_KNOWN_H
 #define CI_DEVICE_CPU_KNOWN_H
 
@@ -23,12 +24,11 @@ typedef struct CiCpuKnown {
     CiCpuKnownKernel kernels[CI_CPU_MOST_KNOWN]; /* by id */
 } CiCpuKnown;
 
-/* What compiles C, and how: every key of an object and of a note begins with it. */
+/* Hashes the C compiler and its flags; every key of an object and of a note begins with this. */
 void ci_cpu_hash_tools(CiContext *ctx, CiSha256 *hash, const CiSystemCompiler *compiler,
                        const CiOptions *options);
-/* A fresh note with its key and no units; NULL where nothing can be known of such kernels: there
- * are too many, their text is not all there is to them, or this library does not know its own code.
- */
+/* A new note with its key and no units. NULL if kernels cannot have notes: there are too many,
+ * their text does not describe them completely, or this library cannot identify its own code. */
 CiCpuKnown *ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler,
                              const CiKernels *kernels, const CiOptions *options);
 /* Fills it as it was written; false where it was not, or is no note of these kernels. */

@@ -13,9 +13,9 @@
 
 #define SMALL_SCRATCH 4096
 #define POLL_NS 5000000
-/* A unit of a chain waits so long for the one before, about what that takes. Whoever waits longer,
- * perhaps for a thread that others have stopped, has other units to begin. No threshold of
- * choices.def: kernels are the same whatever it is, and no program has one of its own. */
+/* How long a unit of a chained scan waits for the previous one, about what the wait costs. A unit
+ * that waits longer, perhaps for a suspended thread, ends so that its thread can start other units.
+ * This is no threshold of choices.def, because kernels do not depend on it. */
 #define PATIENCE_NS 30000
 #define UNIT_LATER (-1) /* no CiStatus: the unit is begun again when its turn has come */
 
@@ -55,8 +55,8 @@ may_poll(const Job *job)
            (!job->has_chunks || pthread_equal(pthread_self(), job->launcher));
 }
 
-/* The unit before this one has begun on another thread, which gets on, or ends the launch; where
- * that one waits itself nobody waits for it. */
+/* Waits until the previous unit has published, or the launch has ended. The previous unit has
+ * started on another thread. If it waits itself, this unit stops waiting. */
 static int32_t
 wait_for_turn(void *arg, int64_t unit)
 {
@@ -120,8 +120,8 @@ run_chunk(void *arg, int64_t chunk)
 
 /* ---- chains ---- */
 
-/* The unit whose turn it is, where it is to be begun again; else -1. Who publishes and then looks
- * sees what waits, or who waits and then looks sees that it need not. */
+/* The unit whose turn it is, if it must be restarted; else -1. Publishing precedes this check, and
+ * waiting precedes the check of the turn, so at least one of the two threads sees the other. */
 static int64_t
 take_waiting(Job *job)
 {

@@ -12,7 +12,7 @@ typedef enum CiCpuLevel {
     CI_CPU_LEVEL_COUNT
 } CiCpuLevel;
 
-/* What options ask for, but never above what this processor and its system can do. */
+/* The level that the options request, at most what this CPU and its system support. */
 CiCpuLevel ci_cpu_level(const CiOptions *options);
 int ci_cpu_vector_bytes(CiCpuLevel level);
 const CiCMachine *ci_cpu_machine(CiCpuLevel level);

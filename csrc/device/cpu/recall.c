@@ -1,5 +1,6 @@
-/* Which compiler has filled the disk cache: a note beside the entries. A kernel's key holds the identity
- * of the compiler, and words of $CC; a machine that has the cache and no compiler learns both here. */
+/* Records which compiler has filled the disk cache, in an entry next to the kernels. A kernel's key
+ * contains the compiler's fingerprint and the words of $CC; a machine with the cache but without
+ * the compiler reads both here. */
 #include "device/cpu/compiler.h"
 
 #include "base/hash.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-/* What a note is: identity and words of $CC, as the compiler's struct has them. */
+/* The recorded entry: fingerprint and words of $CC, as in the compiler's struct. */
 typedef struct Note {
     char identity[65];
     char words[1024];

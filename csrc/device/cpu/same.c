@@ -1,6 +1,6 @@
-/* Kernels that differ in nothing but the names of their buffers, such as those of the trips of an
- * unrolled loop, are compiled once. Two texts mean the same when they are equal after their
- * buffers have been numbered in the order in which they are first mentioned. */
+/* Kernel deduplication: kernels that differ only in the names of their buffers, such as those of
+ * the iterations of an unrolled loop, are compiled once. Two texts are equivalent if they are equal
+ * after numbering their buffers in order of first use. */
 #include "device/cpu/source.h"
 
 #include <ctype.h>

@@ -68,7 +68,7 @@ elements_of_unit(const CiKernel *kernel)
     return kernel->lanes_on_outer ? kernel->outer[kernel->nouter - 1].factor : 1;
 }
 
-/* What a unit of a split kernel leaves. */
+/* Bytes of partial results per unit of a split kernel. */
 static int64_t
 partial_bytes(const Source *s, const CiKernel *kernel)
 {

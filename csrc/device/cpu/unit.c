@@ -1,12 +1,12 @@
-/* Which kernels share a translation unit. Little code is one unit, for every compiler run costs its
- * start; more is shared out by length, so that units can be compiled side by side. The answer
- * depends on the kernels alone, never on the machine: sources and cache keys must not. */
+/* Assigns kernels to translation units. Little code is one unit, because every compiler run has a
+ * start-up cost. More code is divided by length, so that units can be compiled in parallel. The
+ * assignment depends only on the kernels, never on the machine: sources and cache keys must not. */
 #include "device/cpu/cpu.h"
 
-/* Compilers take as long as the text is, and for a kernel itself as long as for 500 bytes. What comes
- * with every run of one (its start, an assembler, a linker) is as much as 9,000 bytes. Two units run
- * side by side wherever there are two processors; a third and a fourth have as much text as their
- * runs cost beside it, for where there are only two processors they cost as much again. */
+/* Cost model in bytes of text. Compile time is proportional to the length; a kernel adds as much as
+ * 500 bytes, and a run (compiler start, assembler, linker) as much as 9,000. Two units are compiled
+ * in parallel on any machine with two CPUs. A third and a fourth unit must have as much text as
+ * their runs cost, because on two CPUs they take additional time. */
 #define LEAST_LENGTH 4000
 #define RUN_LENGTH 9000
 #define KERNEL_LENGTH 500

@@ -176,6 +176,8 @@ keep_body(CiContext *ctx, void *arg)
     target->asked = NULL;
     target->choices = ci_choices_copy(ctx, from);
     executable->target = target;
+    if (keeping->build->kernels->plan && keeping->build->kernels->plan->skip)
+        executable->plan.skip = ci_format(ctx, "%s", keeping->build->kernels->plan->skip);
     executable->kept = CI_NEW_ARRAY(ctx, CiCudaGeneric, executable->nkernels + 1);
     for (int k = 0; k < executable->nkernels; k++)
         if (keeping->texts[k])
@@ -190,7 +192,7 @@ keep_kernels(CiContext *ctx, const CiCudaBuild *b)
     check(ctx, b->executable, ci_protect(b->executable->memory, keep_body, &keeping));
 }
 
-/* ---- loading: status-coded, for a launch may do it ---- */
+/* ---- loading: status-coded, because a launch may do it ---- */
 
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
@@ -355,7 +357,7 @@ start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch
                           (unsigned)function->shared_bytes, launch->stream, parameters->list, NULL);
 }
 
-/* What the first leaves for the second lies in memory of the launch. */
+/* Starts both functions of a split kernel; partial results are in memory of the launch. */
 static int
 start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
            Parameters *parameters)
@@ -378,7 +380,7 @@ start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *l
     return result ? result : freed;
 }
 
-/* Waits for the kernel, for the host must know whether to go on. */
+/* Waits for the kernel, because the host must know whether to continue. */
 static int
 start_checked(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
               Parameters *parameters, int *failed)

@@ -1,9 +1,11 @@
-/* Blocks that are kept for the next allocation: the driver takes longer for one than all else of a
- * launch does, and for memory of the host that the card reaches longer than many kernels run.
+/* Caching allocator: keeps freed blocks for later allocations. An allocation by the driver takes
+ * longer than the rest of a launch, and one of pinned host memory takes longer than many kernels
+ * run.
  *
- * Invariant: a block of the card that is kept was last used by the device's own stream, and is given
- * to that stream alone, so that order in the stream is all that it needs; blocks of other streams are
- * the driver's, which knows how streams wait for each other. Of the host's nobody uses it any more. */
+ * Invariant: a cached block of the GPU was last used by the device's own stream and is given to
+ * that stream only, so stream order is sufficient. Blocks of other streams are returned to the
+ * driver, which knows how streams wait for each other. A cached block of host memory has no user
+ * left. */
 #include "device/cuda/driver.h"
 
 #define LEAST_BLOCK 256

@@ -1,7 +1,7 @@
-/* np.einsum of two operands as matrix products: letters of both operands and the result are
- * batches, of one operand and the result rows or columns, the one that the result lacks is added
- * up. Neighbouring letters that lie in memory as one axis are one; the first of each kind goes
- * along in a product, others are walked, a product for each of their places. */
+/* np.einsum of two operands as matrix products. Letters of both operands and the result are
+ * batches; letters of one operand and the result are rows or columns; the letter that the result
+ * lacks is summed. Neighbouring letters that are one axis in memory are merged. The first letter of
+ * each kind is an axis of the product; the others are loops, with one product per position. */
 #include "device/cuda/library.h"
 #include "device/cuda/matmul.h"
 
@@ -23,7 +23,7 @@ typedef struct Contraction {
     int count;
     const char *texts[3]; /* of the operands and the result */
     int lengths[3];
-    char result[MOST_LETTERS]; /* its letters as its axes lie in memory */
+    char result[MOST_LETTERS]; /* its letters in the order of its axes in memory */
 } Contraction;
 
 static Letter *

@@ -151,7 +151,7 @@ ci_cublas_product(CiCudaState *state, const CiQueue *queue, const CiCudaProduct 
         return false;
     if (!find_form(&p.c, p.m, p.n, &is_transposed[2], &lead[2]))
         return false;
-    if (is_transposed[2]) { /* its transpose lies in rows */
+    if (is_transposed[2]) { /* its transpose is row-major */
         p = transposed(product);
         (void)find_form(&p.c, p.m, p.n, &is_transposed[2], &lead[2]);
     }

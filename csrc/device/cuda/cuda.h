@@ -1,10 +1,10 @@
-/* What the files of the CUDA backend share. Kernels are procs (csrc/codegen), printed by
+/* Shared declarations of the CUDA backend. Kernels are procs (csrc/codegen), printed by
  * csrc/target/cuda.
  *
- * The order of a float fold is this backend's own. A thread folds what it is given in order, in one
- * accumulator per element that it takes at once; accumulators fold pairwise; then threads fold
- * pairwise inside a warp, and warps in order; of a fold in parts, these last. All of it depends on
- * sizes and alignment alone, never on the card or on timing, so a program repeats its bits. */
+ * The order of a float fold is this backend's own. A thread folds its elements in order, with one
+ * accumulator per element of an access. Then accumulators fold pairwise, threads of a warp fold
+ * pairwise, and warps fold in order. For a fold in parts, the parts fold last. The order depends on
+ * sizes and alignment only, never on the GPU model or on timing, so results are reproducible. */
 #ifndef CI_DEVICE_CUDA_CUDA_H
 #define CI_DEVICE_CUDA_CUDA_H
 
@@ -46,7 +46,7 @@ typedef struct CiCudaClass {
 bool ci_cuda_can_specialize(const CiKernel *kernel);
 /* False when a size is in no class, which the kernel for all sizes then serves. */
 bool ci_cuda_find_class(const CiKernel *kernel, const int64_t *sizes, CiCudaClass *class);
-/* What the kernel's k-th size is divided by to be the variant's. */
+/* The divisor that turns the kernel's k-th size into the variant's. */
 int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 /* The variant alone, from the text of the kernel (ci_kernels_print_alone) and that text parsed.
  * With verify it is verified like any kernel. */

@@ -57,7 +57,7 @@ find_symbols(CiCufft *cufft, void *library)
     return true;
 }
 
-/* That of the card, opened when first asked for; NULL without memory or library. */
+/* The cuFFT state of the GPU, opened on first use; NULL without memory or library. */
 static CiCufft *
 cufft_of(CiCudaState *state)
 {

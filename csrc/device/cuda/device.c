@@ -136,7 +136,7 @@ CI_CUDA_FUNCTION(copy_out,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
                  copy_out_now(stay.driver, queue, host, device, size))
 
-/* ---- copies that nobody waits for: into pinned memory, and from card to card ---- */
+/* ---- asynchronous copies: into pinned memory, and between GPUs ---- */
 
 CI_CUDA_FUNCTION(host_allocate, (const CiQueue *queue, size_t size, void **block),
                  (ci_cuda_host_take(&stay, size, block)))
@@ -146,7 +146,7 @@ CI_CUDA_FUNCTION(copy_out_start,
                  (const CiQueue *queue, void *host, const void *device, size_t size),
                  size ? stay.driver->copy_out_on(host, address(device), size, queue->stream) : 0)
 
-/* Lets the other card read this one's memory by itself, once, where the two can: without that the
+/* Enables peer access from the other GPU to this one's memory, once and if possible: without it the
  * driver copies through the host. */
 static void
 let_access(CiCudaState *from, const CiCudaState *to)

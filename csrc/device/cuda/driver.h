@@ -122,8 +122,8 @@ typedef struct CiCudaBlocks {
     uint64_t kept[CI_CUDA_HOST_CLASSES][CI_CUDA_BLOCKS_KEPT]; /* addresses */
 } CiCudaBlocks;
 
-/* One device, its primary context. Work that names no stream goes to the legacy default stream: in
- * order among itself and with whoever else uses that stream. */
+/* One device, its primary context. Work without a stream goes to the legacy default stream, in
+ * order with all other users of that stream. */
 typedef struct CiCudaLoaded CiCudaLoaded; /* library.h */
 
 typedef struct CiCudaState {
@@ -136,13 +136,13 @@ typedef struct CiCudaState {
     int capability;    /* 90 for sm_90; 0 without a device */
     int shared_limit;  /* bytes of shared memory a block may ask for */
     CiOsMark *mark;    /* of the process whose context it is: a forked child cannot use it */
-    /* What the device is like is known before its context is made; or it is known to be unusable. Who
-     * comes meanwhile waits for the lock of what it needs. */
+    /* The device's properties are known before its context is created; or it is known to be
+     * unusable. A concurrent caller waits for the lock of the part that it needs. */
     atomic_bool is_known, is_open;
     pthread_mutex_t knowing, opening;
     char why_not[256]; /* "": usable */
     atomic_int last_error;
-    CiCudaBlocks blocks, host_blocks; /* the latter: of the host's memory, which the card reaches */
+    CiCudaBlocks blocks, host_blocks; /* host_blocks: of pinned host memory */
     atomic_uint peers; /* bit d: device d has been asked to read this one's memory by itself */
     pthread_mutex_t recording; /* record.c */
     CUstream record_stream;    /* under it; NULL until something is recorded */
@@ -157,7 +157,7 @@ const char *ci_cuda_driver_open(CiCudaDriver *driver, char *out, size_t capacity
 /* That of a queue, made when first asked for. NULL only without memory. May be unusable: see
  * why_not. */
 CiCudaState *ci_cuda_state(const CiQueue *queue);
-/* The same where its context need not be there yet: for `capability`, 0 without a device. */
+/* Like ci_cuda_state, but needs no context: for `capability`, 0 without a device. */
 CiCudaState *ci_cuda_known(const CiQueue *queue);
 const char *ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity);
 
@@ -185,7 +185,7 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
         int32_t status = ci_cuda_enter(&stay, queue);                                              \
         return status ? status : ci_cuda_leave(&stay, (call));                                     \
     }
-/* The same of one that has no answer. */
+/* Like CI_CUDA_FUNCTION, for a function without a result. */
 #define CI_CUDA_PROCEDURE(name, parameters, call)                                                  \
     static void name parameters                                                                    \
     {                                                                                              \
@@ -199,11 +199,11 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 
 /* ---- blocks.c: blocks that are kept for the next allocation ---- */
 
-/* Results of the driver. A block of the card is kept for the device's own stream alone: who is given it
- * next comes behind what that stream still does with it. */
+/* Return results of the driver. A cached block of the GPU is reused by the device's own stream
+ * only, in order after that stream's earlier work with it. */
 int ci_cuda_block_take(const CiCudaStay *stay, size_t size, CUstream stream, CUdeviceptr *block);
 int ci_cuda_block_give(const CiCudaStay *stay, CUdeviceptr block, size_t size, CUstream stream);
-/* Memory of the host that the card reaches by itself; given back when nobody uses it. */
+/* Pinned host memory; freed only when it has no user left. */
 int ci_cuda_host_take(const CiCudaStay *stay, size_t size, void **block);
 int ci_cuda_host_give(const CiCudaStay *stay, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */

@@ -1,5 +1,5 @@
-/* What the backend keeps of a program's kernels: layouts for launches, images that NVRTC made, and
- * copies of kernels from which more are made for the sizes that calls bring.
+/* State of a program's kernels in the backend: layouts for launches, images made by NVRTC, and
+ * copies of the kernels from which variants for the sizes of calls are made.
  *
  * An executable is shared by threads. `is_loaded` is published by the thread that holds `loading`;
  * readers take no lock. */
@@ -13,7 +13,7 @@
 
 #define CI_CUDA_MAX_PARAMETERS 1024
 
-/* What a launch must know of a kernel; copied out of its procs, which die with the compilation. */
+/* Launch properties of a kernel, copied from its procs, which are freed with the compilation. */
 typedef struct CiCudaFunction {
     CiCudaExtent blocks;
     int threads; /* of a block */
@@ -73,6 +73,7 @@ typedef struct CiCudaExecutable {
     CiCudaImage images[2]; /* with vectors, without */
     CiCudaGeneric *kept;   /* by kernel id */
     const CiTarget *target; /* of variants */
+    CiProcPlan plan;        /* of them */
     bool is_fast, uses_cache, verifies;
     const char *where;            /* NVRTC */
     pthread_mutex_t loading;      /* while the second image is made */
@@ -99,10 +100,10 @@ bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
 /* Keeps what variants are made of in the executable's memory, where this runs. text: of the kernel
  * alone. */
 void ci_cuda_keep(CiContext *ctx, CiCudaExecutable *executable, int kernel, const char *text);
-/* The kernel made for the launch's sizes, made now if need be; *variant is NULL when the one for all
- * sizes serves. sizes: what it takes instead of the launch's. A variant is given back when it has
- * been launched. Fails where the executable verifies and the variant is wrong, or where there is no
- * room for one more variant of recordings. */
+/* The variant for the launch's sizes, compiled now if needed; *variant is NULL if the generic
+ * kernel is used. sizes: the variant's arguments in place of the launch's. A variant is released
+ * after its launch. Fails if the executable verifies and the variant is wrong, or if the number of
+ * variants of recordings is exhausted. */
 int32_t ci_cuda_take_variant(CiCudaExecutable *executable, const CiLaunch *launch, int64_t *sizes,
                              CiCudaVariant **variant);
 void ci_cuda_give_variant(CiCudaExecutable *executable, const CiLaunch *launch,

@@ -1,5 +1,5 @@
-/* Library calls with the device's memory: the rows of library.def, and kernels that stand as text,
- * compiled when first asked for. */
+/* Library calls on device memory: the rows of library.def, and kernels as CUDA text, compiled on
+ * first use. */
 #ifndef CI_DEVICE_CUDA_LIBRARY_H
 #define CI_DEVICE_CUDA_LIBRARY_H
 
@@ -17,7 +17,7 @@ int32_t ci_cuda_run_extern(const CiQueue *queue, CiOp op, const CiExternCall *ca
 
 /* Some kernels in one text, for several dtypes. */
 typedef struct CiCudaText {
-    const char *body, *more; /* more: behind the body; or NULL */
+    const char *body, *more; /* more: text after the body; or NULL */
     const char *const *names;
     int count; /* of kernels */
     bool is_fast; /* products and sums in one rounding */
@@ -32,16 +32,16 @@ struct CiCudaLoaded {
     CUfunction functions[CI_CUDA_MOST_FUNCTIONS];
 };
 
-/* The text's kernels behind what begins it for this variant, a number of the text's own; in
- * *functions, in order of its names. The context is current. */
+/* Compiles the text after `beginning`, which differs for each variant (a number chosen by the
+ * text's owner). Stores the kernels in *functions, in order of their names. The context is
+ * current. */
 int32_t ci_cuda_load_text(const CiQueue *queue, CiCudaState *state, const CiCudaText *text,
                           int variant, const char *beginning, const CUfunction **functions);
 void ci_cuda_forget_texts(CiCudaState *state);
 
-/* sort.c. The beginning of a text that orders elements: T is an element's bits, K an unsigned number
- * as wide or wider, and key(x) < key(y) where x comes before y: NaN last, and where `alike` zeros of
- * both signs are the same. back(key(x)) is x. Rows of
- * views are declared, too. */
+/* sort.c. The beginning of a text that orders elements. T: the bits of an element. K: an unsigned
+ * integer at least as wide. key(x) < key(y) if x comes before y; NaN comes last, and with `alike`
+ * zeros of both signs are equal. back(key(x)) is x. Also declares rows of views. */
 void ci_cuda_print_keys(char *out, size_t capacity, CiDtype dtype, bool alike);
 bool ci_cuda_has_keys(CiDtype dtype);
 
@@ -52,7 +52,8 @@ typedef struct CiCudaRows {
     int rank;                                         /* how many these are */
 } CiCudaRows;
 
-/* library.c. Of operand k; the result is behind the operands. elements: each is a row. */
+/* library.c. The rows of operand k; the result follows the operands. elements: each element is a
+ * row. */
 CiCudaRows ci_cuda_rows(const CiExternCall *call, int k, int axis);
 CiCudaRows ci_cuda_elements(const CiExternCall *call, int k);
 
@@ -88,8 +89,7 @@ extern const char ci_cuda_rows_text[];
 /* A library of CUDA's by its names, the newest first: one that is loaded, in the folder that a
  * variable of the environment names, or the loader's; NULL: there is none. */
 void *ci_cuda_open_library(const char *const *names, size_t count, const char *environment);
-/* cufft.c. A transform of rows of n points, one behind the other; false where it could not be asked
- * for. */
+/* cufft.c. A transform of contiguous rows of n points; false if it could not be issued. */
 typedef struct CiCufft CiCufft;
 typedef enum CiCufftType {
     CI_CUFFT_complex = 0x29,

@@ -1,5 +1,5 @@
-/* Matrix products with the device's memory: by cuBLAS where its library is found and the operands
- * have a form that it takes, else by a kernel of our own. */
+/* Matrix products on device memory: by cuBLAS if its library is found and supports the operands'
+ * layout, else by cinductor's kernel. */
 #ifndef CI_DEVICE_CUDA_MATMUL_H
 #define CI_DEVICE_CUDA_MATMUL_H
 

@@ -1,9 +1,10 @@
 /* NVRTC: CUDA C++ to cubin in this process, through the disk cache. Needs no GPU.
  *
- * It is looked for where it is cheapest to be right: already loaded, where the caller says, by the
- * loader's names, in the toolkit's folders. Its handle is never closed: others may have got hold of
- * it. Loading it takes as long as the rest of a warm first call, and a key needs its version alone:
- * a note in the cache has that, with the library's file, which must still be the same. */
+ * The library is searched in the order of cost: already loaded, in the caller's path, by the
+ * loader's names, in the toolkit's folders. Its handle is never closed, because other code may use
+ * it. Loading takes as long as the rest of a warm first call, and a cache key needs only the
+ * version. A cache entry therefore records the version together with the library's file, which must
+ * be unchanged. */
 #define _GNU_SOURCE /* dladdr */
 #include "base/hash.h"
 #include "base/os.h"

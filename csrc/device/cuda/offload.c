@@ -1,14 +1,13 @@
-/* Whether a program is quicker on the host: trips that run one after another are an order of
- * magnitude slower on a card, and what the host needs is at most a copy of the arrays there and
- * back.
+/* Decides whether a program runs faster on the host. Sequential iterations are an order of
+ * magnitude slower on a GPU, and the host needs at most a copy of the arrays there and back.
  *
- * Invariant: the answer follows from the program and from where its arguments are, not from how the
- * card is loaded. */
+ * Invariant: the decision depends on the program and on the location of its arguments, not on the
+ * GPU's load. */
 #include "device/cuda/cuda.h"
 #include "ir/choices.h"
 #include "ir/cost.h"
 
-/* Trips, one after another, of which a card is slower than a processor. */
+/* Number of sequential iterations, which a GPU runs more slowly than a CPU. */
 static CiAmount
 count_trips(const CiLoopTree *tree)
 {
@@ -25,7 +24,7 @@ count_trips(const CiLoopTree *tree)
     return most;
 }
 
-/* What runs side by side. */
+/* Number of points that run in parallel. */
 static CiAmount
 count_points(const CiKernel *kernel)
 {
@@ -41,8 +40,8 @@ typedef struct Slow {
     const char *why;
 } Slow;
 
-/* With arrays of the device the host needs copies, both ways: at 0.4 us a trip on the card and 10
- * GB/s between, and some time for the calls. */
+/* Number of iterations that pay for copying device arrays to the host and back, at 0.4 us per
+ * iteration on the GPU, 10 GB/s for the copies, and a fixed cost for the calls. */
 static int64_t
 trips_worth_copies(const CiLoops *loops)
 {
@@ -53,7 +52,7 @@ trips_worth_copies(const CiLoops *loops)
     return (int64_t)((200 + 2 * (double)ci_amount_likely(bytes) / 1e4) / 0.4);
 }
 
-/* So many points that a processor has no chance, however long their trips. */
+/* True if there are so many points that a CPU is slower, however long their iterations. */
 static bool
 is_wide(const CiKernels *kernels, const CiKernel *kernel)
 {
@@ -76,8 +75,8 @@ find_slow(Slow *slow, const CiKernels *kernels, CiAmount around)
             continue;
         slow->why = ci_format(
             slow->ctx,
-            "%s:%d: trips run one after another, which the CPU is quicker at (option "
-            "offload=\"always\" keeps them on the device)",
+            "%s:%d: the loop is sequential, so it runs faster on the CPU (offload=\"always\" "
+            "keeps it on the device)",
             kernel->nlocs ? kernel->locs[0].file : "", kernel->nlocs ? kernel->locs[0].line : 0);
     }
 }

@@ -1,13 +1,13 @@
-/* Recordings are CUDA graphs: what a stream of ours is given is captured, and launched as one in whatever
- * stream replays it.
+/* Recordings are CUDA graphs: the work given to one of cinductor's streams is captured, and
+ * replayed in any stream as one launch.
  *
- * What launches allocate for themselves there (partial results) are nodes of the graph, which the driver
- * gives memory. Calls that would wait, or allocate otherwise, are refused by it (the thread's mode), which
- * ends the recording and nothing else.
+ * Memory that launches allocate for themselves (partial results) becomes nodes of the graph, for
+ * which the driver allocates memory. Calls that would wait, or allocate otherwise, are refused by
+ * the driver (the thread's capture mode); this ends the recording and has no other effect.
  *
- * While any stream captures nobody may wait for the whole context: the lock `recording` is held from begin
- * to end, and by who waits. Between the two this thread makes launches, and needs nothing that another
- * one holds. */
+ * While any stream captures, no thread may wait for the whole context. The lock `recording` is
+ * therefore held from begin to end of a capture, and by threads that wait. During a capture this
+ * thread makes launches, and needs no lock that another one holds. */
 #include "device/cuda/driver.h"
 
 enum { CAPTURE_thread_local = 1, STREAM_non_blocking = 1 };
@@ -66,7 +66,7 @@ end(CiCudaState *state, CUstream stream, CUgraphExec *made)
     return result;
 }
 
-/* Nobody wants it, and nothing may go on capturing. */
+/* Discards the recording, so that no capture remains active. */
 static void
 abandon(CiCudaState *state, CUstream stream)
 {

@@ -1,7 +1,7 @@
-/* Stores where data say, of which several may be at one element: as one call of the compiler's own,
- * `scatter(base, index, values)` with the operation, or `place`, as key. Positions are sorted by
- * the element they go to, and stay in order; warps add up the runs, so that the result is the same
- * each time, and of several values stored the last one stays. */
+/* Scatter with duplicate indices, as an external call of the compiler: `scatter(base, index,
+ * values)` with the operation, or `place`, as key. Positions are sorted by their target element
+ * with a stable sort. Warps then reduce the runs of equal targets, so that the result is
+ * reproducible; `place` stores the last value of each run. */
 #include "device/cuda/library.h"
 
 #include <stdio.h>
@@ -53,8 +53,8 @@ enum { COPY, RUNS };
 static const char *const names[] = {"kcopy", "kruns"};
 static const CiCudaText kernels = {scatter_text, NULL, names, 2, false};
 
-/* What the operation does to numbers, and what it begins with; by_bits: of integers it is that of
- * unsigned ones, which may overflow. */
+/* The operation on numbers and its identity. by_bits: for integers use the unsigned operation,
+ * which may overflow. */
 typedef struct Combine {
     const char *key, *identity, *combine;
     bool by_bits;
@@ -92,9 +92,9 @@ ci_cuda_takes_scatter(const CiExternItem *item)
                     : combine >= 0 && (is_float || is_int);
 }
 
-/* The type of an element, that of a sum, and what ends numbers of that. What is placed are bits;
- * extremes of integers are of those that are less than what they are found in: of others the card
- * has its own. */
+/* Prints the types of an element and of a sum, and the suffix of their literals. Placed values are
+ * bits. Extremes of small integers are computed in a wider type; the other integers have GPU
+ * instructions. */
 static void
 print_types(char *out, size_t capacity, CiDtype dtype, const Combine *combine)
 {

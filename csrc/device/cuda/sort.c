@@ -1,10 +1,9 @@
 /* np.sort, np.argsort, partitions and quantiles along one axis, by keys: unsigned numbers in the
- * order of the elements. Short rows are sorted by a block each, by a bitonic network in shared
- * memory; long ones by 8 bits of the key after another, from the lowest (radix sort, stable): tiles
- * count the values of these bits, prefixes say where each tile's begin, and a tile puts its elements
- * in order in shared memory, ranked by warps that compare what their lanes have, and from there in
- * runs where they belong. Equal elements stay in order
- * of their positions; a partition is sorted whole. */
+ * order of the elements. Each short row is sorted by one block, with a bitonic network in shared
+ * memory. Long rows are sorted by a stable radix sort, 8 bits of the key at a time from the lowest.
+ * Tiles count the digits; prefix sums give the position of each tile's digits. Then each tile
+ * orders its elements in shared memory, ranked by warp-wide comparisons, and writes them in runs.
+ * Equal elements stay in order of their positions; a partition is a full sort. */
 #include "device/cuda/library.h"
 
 #include <stdio.h>

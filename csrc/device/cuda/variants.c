@@ -1,11 +1,10 @@
-/* Kernels for the classes of sizes that launches bring: made when a class is first met, by NVRTC
- * (or from the disk cache, where it has met them before), and kept with the executable, a bounded
- * number for each kernel. A launch of little work takes the kernel for all sizes, which it would not
- * be quicker than.
+/* Kernels for classes of sizes (variants). A variant is compiled by NVRTC when a launch first needs
+ * its class, or loaded from the disk cache. The executable keeps a bounded number of variants per
+ * kernel. A launch with little work uses the generic kernel, which is as fast.
  *
- * A variant is made by the thread that first misses it, outside of the lock; other threads that need
- * the same one wait for it. They do not take the kernel for all sizes meanwhile: which kernel answers
- * a launch depends on its sizes alone, and so do the bits of its reductions. */
+ * A variant is made by the thread that first needs it, outside of the lock; other threads that need
+ * the same one wait for it. They do not use the generic kernel meanwhile: which kernel a launch
+ * uses depends on its sizes alone, and so do the bits of its reductions. */
 #include "device/cuda/executable.h"
 #include "ir/choices.h"
 #include "target/cuda/print.h"
@@ -85,8 +84,9 @@ make_source(CiContext *ctx, void *arg)
     CiCudaVariant *variant = making->variant;
     bool verifies = making->build.executable->verifies;
     CiText source = ci_text_new(ctx);
-    const CiKernels *kernels = ci_cuda_parse_variant(ctx, making->kept->text, making->kept->kernels,
-                                                     &variant->class, verifies);
+    CiKernels *kernels = ci_cuda_parse_variant(ctx, making->kept->text, making->kept->kernels,
+                                               &variant->class, verifies);
+    kernels->plan = &making->build.executable->plan;
     making->build.kernels = kernels;
     making->build.procs = ci_cuda_lower(kernels, verifies, variant->has_vectors);
     ci_cuda_print_source(&source, kernels, making->build.procs);

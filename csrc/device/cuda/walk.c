@@ -1,5 +1,5 @@
-/* What kernels of the GPU do, walked on the processor: without a card it is seen whether accesses
- * stay inside of memory, and whether a thread touches what another stores before a barrier. */
+/* Emulates GPU kernels on the CPU: without a GPU it checks that accesses are in bounds, and that no
+ * thread accesses an element that another one stores before a barrier. */
 #include "device/cuda/cuda.h"
 #include "device/interp/program.h"
 

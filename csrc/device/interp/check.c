@@ -1,9 +1,9 @@
-/* What a schedule promises, looked at while it runs (option `verify`): accesses stay inside of
- * their memory, what is bound is below its limit, no unit of a parallel loop touches what another
- * stores, and between two barriers no thread what another thread of its block does.
+/* Checks the schedule's assumptions at run time (option `verify`): accesses are in bounds and bound
+ * symbols are below their limit. No unit of a parallel loop accesses an element that another one
+ * stores, and no thread one that another thread of its block stores between the same barriers.
  *
- * Of each element of a parameter, and of what the threads of a block share, two marks are kept: who
- * stored it last, and who loaded it, or that several did. */
+ * Each element of a parameter, and of shared memory of a block, has two marks: its last writer, and
+ * its reader (or that it has several). */
 #include "device/interp/run.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ ci_interp_swap_marks(CiInterpRun *r, int memory, int partner)
     r->checks->marks[partner] = kept;
 }
 
-/* What another has done, that need not be over. */
+/* True if the mark is by another unit or thread that may still be running. */
 static bool
 is_other(const CiInterpMark *mark, const CiInterpMark *now)
 {

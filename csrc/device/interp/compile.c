@@ -146,7 +146,8 @@ find_swapped(Compiler *c, const CiMemory *memory)
 
 /* ---- values ---- */
 
-/* A value's bytes are free again behind its block. Whole vectors of mathematics may be read. */
+/* Allocates a value's bytes, which are free again after its block. Vector math routines may read
+ * whole vectors. */
 static void
 place_value(Compiler *c, const CiStmt *stmt)
 {
@@ -167,7 +168,7 @@ dtype_of(const Compiler *c, int value)
     return c->proc->types[value].dtype;
 }
 
-/* What rounds the results of an operation that does not keep to what a narrow float can hold. */
+/* Finds the rounding for results of an operation that are not exact in a narrow float type. */
 static void
 find_rounding(CiInterpStmt *to, CiOp op, CiDtype operand, CiDtype result)
 {

@@ -24,8 +24,8 @@ bytes_of(const CiInterpRun *r, const CiInterpMemory *memory)
            (size_t)ci_dtype_size(memory->dtype);
 }
 
-/* Behind the statements what exchanged memories hold goes where they were: along each cycle of the
- * permutation, a piece at a time. */
+/* After the statements, moves the contents of swapped memories back to their buffers: along each
+ * cycle of the permutation, a piece at a time. */
 static void
 move_back(CiInterpRun *r, const CiInterpKernel *kernel)
 {
@@ -66,7 +66,7 @@ take_arguments(CiInterpRun *r, char *scalars)
     }
 }
 
-/* What units leave for those behind them: one piece of memory for both procs of a launch. */
+/* Partial results that units leave for later ones: one allocation for both procs of a launch. */
 typedef struct Partials {
     char *memory;
     size_t bytes;
@@ -85,7 +85,7 @@ take_partials(CiInterpRun *r, Partials *partials)
         partials->bytes = bytes;
         if (!partials->memory)
             return CI_ERR_MEMORY;
-        memset(partials->memory, 0, bytes); /* where units tell each other nobody has yet */
+        memset(partials->memory, 0, bytes); /* no unit has published yet */
     }
     for (int k = 0; k < r->kernel->nparams; k++)
         if (r->kernel->memories[k].is_partial)

@@ -20,8 +20,8 @@ typedef struct CiInterpRoutine {
 } CiInterpRoutine;
 
 CiInterpRoutine ci_interp_math_find(const CiInterpMath *math, CiOp op, CiDtype dtype);
-/* a and b have room for a whole vector behind `count`; b is NULL for one operand. Blocks are
- * aligned to 64 bytes. */
+/* a and b have space for a whole vector after `count` elements; b is NULL for one operand. Blocks
+ * are aligned to 64 bytes. */
 void ci_interp_math_run(const CiInterpRoutine *routine, void *out, void *a, void *b, int64_t count);
 
 #endif

@@ -1,9 +1,9 @@
-/* Narrow floats: floats in blocks, which a narrow one can hold. The operations are those of f32,
- * but for the neighbours of a number, and whoever calls them rounds. */
+/* Narrow floats in blocks, as floats with values of the narrow type. The operations are those of
+ * f32, except for the neighbours of a number; the caller rounds. */
 #include "device/interp/ops.h"
 #include "device/interp/support.h"
 
-/* What support.def has of a form is the narrow type's, too. */
+/* The functions of support.def for a format are used for the narrow type too. */
 #define ci_round_half_f16(x) ci_round_half_f32(x)
 
 #define LOOP(out, type, expression)                                                                \

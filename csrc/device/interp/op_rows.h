@@ -1,9 +1,11 @@
 /* The rows of ops.def for one element type; included once per type, so it has no guard. The
- * includer defines
- *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def
- *   PICK(b, i, u, f, c)        the expression of the type's class
- *   WRAPS                      before functions whose arithmetic may wrap, or nothing
- * A row without an expression for the class makes nothing. */
+ * includer defines:
+ *
+ *   DTYPE_NAME  f32            T, R, M, S, BITS   the tokens of ops.def.
+ *   PICK(b, i, u, f, c)        the expression of the type's class.
+ *   WRAPS                      before functions whose arithmetic may wrap, or nothing.
+ *
+ * A row without an expression for the class expands to nothing. */
 #define JOIN_(x, y) x##_##y
 #define JOIN(x, y) JOIN_(x, y)
 #define FUNCTION(name) JOIN(JOIN(op, name), DTYPE_NAME)

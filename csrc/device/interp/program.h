@@ -1,5 +1,5 @@
-/* What the interpreter runs: procs with values, index expressions, symbols and memory resolved to
- * slots. Everything needed is copied, so that the compilation's memory may go. */
+/* The interpreter's program: procs with values, index expressions, symbols and memory resolved to
+ * slots. Everything needed is copied, so that the compilation's memory can be freed. */
 #ifndef CI_DEVICE_INTERP_PROGRAM_H
 #define CI_DEVICE_INTERP_PROGRAM_H
 
@@ -51,7 +51,7 @@ struct CiInterpStmt {
     CiStmtKind kind;
     CiInterpStmts body, other;
     int slot;       /* for: the variable; bind: the symbol */
-    int other_slot; /* for, of a pair that meets; how many trips the body does together */
+    int other_slot; /* for, of a pair that meets; number of iterations that the body runs at once */
     bool has_runs;  /* for: it does several */
     bool is_dear;   /* a meet in which warps meet by halves */
     CiRunMode run;

@@ -5,7 +5,7 @@
 
 #define POLL_NS 5000000
 #define LEFT (-1) /* of a loop, by an exit */
-/* Trips that a body does together, at most: so many that groups of them run, and what is left. */
+/* Most iterations that a body runs at once: enough to have both whole groups and a remainder. */
 #define MOST_TOGETHER 21
 
 static int32_t run_block(CiInterpRun *r, const CiInterpStmts *block);
@@ -47,7 +47,7 @@ are_all_true(const CiInterpRun *r, const CiInterpStmt *stmt)
     return true;
 }
 
-/* Who runs now, of those that run side by side. */
+/* Sets the running unit and thread for the checks. */
 static void
 begin_trip(CiInterpChecks *checks, CiRunMode run, const CiInterpMark *around, int64_t trip,
            int64_t trips)
@@ -60,7 +60,7 @@ begin_trip(CiInterpChecks *checks, CiRunMode run, const CiInterpMark *around, in
         checks->now.thread = trip;
 }
 
-/* around: NULL where nobody asks. */
+/* around: NULL without checks. */
 static int32_t
 run_trips(CiInterpRun *r, const CiInterpStmt *stmt, const CiInterpMark *around)
 {
@@ -107,7 +107,7 @@ run_pair(CiInterpRun *r, const CiInterpStmt *stmt, int64_t x, int64_t y)
     return run_block(r, &stmt->body);
 }
 
-/* Those that are `number` apart, by halves. */
+/* Combines pairs of threads by halves, down to the distance `number`. */
 static int32_t
 run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
 {
@@ -118,7 +118,8 @@ run_meet_apart(CiInterpRun *r, const CiInterpStmt *stmt, int64_t threads)
     return status;
 }
 
-/* Those of a warp by halves, then warp after warp, or these by halves, too. */
+/* Combines the threads of a warp by halves, then the warps in sequence or, if combining is
+ * expensive, by halves too. */
 static int32_t
 run_meet(CiInterpRun *r, const CiInterpStmt *stmt)
 {

@@ -1,10 +1,10 @@
-/* What the files that run the interpreter share. */
+/* Shared declarations of the interpreter's run-time files. */
 #ifndef CI_DEVICE_INTERP_RUN_H
 #define CI_DEVICE_INTERP_RUN_H
 
 #include "device/interp/program.h"
 
-/* Who touched an element last, of those that may run side by side. */
+/* The last access of an element, for checks among units and threads that may run in parallel. */
 typedef struct CiInterpMark {
     int32_t loop, epoch;   /* a mark of an earlier loop says nothing; between two barriers */
     int64_t block, thread; /* or several */
@@ -16,7 +16,7 @@ typedef struct CiInterpChecks {
     int64_t *firsts;      /* the first's number */
     CiInterpMark **marks; /* by memory: two for each element, once there are: stored, loaded */
     CiInterpMark now;     /* loops that have begun; block -1: outside of them */
-    bool is_shared_out;   /* to threads: what stands outside of loops over them all of them do */
+    bool is_shared_out;   /* to threads: all of them run what is outside loops over them */
     bool is_in_turn;      /* what it touches of partials, units before have handed on */
 } CiInterpChecks;
 
@@ -50,7 +50,7 @@ void ci_interp_numbers(CiInterpRun *r, const CiInterpIndex *index, int64_t strid
 
 /* check.c. An access of `count` lanes; sets `failure`. */
 void ci_interp_check(CiInterpRun *r, const CiInterpStmt *stmt, int64_t count);
-/* The same of elements one behind the other, however many. */
+/* Checks `count` consecutive elements. */
 void ci_interp_check_line(CiInterpRun *r, const CiInterpAccess *at, int64_t count, bool is_store);
 /* Memory begins, of so many elements. */
 void ci_interp_begin_marks(CiInterpRun *r, int memory, int64_t size);

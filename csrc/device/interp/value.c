@@ -1,4 +1,4 @@
-/* What statements do to values and memory, in the lanes that are live. */
+/* The effect of statements on values and memory, in the live lanes. */
 #include "device/interp/run.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ apply(const CiInterpStmt *stmt, void *out, const void *a, const void *b, const v
         stmt->round(out, count);
 }
 
-/* One value after another, for the element of one may be that of the next. */
+/* Combines the values in sequence, because two of them may have the same element. */
 static void
 combine(CiInterpRun *r, const CiInterpStmt *stmt, const char *values, const int64_t *numbers,
         int64_t count)
@@ -271,8 +271,8 @@ count_up(CiInterpRun *r, const CiInterpStmt *stmt, int step, void *out, int64_t 
     }
 }
 
-/* Behind the lanes that are live the first one's value, as a C compiler's code has it: steps that compute
- * with all lanes raise no flag for what this memory held before. */
+/* Fills the lanes that are not live with the first one's value, as the generated C does. Operations
+ * on all lanes then raise no floating-point flag for stale contents of this memory. */
 static void
 fill_rest(int lanes, int size, char *out, int64_t count)
 {

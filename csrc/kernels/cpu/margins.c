@@ -1,14 +1,15 @@
-/* Folds over the rows and the columns of a table, in one walk.
+/* Folds over the rows and the columns of a table, in one pass.
  *
  *   for c<8 parallel {                    a subtree of the columns
  *     for j<512 vector { columns = 0 }
  *     for g<n//4 {
  *       for r<4 { partial = fold of the row's part }
  *       for j<512 vector { columns = columns + 4 rows } }
- *     the rows that are left }
+ *     the remaining rows }
  *   for t<n//512 parallel { for r<512 vector { row = fold of its partials } }
  *
- * A few rows at a time: what their own folds have read is in near cache when columns take it. */
+ * A few rows at a time: the elements that their own folds have read are in cache when the columns
+ * use them. */
 #include "kernels/kernels.h"
 
 #include "codegen/reduction.h"
@@ -86,7 +87,7 @@ take_part(void *arg, CiStmt *stmt)
     w->s.npartials += stmt->ninto;
 }
 
-/* What is done with a row, anew: what rewrite puts in the place of each statement. */
+/* Copies the statements of a row; `rewrite` emits the replacement of each statement. */
 static CiStmts
 rows_anew(Walk *w, void (*rewrite)(void *arg, CiStmt *stmt))
 {
@@ -129,7 +130,8 @@ finish_rows(Walk *w, CiProcs *procs, const CiProc *proc)
     ci_build_trip(b, &body, row, plus(w, first, lanes->vars[0]));
 }
 
-/* What a load takes of the row is asked for: no processor sees that reading goes on there. */
+/* Prefetches the elements that a load takes from the row: the hardware does not predict this
+ * access. */
 static void
 fetch(Walk *w, const CiStmt *fold, const CiStmt *load, const CiExpr *row_var, const CiExpr *row)
 {

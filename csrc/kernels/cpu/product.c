@@ -1,18 +1,18 @@
-/* A product of matrices for processors: sums in registers.
+/* A matrix product for CPUs: sums in registers.
  *
  *   for t<ceildiv(rows, 48) parallel { for u<ceildiv(columns, 64) parallel {
  *     panel = the right factor of these columns
  *     for i<8 { for p<4 {
  *       for k<steps { sums += left[i, k] * panel[p, k] }
  *       tile = sums
- *       for r<6 { for c<16 vector { what is behind } } } } } }
+ *       for r<6 { for c<16 vector { the epilogue } } } } } }
  *
- * A unit is some rows and columns of the result. The right factor comes into a panel of scratch,
- * each few vectors of columns side by side, step after step; a left factor that is more than a load
- * comes into a stripe of a few rows. Then few rows and few vectors of sums stay in registers while
- * the steps pass, and go to a tile on the stack, which what is behind the product reads along its
- * columns. Rows and columns beyond the end repeat the last ones, so that no factor is read that is
- * not there and nothing overflows that would not; nobody reads what comes of them. */
+ * A unit is some rows and columns of the result. The right factor is packed into a panel of scratch
+ * memory, a few vectors of columns at a time, step by step. A left factor that is not a plain load
+ * is computed into a stripe of a few rows. A few rows and vectors of sums stay in registers during
+ * all steps. They are then stored to a tile on the stack, which the epilogue reads along its
+ * columns. Rows and columns beyond the end repeat the last ones, so that no access is out of bounds
+ * and no additional overflow occurs; their results are not used. */
 #include "kernels/kernels.h"
 
 #define MOST_ROWS 6 /* of sums, with two vectors in each: with the factors they fill 16 registers */
@@ -105,7 +105,7 @@ cut(Maker *m, CiStmt *loop, int factor, const CiExpr **count)
     return first;
 }
 
-/* Those of a tile inside the unit that are there. */
+/* The number of rows or columns of a tile that exist. */
 static const CiExpr *
 count_here(Maker *m, const CiExpr *count, const CiExpr *tile, int size)
 {
@@ -137,7 +137,8 @@ has_stride_one(Maker *m, const CiHole *hole, const CiExpr *var)
            ci_expr_equals_const(coef, 1);
 }
 
-/* The panel would be read about as often as it is filled, or lies in near cache as it is. */
+/* True if the factor is read in place: the panel would be filled about as often as it is read, or
+ * the factor is in the nearest cache anyway. */
 static bool
 is_read_as_it_lies(Maker *m)
 {

@@ -1,15 +1,15 @@
-/* A product of matrices for cards: tiles of both factors in shared memory.
+/* A matrix product for GPUs: tiles of both factors in shared memory.
  *
  *   for b<blocks grid {
  *     for k<ceildiv(steps, 16) {
  *       for t<256 thread { of rows and steps: a sixteenth of the left tile, of the right tile }
  *       for t<256 thread { for s<16 { sums of 4 rows and 4 columns += left * right } }
  *     }
- *     for t<256 thread { what is behind, at 4 rows and 4 columns } }
+ *     for t<256 thread { the epilogue, at 4 rows and 4 columns } }
  *
- * Thread t has rows t/16, t/16 + 16, … and columns t%16, t%16 + 16, …: neighbours touch
- * neighbours. A tile lies step by step, one element more than it has rows or columns, so that what is stored
- * across it comes to other banks. What is beyond the end counts as 0. */
+ * Thread t has rows t/16, t/16 + 16, … and columns t%16, t%16 + 16, …: neighbouring threads access
+ * neighbouring elements. A tile is stored step by step, with one element of padding per step, so
+ * that strided stores go to different banks. Elements beyond the end count as 0. */
 #include "codegen/grid.h"
 #include "kernels/kernels.h"
 

@@ -14,7 +14,7 @@
 
 typedef struct CiCPrinter CiCPrinter;
 
-/* What C-like languages say each in its own way. */
+/* The differences between C-like languages. */
 typedef struct CiCDialect {
     /* NULL: as C has it; else the last one of those that are printed, neighbours from stmt on. */
     const CiStmt *(*statement)(CiCPrinter *p, const CiStmt *stmt);
@@ -30,7 +30,8 @@ typedef struct CiCDialect {
     const char *(*store_now)(CiCPrinter *p, const char *element, const char *value);
     /* Accesses in lanes that differ by a number name their pointer once (place.c). */
     bool shares_pointers;
-    /* Nobody packs beside whoever does: what is not kept may be stored, for it is overwritten. */
+    /* A compress has a single writer: a rejected element may be stored too, because the next one
+     * overwrites it. */
     bool packs_alone;
     /* Where a buffer, by number, lies for the world outside. */
     const char *(*own_memory)(CiCPrinter *p, int number);
@@ -83,9 +84,9 @@ bool ci_c_needs(CiCPrinter *p, const char *name);
 /* vector_text.c: expressions over named operands of one type. A bool's operands are masks. */
 const char *ci_c_pointwise(CiCPrinter *p, CiOp op, CiDtype operand, int lanes,
                            const char *const *names);
-/* helpers.c: an int that a float was cut to, of which the compiler does not know that: gcc makes a
- * float of it by rounding the first one, which keeps the sign of -0.5, and NaN, and what is too large
- * for the int. Other casts as they are. */
+/* helpers.c: a float that is truncated to an int, hidden from the optimizer. Otherwise gcc converts
+ * back to float by rounding the original, which keeps the sign of -0.5, NaN, and values too large
+ * for the int. Other casts are unchanged. */
 const char *ci_c_cut_int(CiCPrinter *p, CiDtype from, CiDtype to, int lanes, const char *value);
 /* helpers.c: names of functions; a choice as an expression. */
 const char *ci_c_where(CiCPrinter *p, CiDtype dtype, int lanes, const char *mask, const char *yes,
@@ -103,8 +104,8 @@ const char *ci_c_load_part(CiCPrinter *p, CiDtype dtype, int lanes, const char *
 const char *ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
 const char *ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part);
 bool ci_c_has_pack(CiDtype dtype);
-/* NULL where lanes are packed one by one. Of memory, a vector, a mask, how many live, and room for
- * so many. */
+/* The name of a function that compresses a vector, or NULL if lanes are compressed one by one. Its
+ * arguments: memory, a vector, a mask, the number of live lanes, and the capacity. */
 const char *ci_c_pack(CiCPrinter *p, CiDtype dtype, int lanes);
 /* Of n: a mask of so many bytes a lane, true in lanes that are less. */
 const char *ci_c_first_lanes(CiCPrinter *p, int bytes, int lanes);
@@ -123,7 +124,7 @@ CiMap *ci_c_count_bases(CiCPrinter *p, const CiStmts *block);
 void ci_c_declare_base(CiCPrinter *p, const CiMap *counted, const CiStmt *stmt);
 void ci_c_forget_bases(CiCPrinter *p, const CiMap *counted);
 const char *ci_c_pointer(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
-/* The same as the number of an address that may lie outside of the memory. */
+/* Like ci_c_memory, as the number of an address, which may be outside the memory. */
 const char *ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index);
 /* Where memory is: a pointer, an element as an lvalue. */
 const char *ci_c_memory(CiCPrinter *p, const CiMemory *memory);
@@ -139,7 +140,7 @@ ci_c_name(CiCPrinter *p, int value)
     return ci_format(p->ctx, "v%d", value);
 }
 
-/* It has another value in each lane. */
+/* True if the expression has a different value in each lane. */
 static inline bool
 ci_c_has_lanes(const CiCPrinter *p, const CiExpr *e)
 {

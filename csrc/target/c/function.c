@@ -1,4 +1,4 @@
-/* A proc as a function of the processor's: units of work, polls, loops of NumPy's.
+/* A proc as a function for the CPU: work units, polls, calls of NumPy's loops.
  *
  * Invariant: a function's body is printed before its head, so that the head declares exactly the
  * names that the body mentions. */
@@ -100,7 +100,8 @@ print_poll(CiCPrinter *p, const CiStmt *stmt)
     ci_text_close(p->out);
 }
 
-/* What other units have left is seen from an acquire on, and what this one leaves with its release. */
+/* Prints the test for a unit's turn. Its acquire makes the stores of earlier units visible, which
+ * they publish with a release. */
 static void
 print_turn(CiCPrinter *p, const CiStmt *let)
 {

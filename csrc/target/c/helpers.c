@@ -300,7 +300,7 @@ ci_c_splat(CiCPrinter *p, CiDtype dtype, int lanes)
     return name;
 }
 
-/* ---- lanes that lie apart in memory ---- */
+/* ---- strided lanes ---- */
 
 /* Elements are what a vector has. */
 static bool
@@ -389,7 +389,7 @@ has_masks(const CiCPrinter *p, CiDtype dtype, int lanes)
            (bytes == 64 || bytes == 32 || bytes == 16) && size >= 4;
 }
 
-/* What instructions with masks name the elements and a vector of them. */
+/* The element type that masked move instructions use for a dtype. */
 static CiDtype
 moved_as(CiDtype dtype)
 {

@@ -357,7 +357,7 @@ ci_c_print_vector_pack(CiCPrinter *p, const CiStmt *call)
 
 /* ---- numbers of lanes ---- */
 
-/* Behind the live lanes the first one's. */
+/* Lanes that are not live repeat the first one. */
 static void
 print_iota(CiCPrinter *p, const CiStmt *let)
 {

@@ -83,7 +83,7 @@ ci_c_mask_in(const CiCPrinter *p, const CiMemory *memory)
 void
 ci_c_find_masks(CiCPrinter *p, const CiProc *proc)
 {
-    enum { ROUNDS = 2 }; /* what is stored behind a load decides how wide that is */
+    enum { ROUNDS = 2 }; /* a store after a load decides the mask width of the memory */
     p->masks = CI_NEW_ARRAY(p->ctx, int, proc->nvalues + 1);
     p->memory_masks = ci_map_new(p->ctx);
     for (int round = 0; round < ROUNDS; round++)

@@ -1,17 +1,17 @@
-/* Where memory is while a kernel runs. What a register holds has the form that it is computed in,
- * all other memory that of arrays.
+/* Memory in generated code. A register contains values in the type that they are computed in, all
+ * other memory in that of arrays.
  *
- * in0 + 8*c + 4 and in0 + 8*c + 12 differ by a number. Printed in full each is a product and sums of
- * its own, of which a compiler makes one after a dozen passes over all of them; behind a pointer to
- * in0 + 8*c, named once, both are a number in an instruction from the beginning.
+ * in0 + 8*c + 4 and in0 + 8*c + 12 differ by a constant. Printed in full, each is a product and
+ * sums of its own, which a compiler merges only after a dozen passes over all of them. With a
+ * pointer to in0 + 8*c, named once, both are a constant offset in an instruction from the start.
  *
- * Invariant: such a pointer lies within its memory, for it is not behind the elements that are
- * reached by it. What is asked for ahead may lie anywhere, so its address is a number. */
+ * Invariant: such a pointer is within its memory, because the elements accessed through it are at
+ * or after it. A prefetch may be out of bounds, so its address is a number. */
 #include "target/c/c.h"
 
 struct CiCBase {
     const CiMemory *memory;
-    const CiExpr *steps; /* elements behind its beginning */
+    const CiExpr *steps; /* elements after its beginning */
     bool is_ahead;       /* it is a number, for lines that are asked for ahead */
     const char *name;    /* NULL: not declared */
     int accesses;        /* of the block, that are not printed yet */
@@ -172,7 +172,7 @@ ci_c_ahead(CiCPrinter *p, const CiMemory *memory, const CiExpr *index)
 
 /* ---- elements ---- */
 
-/* It holds values in the form that they are computed in. */
+/* True if values are stored in the type that they are computed in. */
 static bool
 holds_values(const CiMemory *memory)
 {

@@ -1,5 +1,5 @@
-/* Statements as C-like languages have them: what each says in its own way is asked of its dialect.
- */
+/* Prints statements as C-like languages have them. The dialect prints what differs between
+ * languages. */
 #include "target/c/c.h"
 
 /* ---- lets ---- */
@@ -10,14 +10,15 @@ declare(CiCPrinter *p, const CiStmt *let, const char *text)
     ci_text_line(p->out, "const %s v%d = %s;", ci_emit_type(let->type.dtype), let->value, text);
 }
 
-/* What is not below the limit becomes 0; what the kernel itself has computed is below. */
+/* Prints a bound symbol. An index that is not below the limit becomes 0; one that the kernel
+ * computed itself is below it. */
 static void
 print_bind(CiCPrinter *p, const CiStmt *let)
 {
     const CiStmt *from = p->defined[let->args[0]];
     const char *name = ci_emit_index_text(p->base, let->expr),
                *value = ci_format(p->ctx, "v%d", let->args[0]);
-    bool is_checked = let->expr->low < 0; /* by what stands before it */
+    bool is_checked = let->expr->low < 0; /* by an earlier statement */
     if (let->limit && from->op != CI_OP_index && !is_checked)
         value = ci_format(p->ctx, "(uint64_t)%s < (uint64_t)(%s) ? %s : 0", value,
                           ci_emit_index_text(p->base, let->limit), value);
@@ -174,12 +175,12 @@ typedef struct Hazard {
     CiSym *sym;
     const CiStmts *body;
     const CiExpr *var, *extent;
-    CiMap *owned; /* memory that each trip has for itself */
+    CiMap *owned; /* memory that each iteration owns */
     const CiAccess *stored;
     bool is_found;
 } Hazard;
 
-/* Another trip's element of the same memory. */
+/* Finds an access to another iteration's element of the same memory. */
 static void
 meet(void *arg, const CiStmt *stmt)
 {
@@ -211,7 +212,8 @@ find_hazard(void *arg, const CiStmt *stmt)
     ci_stmts_visit(h->body, meet, h);
 }
 
-/* No trip needs what another has stored, for all that a compiler must be told. */
+/* True if no iteration needs the stores of another one, so that the compiler may be told to
+ * vectorize. */
 static bool
 may_be_vectors(CiCPrinter *p, const CiStmt *loop)
 {
@@ -238,10 +240,10 @@ print_for(CiCPrinter *p, const CiStmt *loop)
     ci_text_close(p->out);
 }
 
-/* A value that is kept, and counted, where a mask is true; there is room for so many. Who packs alone
- * stores it where it would stand in any case: what is counted next overwrites one that is not kept,
- * and nobody guesses wrong what a mask says. There is room for nearly all, which compilers that do
- * not know it make a second jump of. */
+/* A compress of one value: stores it if the mask is true, counts it, and checks the capacity. A
+ * single writer stores every value at the next position. The next value overwrites a rejected one,
+ * so there is no branch to mispredict. The capacity suffices nearly always, which is stated because
+ * compilers would otherwise add a second jump. */
 static void
 print_pack(CiCPrinter *p, const CiStmt *call)
 {

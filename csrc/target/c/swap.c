@@ -1,5 +1,6 @@
-/* Memories that exchange what they hold: values of registers, or pointers. Behind the statements
- * what pointers have exchanged is moved to where it was, for the world outside has not seen it. */
+/* Memories that exchange their contents: values of registers, or pointers. After the statements the
+ * contents of swapped pointers are moved to their original memory, because callers have not seen
+ * the exchange. */
 #include "target/c/c.h"
 
 void

@@ -1,9 +1,9 @@
-/* What a thread does for several neighbours: lanes of a value are members of a struct, a run of
- * statements is one loop over them, which a compiler unrolls. Accesses that move all lanes at once
- * stand in front of the loop and behind it, values of one lane in front.
+/* Statements that a thread runs for several neighbours. The lanes of a value are members of a
+ * struct, and a run of statements is one loop over them, which the compiler unrolls. Accesses that
+ * move all lanes at once come before or after the loop, values of one lane before it.
  *
- * Invariant: a run does not read what it has stored, nor store what an earlier lane's turn may have
- * still to read; so that lanes may have their turns one after another. */
+ * Invariant: a run does not read its own stores, and does not store to an element that an earlier
+ * lane reads later. So the lanes may run in sequence. */
 #include "target/cuda/print.h"
 
 const char ci_cuda_lanes_helper[] =
@@ -132,7 +132,7 @@ find_run(Run *r)
 
 /* ---- names ---- */
 
-/* Nobody behind the run asks for it: it is one lane's. */
+/* True if the value is used only within the run, so that it can be a variable of one lane. */
 static bool
 is_inner(const Run *r, const CiStmt *let)
 {
@@ -167,7 +167,7 @@ place_text(const Run *r, const CiStmt *stmt)
     return ci_format(r->p->ctx, "&%s", ci_c_element(r->p, stmt->at.memory, stmt->at.index));
 }
 
-/* What is stored at once, until it is whole. */
+/* The name of the value that collects all lanes of a store. */
 static const char *
 made_name(const Run *r, const CiStmt *store)
 {
@@ -301,7 +301,7 @@ print_pack(Run *r, const CiStmt *call)
 
 /* ---- runs ---- */
 
-/* In front of the loop and behind it. */
+/* Prints the accesses before the loop, or those after it. */
 static void
 print_moves(Run *r, bool is_behind)
 {

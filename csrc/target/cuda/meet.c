@@ -1,6 +1,7 @@
-/* Parts that threads hold become one that all hold: neighbours of a warp exchange what they have,
- * the first ones of warps leave theirs in shared memory, where every thread takes them in order; or,
- * where it is dear to take one, every warp has them exchanged once more. */
+/* Block all-reduce: combines the partial results of the threads, so that every thread has the
+ * total. Threads of a warp exchange values by shuffles. The first lane of each warp stores its
+ * value in shared memory, and every thread combines these values in order. If combining is
+ * expensive, each warp reduces them by shuffles once more instead. */
 #include "target/cuda/print.h"
 
 #define MOST_PARTS 4
@@ -68,7 +69,8 @@ print_exchanged(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts, int wa
                      parts->memories[k]->name, CI_WARP);
 }
 
-/* What is in shared memory may be there from an earlier turn, and others may still read it. */
+/* Shared memory may contain values of an earlier round that other threads still read, so a barrier
+ * comes first. */
 static void
 print_warps(CiCudaPrinter *p, const CiStmt *meet, const Parts *parts)
 {
@@ -145,7 +147,7 @@ ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet)
     p->other = NULL;
 }
 
-/* Those 1, 2, 4, … lanes before. */
+/* Combines each lane with the lanes 1, 2, 4, … before it. */
 static void
 print_prefix_of_lanes(CiCPrinter *c, const CiStmt *prefix, const Parts *parts, int lanes)
 {
@@ -158,8 +160,8 @@ print_prefix_of_lanes(CiCPrinter *c, const CiStmt *prefix, const Parts *parts, i
     ci_text_close(c->out);
 }
 
-/* What the last lanes of warps have, in shared memory: every warp finds the prefixes of that, and
- * begins with what those before it have. */
+/* The last lanes of the warps store their prefixes in shared memory. Every warp scans them, and
+ * starts with the total of the warps before it. */
 static void
 print_prefix_of_warps(CiCudaPrinter *p, const CiStmt *prefix, const Parts *parts)
 {

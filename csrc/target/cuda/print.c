@@ -168,7 +168,7 @@ thread_element(CiCPrinter *c, const CiMemory *memory, const CiExpr *index)
     return ci_format(c->ctx, "%s[%s]", memory->name, ci_emit_index_text(c->base, part));
 }
 
-/* Rows of points that share a block of the card follow each other. */
+/* Rows of points that share a thread block are stored one after another. */
 static void
 print_shared(CiCudaPrinter *p, const CiMemory *memory)
 {
@@ -216,7 +216,7 @@ print_grid(CiCudaPrinter *p, const CiStmt *grid)
     const char *point = "blockIdx.x";
     if (p->together > 1)
         point = ci_format(c->ctx, "(blockIdx.x*%d + threadIdx.x/%d)", p->together, p->threads);
-    if (p->may_idle && p->threads >= CI_WARP) { /* nobody of another waits for these */
+    if (p->may_idle && p->threads >= CI_WARP) { /* no thread of another warp waits for these */
         ci_text_line(c->out, "const %s %s = (%s)%s;", type, var, type, point);
         ci_text_line(c->out, "if (%s >= %s)", var, extent);
         ci_text_line(c->out, "    return;");
@@ -231,7 +231,7 @@ print_grid(CiCudaPrinter *p, const CiStmt *grid)
     ci_c_print_block(c, &grid->body);
 }
 
-/* The trip of this thread. */
+/* Prints the iteration of this thread. */
 static void
 print_threads(CiCudaPrinter *p, const CiStmt *loop)
 {
@@ -247,7 +247,7 @@ print_threads(CiCudaPrinter *p, const CiStmt *loop)
     ci_text_close(c->out);
 }
 
-/* What all threads of a point would store one of them does. */
+/* Opens a test so that one thread stores a value which all threads of a point would store. */
 static bool
 opens_guard(CiCudaPrinter *p, const CiStmt *stmt)
 {
@@ -376,8 +376,9 @@ see(void *arg, const CiStmt *stmt)
     seen->is_stored |= stmt->kind != CI_STMT_let;
 }
 
-/* `restrict` on memory that is stored says that this thread alone stores there: behind a barrier
- * the compiler would not load again what other threads have stored before it. */
+/* True if the memory may be declared `restrict`. On stored memory `restrict` means that only this
+ * thread stores there: after a barrier the compiler would not reload elements that other threads
+ * have stored. */
 static bool
 is_restrict(const CiCudaPrinter *p, const CiMemory *memory)
 {
@@ -419,7 +420,7 @@ print_parameters(CiCPrinter *p, CiText *out, bool is_wide)
         ci_text_add(out, "%sint *__restrict__ fault", has_partials ? ", " : separator);
 }
 
-/* What units leave for those behind them, and where buffers that change places were. */
+/* Prints the partial results for later units, and the original pointers of swapped buffers. */
 static void
 print_pointers(CiCPrinter *p)
 {
@@ -450,7 +451,8 @@ print_moved_back(CiCudaPrinter *p)
     ci_c_print_moved_back(&p->c);
 }
 
-/* What is not inside of a loop over threads, but for them and their points' numbers. */
+/* True if the block has statements outside loops over threads, other than those for the numbers of
+ * points. */
 static bool
 is_of_block(const CiStmts *block)
 {
@@ -458,8 +460,8 @@ is_of_block(const CiStmts *block)
     return grid && (grid->body.first != grid->body.last || grid->body.first->run != CI_RUN_thread);
 }
 
-/* Loops that wait for memory alone gain from a full multiprocessor; rows kept in registers need the
- * registers, and what is dear to fold half of them. */
+/* The launch bounds of a kernel. Loops that only wait for memory gain from full occupancy. Rows in
+ * registers need the registers, and expensive folds half of them. */
 static const char *
 blocks_at_once(const CiCPrinter *p)
 {

@@ -1,5 +1,5 @@
-/* Procs as CUDA C++. A block runs the statements of its grid loop: each of its threads those that
- * stand outside of loops over threads, too, and in a loop over threads its own trip. */
+/* Procs as CUDA C++. A block runs the statements of its grid loop. Each thread runs the statements
+ * outside of loops over threads, and its own iteration of a loop over threads. */
 #ifndef CI_TARGET_CUDA_PRINT_H
 #define CI_TARGET_CUDA_PRINT_H
 
@@ -8,7 +8,7 @@
 typedef struct CiCudaPrinter {
     CiCPrinter c; /* first: what dialects are given */
     /* of the proc being printed */
-    int threads, together; /* of a point; points that share a block of the card */
+    int threads, together; /* of a point; points that share a block of the GPU */
     bool may_idle;         /* the last block may have more of them than there are */
     bool is_shared_out;    /* points are, to threads */
     bool meets_again;      /* in a loop of the block's */
@@ -25,7 +25,7 @@ void ci_cuda_print_source(CiText *out, const CiKernels *kernels, const CiProcs *
 const CiStmt *ci_cuda_print_lanes(CiCPrinter *p, const CiStmt *first);
 void ci_cuda_print_choice(CiCPrinter *p, const CiStmt *let);
 bool ci_cuda_is_in_lanes(const CiCPrinter *p, const CiStmt *stmt);
-/* The text of C++, in front of kernels, that these need. */
+/* Helper functions in C++, printed before the kernels that use them. */
 extern const char ci_cuda_lanes_helper[];
 
 /* function.c. The name of what is within 2 ULP; and the text of C++ that the kernels ask for. */
@@ -41,7 +41,7 @@ void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
 /* And each holds what those before it have, too. */
 void ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix);
 
-/* What a launch must know of a proc. */
+/* Launch properties of a proc. */
 const CiExpr *ci_cuda_blocks(CiSym *sym, const CiProc *proc);
 int ci_cuda_threads(const CiProc *proc);
 int64_t ci_cuda_shared_bytes(const CiProc *proc);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What the shared texts call, by CUDA's names. */
+/* CUDA's names for functions in the shared texts. */
 static const char prelude[] =
     "#define __INT64_TYPE__ long long\n"
     "#define __UINT64_TYPE__ unsigned long long\n"

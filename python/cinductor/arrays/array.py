@@ -1,10 +1,11 @@
-"""Arrays that live on a device.
+"""Arrays on a device.
 
-`to_device` copies an array there; a compiled function called with such arrays runs there and returns
-such arrays, and so do NumPy's functions and operators on them, each compiled when it is first used.
-Nothing is copied back until somebody asks for values. Inside the package a device's array is an
-ndarray whose data pointer is an address of the device (its handle); no handle leaves this folder, for
-reading its elements on the host would end the process.
+`to_device` copies an array to the device. A compiled function that is called with such arrays runs there and
+returns such arrays. So do NumPy functions and operators, each compiled on first use. Nothing is copied
+back until a caller asks for values.
+
+Internally a device array is an ndarray whose data pointer is a device address (its handle). Handles must
+not leave this folder: reading such an array on the host would crash the process.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ class Array(_core.DeviceArray):
         return _core.device_numpy(self._handle)
 
     def start_copy(self) -> HostCopy:
-        """Begins a copy to host memory without waiting for it, behind what computes the array; its `numpy()`
-        waits. Raises MemoryError where there is no host memory that the device reaches by itself.
-        """
+        """Begins a copy to host memory without waiting for it, after what computes the array; its
+        `numpy()` waits. Raises MemoryError where there is no host memory that the device reaches
+        by itself."""
         return HostCopy(self)
 
     def ipc_handle(self) -> bytes:

@@ -1,5 +1,6 @@
-"""How a compiled function is called with arrays of a device: a twin of it answers, whose programs take
-and give such arrays. Nothing is copied to the host but where `offload` says that it is quicker there.
+"""How a compiled function is called with arrays of a device: a twin of it answers, whose programs
+take and give such arrays. Nothing is copied to the host but where `offload` says that it is
+faster there.
 """
 
 from __future__ import annotations
@@ -52,9 +53,8 @@ def rebuild(value: Any, leaf: Any) -> Any:
 
 
 class DeviceJob(Job):
-    """What is known of a function as it runs on arrays of a device: it runs there or raises, for NumPy
-    cannot take its arguments.
-    """
+    """What is known of a function as it runs on arrays of a device: it runs there or raises,
+    because NumPy cannot take its arguments."""
 
     why_whole = "an argument is an array of a device"
 
@@ -77,9 +77,9 @@ class DeviceJob(Job):
 
 
 def twin_of(job: Job, devices: tuple[Any, ...], name: str = "device_twin") -> Any:
-    """The compiled function that answers for this one where arguments are arrays of devices (`devices_of`);
-    "device_twin_always": also where the CPU is quicker; "host_twin": with copies in host memory.
-    """
+    """The compiled function that answers for this one where arguments are arrays of devices
+    (`devices_of`); "device_twin_always": also where the CPU is faster; "host_twin": with copies
+    in host memory."""
     twins = job.__dict__.setdefault("twins", {})
     twin = twins.get((name, devices))
     if twin is None:
@@ -112,7 +112,7 @@ def likeness_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def share_memory(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether memory of one array is another's too, of which two copies would not be."""
+    """True if memory of one array is another's too, of which two copies would not be."""
     found: dict[int, Array] = {}
     rebuild((args, kwargs), lambda x: found.setdefault(id(x), x) if holds(x) else None)
     bounds = np.lib.array_utils.byte_bounds
@@ -134,9 +134,8 @@ def devices_of(job: Job, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 def call_on_host(
     job: Job, devices: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The same with copies in host memory, which go back: for loops whose trips the CPU is quicker at, and where a
-    check has failed.
-    """
+    """The same with copies in host memory, which go back: for loops whose iterations the CPU is
+    faster at, and where a check has failed."""
     copies: dict[int, tuple[Array, np.ndarray]] = {}
     owners: dict[int, Array] = {}
 

@@ -1,5 +1,5 @@
-"""Packages whose arrays may lie in a device's memory, by name. Such arrays are taken as they are where a
-compiled function is called, and results go back in their kind; nothing is copied.
+"""Packages whose arrays may be in a device's memory, by name. Such arrays are taken as they are
+where a compiled function is called, and results go back in their kind; nothing is copied.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def find_device(handle: Handle) -> str:
     for device in (own, *others):
         if device.index < _core.device_count(handle.device) and _core.device_properties(str(device))[4] == identity:
             return str(device)
-    raise ValueError(f"the array lies on a device that this process has not: {own} there")
+    raise ValueError(f"the array is on a device that this process does not have ({own} in the process that shared it)")
 
 
 def extent(handle: Handle, itemsize: int) -> tuple[int, int]:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def is_made_anew(fn: types.FunctionType) -> bool:
-    """Whether a function is a lambda or one inside of another: each run of its line makes one."""
+    """True if a function is a lambda or one inside of another: each run of its line makes one."""
     return "<" in fn.__qualname__ and not fn.__dict__
 
 
@@ -69,9 +69,8 @@ class Lifting:
         self.state, self.effects = state, effects
 
     def lift_guarded(self, value: Any, source: int) -> Any:
-        """What the user's frame gets for a value read from a source; guards what replay relies
-        on. In a call that goes on in NumPy, the value itself.
-        """
+        """The value that the user's frame gets for a value read from a source; guards what replay
+        relies on. If the call continues in NumPy, this is the value itself."""
         if self.tracer.has_fallen_back:
             return value
         found = self.sources.entered.get(source)
@@ -163,7 +162,7 @@ class Lifting:
         return value
 
     def lift(self, value: Any) -> Any:
-        """What the user's frame gets for a value of unknown origin."""
+        """The value that the user's frame gets for a value of unknown origin."""
         cls = type(value)
         if cls is np.ndarray:
             return self.lift_array(value)
@@ -289,7 +288,7 @@ class Lifting:
 
 
 def use(stage: Stage, value: Any) -> Any:
-    """What Python is going to look into by itself."""
+    """The value for code in which Python looks into it by itself."""
     if type(value) is np.ndarray:
         return stage.lifting.array(value, OPAQUE)
     hooked = hook_of(stage, value)
@@ -310,7 +309,7 @@ def operand(stage: Stage, value: Any) -> Any:
 
 
 def compared(stage: Stage, relation: Callable[[Any, Any], Any], *values: Any) -> Any:
-    """What a comparison in which code of the user's takes part gives; NotImplemented where none does."""
+    """The result of a comparison that runs user code; NotImplemented if it runs none."""
     hooks = [hook_of(stage, v) for v in values if type(v) not in FREE_TYPES]
     hooked = next((cls for cls in hooks if cls is not None), None)
     if hooked is None:
@@ -365,9 +364,8 @@ def hook_of(stage: Stage, value: Any) -> type | None:
 
 
 def has_unguarded(stage: Stage, value: Any) -> bool:
-    """Whether Python reads something of it that nothing guards; of the caller's exceptions what they
-    hold, which may be set.
-    """
+    """True if Python reads something of it that nothing guards; of the caller's exceptions what
+    they hold, which may be set."""
     is_set = is_a(value, BaseException) and stage.sources.source_of(value) is not None
     return is_set or is_unguarded(type(value))
 

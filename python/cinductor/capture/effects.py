@@ -1,23 +1,23 @@
-"""What the caller could see of a captured call, and cannot be taken back; and values that leave for those who
-see it.
+"""Side effects of a captured call that cannot be undone, and values that leave the call.
 
-An effect is noted before it happens. While there is none, and no graph has run, the function itself can
-answer the call: so a check may fail (`Tracer.may_check`), and a capture may begin again. What random
-generators have drawn is put back then, and floating-point flags that were raised are NumPy's to warn
-of.
+An effect is recorded before it happens. As long as there is none, and no graph has run, the
+original function can run the call. So a check may fail (`Tracer.may_check`), and a capture may
+restart. In this case the state of random generators is restored, and NumPy warns about
+floating-point flags that were raised.
 
-Of the arrays that a call knows one object has one traced array. Where arrays lie is looked at from
-the first write on: while none of them overlap, a traced write is seen by all that it concerns; later
-calls are guarded to be so too.
+Each array of a call is one object with one traced array. Overlaps are checked from the first
+write on: if no arrays overlap, a traced write reaches every reader, and later calls are guarded
+to be the same.
 
-An attribute of an object that outlives the call, or what is in a list or under a key of a dict, is set
-there only when the call returns, and when a later call does that replays it; until then captured code
-reads what is to be stored (`Stores`). Whatever is not captured may look at the object: before it runs
-all is set. Invariant: an object has the attributes and a container the places that it had before.
+A store to an attribute of an object that outlives the call, or to an item of a list or dict, is
+deferred until the call returns or a later call replays it. Until then captured code reads the
+deferred value (`Stores`). Code that is not captured may look at the object, so all stores are
+performed before it runs. Invariant: the order of an object's attributes and of a container's
+items is unchanged.
 
-What was made in the call (containers, objects, functions) stays the object it is behind an effect, with
-real things in it; what cannot be changed (a tuple, a partial) is made again where something in it was
-traced. What outlives the call holds nothing traced and is left alone.
+Containers, objects and functions made in the call keep their identity after an effect and then
+contain real values. Immutable ones (a tuple, a partial) are recreated if they contained a traced
+value. Objects that outlive the call contain nothing traced and are left alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ byte_bounds = np.lib.array_utils.byte_bounds
 
 
 class Arrays:
-    """Those of one call."""
+    """The arrays of one call."""
 
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
@@ -86,7 +86,7 @@ class Arrays:
         return real
 
     def is_callers(self, traced: Any) -> bool:
-        """Whether a traced array stands for an object that code outside of the call may hold."""
+        """True if a traced array stands for an object that code outside of the call may hold."""
         return any(t is traced for _, _, t in self.known.values())
 
     def note_distinct(self, a: Any, b: Any) -> None:
@@ -116,7 +116,7 @@ class Arrays:
                 self.add_bounds(array)
 
     def writes_outside(self) -> bool:
-        """Whether an array that outlives the call was written to."""
+        """True if an array that outlives the call was written to."""
         return any(self.is_written(t) for _, source, t in self.known.values() if source != OPAQUE)
 
     def is_written(self, traced: Traced) -> bool:
@@ -140,7 +140,8 @@ NAMESPACES = ("__dict__", "__globals__")  # dicts that are read in other ways, t
 
 
 class Stores:
-    """Those of one call: by the id of an object, the object and its attributes or items."""
+    """The deferred stores of one call: by the id of an object, the object and its attributes or
+    items."""
 
     def __init__(self, tracer: _core.Tracer, sources: Sources) -> None:
         self.tracer, self.sources = tracer, sources
@@ -148,9 +149,8 @@ class Stores:
         self.objects: dict[int, tuple[Any, dict[Any, Any]]] = {}
 
     def may_wait(self, value: Any, name: str) -> bool:
-        """Whether an attribute of an object that outlives the call can wait for the end of it: only
-        captured code could see the difference, and that is told.
-        """
+        """True if an attribute of an object that outlives the call can wait for the end of it: only
+        captured code could see the difference, and that is told."""
         cls, source = type(value), self.sources.source_of(value)
         if source is None or source < 0 or not self.tracer.may_check():
             return False
@@ -160,7 +160,8 @@ class Stores:
         return is_plain and not hasattr(type(find_in_class(cls, name)), "__set__")
 
     def may_wait_at(self, value: Any, key: Any) -> bool:
-        """The same of an item; a place that a dict has not is an effect."""
+        """True if a store to an item may be deferred. A store to a key that the dict does not have
+        is an effect."""
         source = self.sources.source_of(value)
         if source is None or source < 0 or not self.tracer.may_check():
             return False
@@ -173,7 +174,7 @@ class Stores:
         return all(type(part) in KEYS for part in parts) and key in value
 
     def of(self, value: Any) -> dict[Any, Any]:
-        """What waits of an object; of a list by places from its start."""
+        """The deferred stores of an object; those of a list by index from its start."""
         found = self.objects.get(id(value))
         return {} if found is None else found[1]
 
@@ -204,7 +205,7 @@ class Stores:
 
 
 class Effects:
-    """Those of one call. plain_hooks: the class of scopes that do the plain thing."""
+    """The effects of one call. plain_hooks: the class of scopes that do not capture."""
 
     def __init__(
         self, tracer: _core.Tracer, sources: Sources, state: State, aliases: Aliases, plain_hooks: Any
@@ -222,18 +223,16 @@ class Effects:
         self.happens(self.tracer.note_effect, reason)
 
     def stop(self, reason: str, *given: Any) -> None:
-        """A break: what is pending is run first. given: what others are to get; an iterator among it
-        stands where somebody knows, or the call begins again while it can.
-        """
+        """Break: run the pending graph first. given: values that leave the call. If an iterator
+        among them has an unknown position, the call restarts while that is possible."""
         for value in given:
             if type(value) is Items:
                 value.check()
         self.happens(self.tracer.note_break, reason)
 
     def happens(self, note: Callable[[str], None], reason: str) -> None:
-        """Lists that are as long as a loop had trips get their items, for the call cannot begin again
-        behind it; what waits for the end of the call is set.
-        """
+        """Lists that are as long as a loop had iterations get their items, because the call cannot
+        begin again after it; what waits for the end of the call is set."""
         for grown in [*self.state.lists.values()]:
             if grown.is_sized:
                 grown.materialise(reason)
@@ -262,9 +261,8 @@ class Effects:
         return arrays.overlap
 
     def look_at_flags(self) -> None:
-        """What runs have raised floating-point flags until now: NumPy answers the call where it can,
-        else it is warned of here.
-        """
+        """Check the floating-point flags raised so far. If the call can restart, NumPy runs it;
+        otherwise the warning is issued here."""
         new = self.take_flags()
         if not new:
             return
@@ -284,7 +282,7 @@ class Effects:
         return new
 
     def can_run_again(self) -> bool:
-        """Whether the function may run once more: nothing outside of the call has been written."""
+        """True if the function may run once more: nothing outside of the call has been written."""
         is_late = self.has_ended and (self.arrays.writes_outside() or self.draws)
         return not is_late and not self.stores.has_given and self.tracer.effects == 0
 
@@ -297,9 +295,8 @@ class Effects:
         self.stop(reason)
 
     def undo_call(self) -> bool:
-        """Whether the function itself can run the call from its beginning: everything is as it was
-        before it then.
-        """
+        """True if the function itself can run the call from its beginning: everything is as it was
+        before it then."""
         return self.tracer.effects == 0 and self.undo()
 
     def undo(self) -> bool:
@@ -340,7 +337,7 @@ class Effects:
         return hollow
 
     def real_flags(self, value: Any) -> Any:
-        """Those."""
+        """The flags of the real array if `value` is a stand-in for them, otherwise `value`."""
         found = self.hollow.get(id(value))
         return value if found is None else self.materialise(found[1]).flags
 
@@ -349,7 +346,7 @@ OPENED = (types.FunctionType, slice)  # among what an operator may be given unse
 
 
 class Materialiser:
-    """Makes values real; those that hold one object hold one object behind it."""
+    """Makes values real; those that hold one object hold one object after it."""
 
     def __init__(self, effects: Effects) -> None:
         self.effects = effects
@@ -372,7 +369,7 @@ class Materialiser:
         return self.made[id(value)][1]
 
     def make(self, value: Any) -> Any:
-        """What stands for an object, or the object with other things in it."""
+        """The replacement of an object, or the object itself with replaced contents."""
         cls = type(value)
         if is_record(cls):
             return self.record(value)
@@ -482,7 +479,7 @@ class Materialiser:
         if fn.__kwdefaults__:
             new.__kwdefaults__ = {k: self.of(v) for k, v in fn.__kwdefaults__.items()}
         new.__qualname__, new.__module__ = fn.__qualname__, fn.__module__
-        new.__dict__ = fn.__dict__  # whoever has either sees what is set in the other
+        new.__dict__ = fn.__dict__  # both functions share one dict, so that an attribute set on either is seen on both
         self.annotate(new, fn)
         return new
 

@@ -103,7 +103,8 @@ def code_of_method(fn: Any) -> types.CodeType | None:
 
 
 def refuse(job: Job, reason: str) -> Any:
-    """A function that is not rewritten is Python's; where nobody could have known, a warning says so."""
+    """Run a function that cannot be rewritten in Python. Warn if the user could not have expected
+    that."""
     if reason == NOT_FOUND:
         reason += (
             " (a file or a notebook's cell has one; what is typed at >>> or made by exec has none),"

@@ -1,9 +1,10 @@
-"""What a loop runs over by number, and iterators made in the call that others get to see.
+"""Iterables with items by number, and iterators made in the call that leave it.
 
-Ranges, rows of arrays, and what enumerate, zip and reversed make of them: each is what Python would
-iterate, too, and then its length has to be known. Outside of captured code they become Python's own
-over real values, from where they stand. Captured code may go on taking items of such an iterator: it
-is known by what it became then (`Escapes.now`), so that nobody sees an item twice.
+These are ranges, rows of arrays, and enumerate, zip and reversed of them. Python could also
+iterate over each; then its length must be known. When one leaves captured code it becomes
+Python's own iterator over real values, at its current position. Captured code may continue to
+take items from it: `Escapes.now` maps the iterator to what it became, so that no item is taken
+twice.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ ENDLESS = 1 << 62  # items of what never ends
 
 
 class Items:
-    """A number of items, each found by its index. An iterator, too: its position says how many are
-    gone. One that is made of others moves them along. size: how many there are, or what says that, for
-    a list may change; ends: where the others are at the end of this one; reads: whether an item is read
-    from an array, by a node of its own; calls: whether a function is called for an item.
-    """
+    """Items found by index. Also an iterator, whose position is the number of items taken. Items
+    made of others advance them too. size: the number of items, or a function that returns it,
+    because a list may change; ends: the positions of the others at the end of this one; reads:
+    True if an item is read from an array by its own node; calls: True if a function is called
+    for each item."""
 
     __slots__ = ("size", "get", "made", "position", "over", "ends", "is_shared", "reads", "calls")
 
@@ -69,12 +70,13 @@ class Items:
 
     @property
     def is_long(self) -> bool:
-        """Whether Python would read many elements of arrays one by one; guarded where a size decides it."""
+        """True if Python would read many elements of arrays one by one; guarded where a size
+        decides it."""
         return self.reads and not self.is_endless and bool(self.length > MOST_READ)
 
     @property
     def is_endless(self) -> bool:
-        """Whether there is always another item."""
+        """True if there is always another item."""
         return type(self.size) is int and self.size == ENDLESS
 
     def move(self, position: Any) -> None:
@@ -84,7 +86,7 @@ class Items:
             items.move(end if position is END else position)
 
     def rest(self, tracer: Any) -> Items:
-        """What is left, for a loop."""
+        """The remaining items, for a loop."""
         gone = self.position
         left = self.length - gone
         if type(left) is Traced:
@@ -93,14 +95,13 @@ class Items:
 
     @property
     def is_whole(self) -> bool:
-        """Whether no item is gone."""
+        """True if no item is gone."""
         return type(self.position) is int and self.position == 0 and self.is_in_step
 
     @property
     def is_in_step(self) -> bool:
-        """Whether those that it is made of stand where it does; nobody asks them behind its end, nor
-        those that the user has not.
-        """
+        """True if the underlying iterators are at the same position. They are not checked after the
+        end, nor if the user has no reference to them."""
         return self.position is END or all(
             items.is_in_step and (not items.is_shared or _are_equal(items.position, self.position))
             for items in self.over
@@ -137,7 +138,7 @@ class Items:
         return made
 
     def check(self) -> None:
-        """Raises where a captured loop has taken nobody knows how many items."""
+        """Raise if a captured loop has taken an unknown number of items."""
         if self.position is UNKNOWN or not self.is_in_step:
             raise RegionBreak("an iterator that a captured loop has used", "", 0)
 
@@ -236,7 +237,7 @@ def numbered(
     made: Made | None = None,
     reads: bool = False,
 ) -> Items:
-    """What the places of an array of that shape give, in C order, one loop for all axes."""
+    """The elements of an array of this shape in C order, in one loop over all axes."""
     length: Any = 1
     for size in shape:
         length = length * size
@@ -318,9 +319,9 @@ def row(*items: Any) -> tuple[Any, ...]:
 def zipped(
     parts: list[Items], least: Callable[[Any, Any], Any] | None, f: Any = row, function: Any = zip
 ) -> Items | None:
-    """zip(*parts), or function(f, *parts), which gives f of what zip gives: as many as the shortest has.
-    least: of two lengths, where nobody has the parts; without it they have to be equally long.
-    """
+    """zip(*parts), or function(f, *parts), which applies f to what zip returns. Its length is that
+    of the shortest part. least: the minimum of two lengths, if no other code has the parts;
+    without it the lengths must be equal."""
     limited = [part for part in parts if not part.is_endless]
     first = limited[0] if limited else parts[0]
     size = first.size
@@ -376,7 +377,8 @@ class Called:
 
 
 class Steps:
-    """What is left of an iterator made in the call: `step` takes an item, and tells of it before."""
+    """The remaining items of an iterator made in the call. `step` takes an item and records that
+    first."""
 
     __slots__ = ("value", "step")
 
@@ -407,7 +409,7 @@ class Walk:
 
     def __next__(self) -> Any:
         if self.position >= len(self.value):  # as Python iterates a list that grows
-            self.value = ()  # and one that grows behind its end
+            self.value = ()  # and one that grows after its end
             raise StopIteration
         self.position += 1
         return self.item(self.position - 1)
@@ -444,7 +446,7 @@ class Escaped:
 
 
 class Asked:
-    """The items of what nobody can look into: Python runs between them."""
+    """Items of an iterable that cannot be traced: Python runs between them."""
 
     __slots__ = ("lifting", "iterator")
 
@@ -481,7 +483,7 @@ class Escapes:
         return value if found is None else found[1]
 
     def escape(self, concrete: Any, value: Any) -> Any:
-        """What stands for the iterator outside of captured code."""
+        """The replacement of the iterator outside of captured code."""
         if id(value) in self.of:
             return self.now(value)
         if type(value) is Called:
@@ -517,9 +519,8 @@ class Escapes:
         return (item for item in made)
 
     def end(self) -> None:
-        """What iterators have still to give is made: whoever has one may go on with it behind the
-        call.
-        """
+        """Compute the remaining items of the iterators, because a caller may continue to iterate
+        after the call."""
         for iterator in [*self.left]:
             if (found := iterator()) is not None:
                 found.end()
@@ -557,7 +558,8 @@ def over_iterators(concrete: Any, value: Any) -> Any:
 
 
 def over_others(concrete: Any, value: Any) -> Any:
-    """Those of itertools, which say the same until Python 3.13."""
+    """Like the function above, for iterators of itertools, which can be inspected until Python
+    3.13."""
     if all(type(part) in ATOMS for part in gc.get_referents(value)):
         return value
     if type(value).__reduce__ is object.__reduce__:
@@ -568,6 +570,6 @@ def over_others(concrete: Any, value: Any) -> Any:
 
 
 def is_door(f: Any) -> bool:
-    """A method of ours through which items enter."""
+    """True if f is a cinductor method through which items enter."""
     code = getattr(getattr(f, "__func__", f), "__code__", None)
     return code is not None and code.co_filename.startswith(PACKAGE)

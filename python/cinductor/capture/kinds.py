@@ -23,7 +23,7 @@ UINT64 = np.dtype(np.uint64)  # of Python's ints that are too large for int64, a
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two values are one: the same object, memory, int or number."""
+    """True if two values are one: the same object, memory, int or number."""
     if a is b:
         return True
     cls = type(a)
@@ -47,12 +47,12 @@ def is_array(value: Any) -> bool:
 
 
 def identity(array: Any) -> int:
-    """What tells an array from every other object; a whole one may be held by several Traced."""
+    """An identifier of the array's memory. Several Traced may hold the same whole array."""
     return array.storage if array.is_whole else id(array)
 
 
 def is_one(a: Any, b: Any) -> bool:
-    """Whether two values are one, and arrays the same object: `v[...]` is not `v`."""
+    """True if two values are one, and arrays the same object: `v[...]` is not `v`."""
     if is_record(type(a)) and type(a) is type(b):
         return len(a) == len(b) and all(map(is_one, a, b))
     if is_array(a) and is_array(b):
@@ -87,7 +87,7 @@ def kind_of(value: Any) -> tuple[str, np.dtype] | None:
 
 
 def strength(value: Any) -> Any:
-    """Whether a number is strong, NumPy's: True, False, or the traced bool of a tagged one."""
+    """True if a number is strong, NumPy's: True, False, or the traced bool of a tagged one."""
     if type(value) is Traced and value.strong is not None:
         return value.strong
     kind = kind_of(value)
@@ -117,9 +117,8 @@ def have_same_structure(a: Any, b: Any) -> bool:
 
 
 def are_ints(a: tuple[str, np.dtype] | None, b: tuple[str, np.dtype] | None) -> bool:
-    """Whether both are kinds of Python's ints: any of them is one of the larger ones, as far as the
-    program finds that it is not negative.
-    """
+    """True if both are kinds of Python's ints: any of them is one of the larger ones, as far as the
+    program finds that it is not negative."""
     kinds = (a, b)
     return all(k is not None and k[0] == "python" and k[1].kind in "iu" for k in kinds)
 
@@ -153,16 +152,15 @@ def lifted(tracer: Any, value: Any, kind: str, dtype: np.dtype) -> Any:
 
 
 def is_of_class(kind: tuple[str, np.dtype] | None, dtype: np.dtype) -> bool:
-    """Whether a number of that kind, if it is Python's, has the class that NumPy's of the dtype
-    gives when it is made Python's: `0` is no float.
-    """
+    """True if a number of that kind, if it is Python's, has the class that NumPy's of the dtype
+    gives when it is made Python's: `0` is no float."""
     return kind is not None and (kind[0] != "python" or kind[1].kind == dtype.kind)
 
 
 __all__ = ["UNBOUND"]
 
 
-# --- what may be asked of the function whose code is running ---
+# --- methods of the function whose code is running ---
 
 
 class Hooks(Protocol):
@@ -183,7 +181,7 @@ class Hooks(Protocol):
         """value[key]"""
 
     def iter(self, value: Any) -> Any:
-        """What a loop, a star or a comprehension runs over."""
+        """The iterable of a loop, a star or a comprehension."""
 
     def step(self, value: Any) -> Any:
         """next(value)"""
@@ -201,7 +199,7 @@ class Hooks(Protocol):
         """A value for an operation of Python's own: what the user's methods would see is real."""
 
     def key(self, value: Any) -> Any:
-        """What a dict or set hashes."""
+        """The key of a dict or element of a set, which Python hashes."""
 
     def born(self, value: Any) -> Any:
         """An object that has just been made."""

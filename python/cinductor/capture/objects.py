@@ -1,7 +1,7 @@
-"""What a Python object is to capture: a constant, something guarded by identity, a container, an
+"""Classification of Python objects for capture: constant, guarded by identity, container, or
 unknown.
 
-Nothing here runs code of the user's: classes are looked into, never asked.
+This module runs no user code: it inspects classes without calling their methods.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ PURE_TYPES = frozenset(
         *VIEWS_OF_DICTS,
     }
 )
-# What an operator, a test or a format may be given without being looked at.
+# Types that an operator, a test or a format may receive without a check.
 FREE_TYPES = frozenset(
     {
         Traced,
@@ -145,9 +145,8 @@ def why_not_array(value: np.ndarray) -> str | None:
 
 
 def find_in_class(cls: type, name: str, after: type | None = None) -> Any:
-    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called. after: the class of the
-    MRO behind which super() looks.
-    """
+    """The attribute of a class as its dictionaries have it, or MISSING; no descriptor is called.
+    after: the class of the MRO after which super() looks."""
     mro = cls.__mro__
     for base in mro if after is None else mro[mro.index(after) + 1 :]:
         found = base.__dict__.get(name, MISSING)
@@ -162,9 +161,8 @@ READING = ("__iter__", "__getitem__", "__len__", "__getattribute__")
 
 
 def is_native(cls: type, *hooks: str) -> bool:
-    """Whether these hooks of a container's class are Python's own, or there are none: what a
-    subclass does in them nobody knows.
-    """
+    """True if these hooks of a container's class are Python's own or missing. A subclass may do
+    anything in its hooks."""
     if cls in HOLDERS:
         return True
     known = [base.__dict__ for base in (*HOLDERS, object)]
@@ -179,7 +177,8 @@ def attributes_of(value: Any) -> Any:
 
 
 def has_attributes_alone(cls: type) -> bool:
-    """Whether objects of the class have a `__dict__` and slots, and nothing that only C knows of."""
+    """True if objects of the class have a `__dict__` and slots, and nothing that only C knows of.
+    """
     return cls is not object and all(b is object or b.__flags__ & IN_PYTHON for b in cls.__mro__)
 
 
@@ -200,12 +199,12 @@ def slots_of(cls: type) -> tuple[types.MemberDescriptorType, ...]:
 
 
 def is_slot_of(cls: type, found: Any) -> bool:
-    """Whether what a class has under a name is such a place."""
+    """True if what a class has under a name is such a place."""
     return type(found) is types.MemberDescriptorType and any(found is slot for slot in slots_of(cls))
 
 
 def in_slots(value: Any) -> list[Any]:
-    """What an object holds in its slots, UNBOUND where nothing."""
+    """The values of an object's slots; UNBOUND for an empty slot."""
     cls, found = type(value), []
     for slot in slots_of(cls):
         try:
@@ -274,9 +273,8 @@ OF_PYTHON = frozenset({"collections", "enum"})  # whose methods of named tuples 
 
 
 def has_hooks(cls: type) -> bool:
-    """Whether the protocols of such an object, other than its attributes, may run code that nobody
-    has looked at: comparing, hashing, its truth, its length, its items, what a conversion gives.
-    """
+    """True if a protocol of such an object, other than attribute access, may run unknown code:
+    comparison, hashing, truth, length, items or conversion."""
     return any(
         is_hook(name, found)
         for base in cls.__mro__
@@ -286,9 +284,8 @@ def has_hooks(cls: type) -> bool:
 
 
 def is_unguarded(cls: type) -> bool:
-    """Whether what Python reads of such an object is guarded by nothing: the value of a subclass of
-    int or str, what a view of a dict shows.
-    """
+    """True if what Python reads of such an object is guarded by nothing: the value of a subclass of
+    int or str, what a view of a dict shows."""
     is_value = issubclass(cls, (int, float, complex, str, bytes)) and not issubclass(cls, np.generic)
     return cls in VIEWS_OF_DICTS or (is_value and cls not in FREE_TYPES and not issubclass(cls, enum.Enum))
 
@@ -297,7 +294,7 @@ HEAP = 1 << 9  # of the flags of classes: made when Python runs, so its attribut
 
 
 def is_users(cls: type) -> bool:
-    """Whether a class is of the user's code, or of a library's written in Python."""
+    """True if a class is of the user's code, or of a library's written in Python."""
     return bool(cls.__flags__ & HEAP) and not is_numpys(cls.__module__)
 
 
@@ -310,7 +307,7 @@ def is_mutable(cls: type) -> bool:
 
 
 def is_hook(name: str, found: Any) -> bool:
-    """Whether an attribute of a class is run by Python itself."""
+    """True if an attribute of a class is run by Python itself."""
     if not (name.startswith("__") and name.endswith("__")) or name in INERT:
         return False
     return getattr(found, "__globals__", {}).get("__name__") not in OF_PYTHON
@@ -345,7 +342,8 @@ def key_with_hooks(value: Any) -> type | None:
 
 
 def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
-    """Whether there is a traced value among values, or in the lists, tuples and dicts among them."""
+    """True if there is a traced value among values, or in the lists, tuples and dicts among them.
+    """
     for value in values:
         cls = type(value)
         if cls is Traced:
@@ -361,14 +359,14 @@ def holds_traced(values: Iterable[Any], seen: set[int] | None = None) -> bool:
 
 
 def has_length(cls: type) -> bool:
-    """Whether Python asks an iterable for a hint of its length, and so code of the user's."""
+    """True if Python asks an iterable for a hint of its length, and so code of the user's."""
     hints = (find_in_class(cls, name) for name in ("__len__", "__length_hint__"))
     return any(type(hint) is types.FunctionType for hint in hints)
 
 
 def asks_length(value: Any) -> bool:
-    """Whether Python asks code of the user's how long an iterable is, before it makes a list."""
-    if type(value) in (SEQUENCE_ITERATOR, reversed):  # they ask what they go over
+    """True if Python asks code of the user's how long an iterable is, before it makes a list."""
+    if type(value) in (SEQUENCE_ITERATOR, reversed):  # these call methods of the sequence that they iterate over
         return any(has_length(type(part)) for part in gc.get_referents(value))
     return type(value) is not Traced and has_length(type(value))
 
@@ -378,8 +376,8 @@ def is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "cinductor"
 
 
-# What NumPy reads as it is: values that are guarded by what they are, what it only calls, and its own
-# objects that it indexes.
+# Types that NumPy reads as they are: values that are guarded by value, callables, and NumPy's index
+# objects.
 _READABLE = (type, enum.Enum, np.generic, np.dtype, BaseException)
 _CALLED = frozenset({types.MethodType, functools.partial, np.vectorize, type(np._NoValue)})
 _INDEXED = frozenset(map(type, (np.r_, np.c_, np.mgrid, np.ogrid, np.s_)))
@@ -388,9 +386,8 @@ _is_foreign: dict[type, bool] = {np.ndarray: False}
 
 
 def is_foreign(cls: type) -> bool:
-    """Whether NumPy finds something in such an object that no guard knows of: its buffer, its items,
-    what its __array__ returns.
-    """
+    """True if NumPy finds something in such an object that no guard knows of: its buffer, its
+    items, what its __array__ returns."""
     found = _is_foreign.get(cls)
     if found is None:
         is_known = (
@@ -402,7 +399,7 @@ def is_foreign(cls: type) -> bool:
 
 
 def foreign_in(values: Iterable[Any]) -> str | None:
-    """What the first object is in nested tuples, lists and dicts that is_foreign, or None."""
+    """The first object for which is_foreign holds in nested tuples, lists and dicts, or None."""
     for value in values:
         cls = type(value)
         if cls in FREE_TYPES:
@@ -420,12 +417,12 @@ def foreign_in(values: Iterable[Any]) -> str | None:
 
 
 def is_numpys(module: str | None) -> bool:
-    """Whether a module's name is NumPy's own."""
+    """True if a module's name is NumPy's own."""
     return module is not None and (module == "numpy" or module.startswith("numpy."))
 
 
 def is_standard(cls: type) -> bool:
-    """Whether a class comes with Python."""
+    """True if a class comes with Python."""
     return cls.__module__.partition(".")[0] in sys.stdlib_module_names and (
         cls.__module__ != "__main__"
     )
@@ -441,7 +438,8 @@ PROXIES = frozenset({*weakref.ProxyTypes, super})  # whose attributes are anothe
 
 
 def is_plain_getter(cls: type, getter: Any) -> bool:
-    """Whether a class's __getattribute__ runs no code but Python's, NumPy's and that of descriptors."""
+    """True if a class's __getattribute__ runs no code but Python's, NumPy's and that of
+    descriptors."""
     if getter in PLAIN_GETTERS:
         return True
     is_known = (is_standard(cls) or is_numpys(cls.__module__)) and cls not in PROXIES
@@ -449,7 +447,7 @@ def is_plain_getter(cls: type, getter: Any) -> bool:
 
 
 def reads_plainly(cls: type) -> bool:
-    """Whether attributes of such objects are looked up in the ordinary way."""
+    """True if attributes of such objects are looked up in the ordinary way."""
     return cls.__getattribute__ in PLAIN_GETTERS
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import _core, float_warnings, heuristics, saved, signals
+from .. import _core, float_warnings, heuristics, saved, signals, watching
 from .. import bound as bounds
 from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
@@ -84,8 +84,11 @@ def run(
     if device != "cpu" and any(map(_core.is_device_array, arguments_of(job, bound))):
         raise error
     if device != "cpu" and is_a(error, _core.DeviceError | _core.CompilerNotFound):
+        error = _core.DeviceError(why_not_usable(job, error))
         if os.environ.get("CINDUCTOR_DEVICE_FALLBACK") != "cpu":
             raise not_usable(job, error) from None
+    if job.settings["fullgraph"]:
+        raise error if is_a(error, _core.CinductorError) else _core.InternalError(describe(error))
     if device == "cpu" and backend != "interp" and not is_a(error, _core.PassFailed):
         try:
             result = guarded(job, compiled, bound, args, kwargs, "interp")
@@ -97,6 +100,13 @@ def run(
             return result
     tell(job, bound, error)
     return job.run_eager(args, kwargs)
+
+
+def why_not_usable(job: Job, error: Exception) -> str:
+    """What the backend says of itself, which looks for the device before its compiler; else the error."""
+    asked = (job.settings["device"], job.settings["backend"])
+    rows = [(name, why) for device, name, _, why in _core.backends() if device == asked[0]]
+    return next((why for name, why in rows if why and name == (asked[1] or rows[0][0])), str(error))
 
 
 def not_usable(job: Job, error: Exception) -> Exception:
@@ -381,7 +391,8 @@ def capture(
     """One capture: the call's result, and what it came to. Nothing of its stage is left."""
     stage = begin(job, bound, way, allowance)
     try:
-        return on_stage(stage, job, compiled, bound, args, kwargs, way)
+        with watching.unseen():
+            return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
         allowance.used += stage.own_work
         stage.close()
@@ -556,7 +567,7 @@ def too_large(stage: Stage) -> str:
     text = f"its graph is too large: {file}:{line} alone made {count} nodes"
     if loops:
         at, _, kind = max(loops)
-        how = stage.regions.reports.get((file, at, kind), "runs trip by trip")
+        how = stage.regions.reports.get((file, at, kind), "runs in Python, one iteration at a time")
         text += f", in the loop at {file}:{at}, which {how}"
     return text + ". Give that loop a body that can be captured, or raise the option node_limit"
 

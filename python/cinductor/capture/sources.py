@@ -76,9 +76,8 @@ class Sources:
         return found
 
     def is_given(self, source: int) -> bool:
-        """Whether the source is an argument, or part of one that is made again as easily: what is
-        there in the next call may be another object that is the same to the program.
-        """
+        """True if the source is an argument, or part of one that is made again as easily: what is
+        there in the next call may be another object that is the same to the program."""
         kind, *parts = self.rows[source] if source >= 0 else ("const",)
         if kind in ("item", "closure") or (kind == "attr" and parts[1] in PARTS):
             return self.is_given(parts[0])
@@ -125,14 +124,14 @@ class Sources:
         return found
 
     def has_hooks(self, cls: type) -> bool:
-        """Whether such an object has methods of its own for Python's protocols, guarded."""
+        """True if such an object has methods of its own for Python's protocols, guarded."""
         found = has_hooks(cls)
         if not found and is_users(cls):
             self.note_name(cls, None, has_hooks)
         return found
 
     def tells_class(self, value: Any) -> bool:
-        """Whether no code of the user's says of which class such an object is, guarded."""
+        """True if no code of the user's says of which class such an object is, guarded."""
         cls = type(value)
         if cls in FREE_TYPES or cls in IDENTITY_TYPES or (is_a(value, type) and is_standard(cls)):
             return True
@@ -174,12 +173,13 @@ class Sources:
         return made
 
     def value_of(self, source: int) -> Any:
-        """What an int's source gave in this call."""
+        """The value that an int's source had in this call."""
         kind, first = self.rows[source][:2]
         return first if kind == "const" else self.entered[source][0]
 
     def entered_by(self, *key: Any) -> tuple[Any, Any] | None:
-        """What a source of that key, if there is one, gave: as it was and as the frame has it."""
+        """The value of the source with this key, if there is one: the original and the frame's
+        version."""
         return self.entered.get(self.source_ids.get(key, OPAQUE))
 
     def place(self, source: int) -> str:
@@ -201,7 +201,7 @@ class Sources:
         return self.source("const", cls) if source is None or source == OPAQUE else source
 
     def note_opaque(self, value: Any) -> None:
-        """An object that nobody knows how to reach."""
+        """Record an object that no source reaches."""
         if id(value) not in self.known and id(value) not in self.hidden:
             self.known[id(value)] = (value, OPAQUE)
 

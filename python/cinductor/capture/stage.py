@@ -1,20 +1,21 @@
-"""The stage of one call: what its parts are, and calls that go on in NumPy.
+"""State of one captured call, and calls that continue in NumPy.
 
-A part takes what it needs of those before it; none knows the stage. Values enter by `boundary` and leave by
-`effects`.
+Components are created in order, each from the ones before it; no component knows the `Stage`. Values
+enter through `boundary` and leave through `effects`.
 
-Where a loop that Python runs needs a break in each trip, for little work, capture costs more than it
-saves. What has been compiled until then is kept: values become real, also in the frames of functions
-that are running, and from there on the rewritten code does what the user's own does. When nothing
-worth while has been compiled, the call is begun again in NumPy.
+Fallback
+    If a loop that Python executes breaks in every iteration and does little work, capture costs
+    more than it saves. The work compiled so far is kept: values become real, also in the frames
+    of running functions, and the rewritten code then does what the original does. If nothing worth
+    compiling has run, the call is restarted uncompiled.
 
-So does one in which a mistake of ours is met behind an effect of the user's (`with_bailout`). Before
-anything has happened the function itself answers a call that capture fails in. Behind an effect
-nothing can begin again: then Python and NumPy are asked, on real values, for what rewritten code asked
-of the stage. What raises there, too, is the user's, in NumPy's words; what does not was a mistake of
-ours: one warning tells of it, and NumPy goes on with the call from that very step.
+Bail-out (`with_bailout`)
+    An internal error before any side effect restarts the call with the original function. After
+    a side effect the call cannot be restarted. The failing step is then repeated on real values
+    by Python and NumPy. If it raises there too, the exception is the user's. Otherwise it was a
+    bug in cinductor: one warning reports it, and the call continues in NumPy from that step.
 
-Invariant: no step is taken twice. Where something may have happened within it, the exception leaves.
+Invariant: no step runs twice. If part of a step may already have happened, the exception propagates.
 """
 
 from __future__ import annotations
@@ -85,14 +86,14 @@ class Stage:
         self.captures = True  # loops and branches
         self.leaves_open = True  # what sizes say in a condition
         self.has_left_open = False  # it has happened
-        self.limit = math.inf  # seconds of our own work
+        self.limit = math.inf  # seconds of capture work
         self.allowance: Allowance | None = None  # of the capture, in all its attempts
         self.most_nodes = sys.maxsize  # of the pending graph
         self.began, self.others = self.clock(), 0.0  # of this thread; seconds of the user's own
         self.why_over = ""  # a limit has been reached
         self.runs = False  # the function's own code
         self.errstates: dict[int, Any] = {}  # made in the call, with their keywords
-        self.break_budget: int | None = None  # as many runs were worth while in a call like this one
+        self.break_budget: int | None = None  # as many runs were worth it in a call like this one
         self.learned = False  # something that the next capture of such a call will use
         self.why_again: str | None = None  # a later call cannot be answered by what was compiled
         self.lowering: set[int] = set()  # functions that others are called for just now
@@ -139,7 +140,7 @@ class Stage:
         return self.tracer.copy(traced, "K")
 
     def numbered(self, value: Any) -> Items | None:
-        """What is iterated, by number; None where Python has to iterate it."""
+        """The items by number; None if Python has to iterate over the value."""
         value = self.escapes.now(value)
         grown = self.state.lists.get(id(value))
         return items_of(self.lift_array(value)) if grown is None else grown.items_now
@@ -163,7 +164,7 @@ PATIENCE = 20  # times capture_limit, where the user asks for one graph
 
 
 def check_budget(stage: Stage) -> None:
-    """Before a trip of a loop that Python runs: whether it is captured, too."""
+    """Before an iteration of a loop that Python runs: whether it is captured, too."""
     limit(stage)
     tracer = stage.tracer
     if stage.tracer.has_fallen_back or tracer.in_region or tracer.fullgraph or tracer.forbids_breaks:
@@ -180,10 +181,10 @@ def check_budget(stage: Stage) -> None:
 
 
 def limit(stage: Stage) -> None:
-    """Before a call, a trip, or an item that a builtin asks for: after the limit of our own work NumPy
-    goes on with the call. So it does where an effect has happened and the graph is half full: once it is
-    full nothing could begin again. With fullgraph NumPy may not, and a capture may take longer.
-    """
+    """Check the limits before a call, an iteration, or an item that a builtin takes. After the time
+    limit NumPy continues the call. This also happens if an effect has happened and the graph is
+    half full, because a full graph can no longer restart. With fullgraph NumPy may not continue,
+    and a capture may take longer."""
     tracer = stage.tracer
     if tracer.has_fallen_back:
         return None
@@ -234,7 +235,7 @@ def fall_back(stage: Stage, why: str = LITTLE) -> None:
                 try:
                     real = concrete.of(value)
                 except (_core.InternalError, _core.RegionBreak):
-                    # Of a block that is closed, and there maybe of its trip: nobody reads that name.
+                    # The block is closed, so no code reads that name any more.
                     continue
                 if real is not value:
                     changed[name] = real
@@ -265,10 +266,10 @@ def frames_of(stage: Stage) -> list[FrameType]:
     return found
 
 
-# --- behind a mistake of ours ---
+# --- after an internal error ---
 
 
-LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python asks what is iterated later
+LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates later
 STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
 
 
@@ -281,9 +282,8 @@ def in_users_stead(cls: type) -> type:
 
 
 def is_of_ours(error: BaseException) -> bool:
-    """Whether an exception may be a mistake: those that say what capture cannot do are none, nor is
-    what a signal's handler raises.
-    """
+    """True if an exception may be a mistake: those that say what capture cannot do are none, nor is
+    what a signal's handler raises."""
     if is_interrupt(error):
         return False
     if is_a(error, _core.CinductorError):
@@ -292,7 +292,7 @@ def is_of_ours(error: BaseException) -> bool:
 
 
 def is_asked_by_users() -> bool:
-    """Whether the code that asked the stage is rewritten code, not another step of ours."""
+    """True if the caller of the stage is rewritten code, not another part of cinductor."""
     frame = sys._getframe(2)
     while id(frame.f_code) in STEADS and frame.f_back is not None:
         frame = frame.f_back
@@ -300,9 +300,8 @@ def is_asked_by_users() -> bool:
 
 
 def with_bailout(method: Callable[..., Any]) -> Any:
-    """The method of a scope, with NumPy's answer where it fails behind an effect; until there is one, C
-    calls it as it is.
-    """
+    """The method of a scope, with NumPy's answer where it fails after an effect; until there is
+    one, C calls it as it is."""
     name = method.__name__
 
     def late(self: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -327,7 +326,7 @@ def with_bailout(method: Callable[..., Any]) -> Any:
 
 
 def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What Python and NumPy do for rewritten code that asks for that."""
+    """Run an operation of rewritten code in Python and NumPy."""
     real = scope.stage.materialise(args)
     named = {key: scope.stage.materialise(value) for key, value in kwargs.items()}
     return getattr(scope.stage.plain_hooks.like(scope), name)(*real, **named)
@@ -336,7 +335,7 @@ def on_real_values(scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[st
 def ask_python(
     scope: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Any:
-    """What Python and NumPy say to a step that has failed."""
+    """The result of Python and NumPy for a step that has failed."""
     if name in LAZY:
         kind = type(scope.stage.materialise(args[0]))
         if not any(hasattr(kind, n) for n in ("__iter__", "__getitem__")):
@@ -358,7 +357,7 @@ def lifted_once(stage: Stage, value: Any) -> Any:
 
 
 def go_on(stage: Stage, error: Exception) -> None:
-    """The rest of the call is NumPy's, for a mistake of ours."""
+    """Let NumPy run the rest of the call after an internal error."""
     stage.tell(error)
     if not stage.tracer.has_fallen_back:
         fall_back(stage, "a mistake of cinductor's")

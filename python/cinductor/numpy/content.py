@@ -1,4 +1,4 @@
-"""What arrays hold: copies, casts, numbers of Python's; views of the same elements."""
+"""Contents of arrays: copies, casts, Python numbers; views of the same elements."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def view(t: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def same_dtype(a: Any, b: np.dtype) -> bool:
-    """Whether what is given for a dtype is that one."""
+    """True if what is given for a dtype is that one."""
     return not (is_a(a, type) and issubclass(a, np.ndarray)) and np.dtype(a) == b
 
 

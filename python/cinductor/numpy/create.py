@@ -283,12 +283,12 @@ def array(
 
 
 def is_sequence(x: Any) -> bool:
-    """Whether NumPy takes it apart."""
+    """True if NumPy takes it apart."""
     return is_a(x, list | tuple | range)
 
 
 def any_traced(x: Any) -> bool:
-    """Whether a nested sequence has traced values in it."""
+    """True if a nested sequence has traced values in it."""
     return any(any_traced(v) if is_sequence(v) else type(v) is Traced for v in x)
 
 
@@ -318,7 +318,7 @@ def stack_nested(t: Any, x: Any, dtype: Any) -> Any:
 
 
 def element(t: Any, value: Any, dtype: np.dtype) -> Any:
-    """What a list holds as an element of its array: numbers must fit, arrays are cast."""
+    """A list item as an element of its array: numbers must fit, arrays are cast."""
     if type(value) is Traced and value.kind != "array":
         refuse(not t.fits(value, dtype), "numbers that may not fit")
     elif is_a(value, np.generic) and dtype.kind in "iu":

@@ -63,8 +63,8 @@ def einsum(t: Any, *operands: Any, out: Any = None, optimize: Any = False, **kwa
 
 
 def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
-    """The result's axes from the outermost in memory, by NumPy's own answer for small operands
-    that lie in memory as these do."""
+    """The result's axes from the outermost in memory, by NumPy's own answer for small operands that
+    are in memory as these do."""
     path: Any = False
     if optimize:
         like = [np.broadcast_to(np.empty((), x.dtype), [int(n) for n in x.shape]) for x in xs]
@@ -78,8 +78,8 @@ def memory_order(subscripts: str, xs: list[Any], optimize: bool) -> list[int]:
 
 
 def parsed(t: Any, operands: Any) -> tuple[list[str], str, list[Any]]:
-    """The subscripts of each operand and of the result, and the operands. An ellipsis is letters
-    that nobody else has, lists of numbers are letters in their order."""
+    """The subscripts of each operand and of the result, and the operands. An ellipsis becomes
+    unused letters; lists of numbers become letters in order."""
     if not is_a(operands[0], str):
         refuse(type(operands[0]) is not Traced and len(operands) < 2, "such operands")
         has_output = len(operands) % 2 == 1

@@ -125,7 +125,7 @@ def symbol(t: Any, value: Any) -> Any:
 
 
 def is_int(value: Any) -> bool:
-    """Whether a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
+    """True if a value is a Python int, or NumPy's of 64 bits: arange makes the same of both."""
     if type(value) is Traced:
         is_pythons = value.kind == "python" and value.dtype.kind == "i"
         return is_pythons or (value.kind == "scalar" and value.dtype == INT64)
@@ -133,7 +133,7 @@ def is_int(value: Any) -> bool:
 
 
 def as_int(t: Any, value: Any) -> Any:
-    """The same, as Python's."""
+    """The value as a Python int."""
     if type(value) is Traced:
         return t.as_python(value) if value.kind == "scalar" else value
     return int(value)

@@ -154,7 +154,7 @@ def item_of(t: Any, item: Any) -> Any:
 
 
 def is_mask(item: Any) -> bool:
-    """Whether an item is an array of bools."""
+    """True if an item is an array of bools."""
     return type(item) is Traced and item.dtype == BOOL
 
 
@@ -164,7 +164,7 @@ def lone_mask(items: list[Any]) -> Any:
 
 
 def is_whole(item: Any) -> bool:
-    """Whether an item is `:`."""
+    """True if an item is `:`."""
     return type(item) is slice and item == WHOLE
 
 
@@ -334,7 +334,7 @@ def take(
 
 
 def along(t: Any, x: Any, indices: Any, axis: Any) -> tuple[Any, int, list[Any]]:
-    """What take_along_axis indexes: an index for each axis."""
+    """The index of take_along_axis for each axis."""
     index = array(t, indices)
     if axis is None:
         if index.ndim != 1:
@@ -483,9 +483,8 @@ def ufunc_at(t: Any, ufunc: Any, x: Any, indices: Any, *rest: Any) -> None:
 
 
 def rounds_alike(ufunc: Any, dtype: np.dtype, wide: np.dtype, value: Any) -> bool:
-    """Whether a loop of a number's wider dtype, cast back, does what one of this dtype does: `at` makes
-    an array of a Python number first, of int64 or float64.
-    """
+    """True if a loop of a number's wider dtype, cast back, does what one of this dtype does: `at`
+    makes an array of a Python number first, of int64 or float64."""
     if type(value) is Traced:
         wraps = ufunc in (np.add, np.subtract, np.multiply)
         return value.kind == "python" and wraps and dtype.kind in "iu" and wide.kind in "iu"

@@ -30,7 +30,7 @@ from .surface import (
 
 
 def parts_of(t: Any, arrays: Any) -> list[Any]:
-    """What is joined: the items of a sequence, or the rows of an array."""
+    """The arrays to join: the items of a sequence, or the rows of an array."""
     if type(arrays) is Traced:
         arrays = [arrays[i] for i in range(len(arrays))]
     return [array(t, x) for x in arrays]
@@ -65,7 +65,7 @@ def concatenate(
 
 
 def end_to_end(t: Any, xs: list[Any], dtype: np.dtype, axis: int) -> Any:
-    """The arrays one behind the other, as NumPy lays the result out."""
+    """The arrays one after the other, as NumPy lays the result out."""
     return t.concat([converted(t, laid_out(t, x), dtype) for x in xs], axis)
 
 

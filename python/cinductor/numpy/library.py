@@ -77,7 +77,7 @@ def packed(
 
 
 def weak_type(value: Any) -> Any:
-    """What stands for an operand when the dtypes of a ufunc are resolved."""
+    """A stand-in for an operand when the dtypes of a ufunc are resolved."""
     if type(value) is Traced:
         return type(value.dtype.type(0).item()) if value.kind == "python" else value.dtype
     return type(value) if type(value) in (int, float, complex) else np.asarray(value).dtype
@@ -167,9 +167,8 @@ def called(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> A
 
 
 def folded(t: Any, ufunc: Any, method: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """ufunc.reduce, accumulate or reduceat. Its order hangs on how the operand lies in memory, and parts of
-    complex numbers lie otherwise once they are an operand of a library call.
-    """
+    """ufunc.reduce, accumulate or reduceat. The order depends on the operand's memory layout, and
+    the parts of a complex number are laid out differently in an operand of a library call."""
     names = ["array", "indices"] if method == "reduceat" else ["array"]
     given = {**dict(zip([*names, "axis", "dtype", "out"], args, strict=False)), **kwargs}
     x, indices = array(t, given.pop("array")), given.pop("indices", None)
@@ -249,7 +248,7 @@ def outer(t: Any, ufunc: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> An
 
 
 def overrides(cls: type) -> bool:
-    """Whether ufuncs are left to a class: a subclass of ndarray, or one like it."""
+    """True if ufuncs are left to a class: a subclass of ndarray, or one like it."""
     if cls is Traced or cls is np.ndarray or issubclass(cls, np.generic):
         return False
     return hasattr(cls, "__array_ufunc__")

@@ -45,7 +45,7 @@ def pair(t: Any, a: Any, b: Any) -> tuple[Any, Any, np.dtype]:
 
 
 def is_number(a: Any) -> bool:
-    """Whether an operand has no axes: lists, tuples and ranges have."""
+    """True if an operand has no axes: lists, tuples and ranges have."""
     return not is_a(a, list | tuple | range) and getattr(a, "ndim", 0) == 0
 
 

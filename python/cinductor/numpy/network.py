@@ -17,7 +17,7 @@ import numpy as np
 
 from .surface import normal_axes
 
-MOST = 32  # elements: behind that a selection in linear time is better
+MOST = 32  # elements: after that a selection in linear time is better
 FLOAT16, FLOAT32, FLOAT64 = (np.dtype(c) for c in "efd")
 
 
@@ -35,7 +35,7 @@ def exchanges(n: int) -> list[tuple[int, int]]:
 
 
 def ordered(values: list[Any], places: set[int]) -> list[Any]:
-    """What stands at these places, ascending, when the values are in order."""
+    """The values at these positions in ascending order."""
     wanted, steps = set(places), []
     for i, j in reversed(exchanges(len(values))):
         if i in wanted or j in wanted:
@@ -52,9 +52,8 @@ def ordered(values: list[Any], places: set[int]) -> list[Any]:
 
 
 def median_of_few(x: Any, axis: Any, keepdims: bool) -> Any | None:
-    """np.median of an array that has few elements along these axes; None where it has more, or
-    nobody knows.
-    """
+    """np.median of an array that has few elements along these axes; None if it has more or an
+    unknown number."""
     axes = normal_axes(axis, x.ndim)
     sizes = [x.shape[k] for k in axes]
     if any(type(n) is not int for n in sizes) or x.dtype.kind not in "fiub":

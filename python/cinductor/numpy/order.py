@@ -210,7 +210,7 @@ def digitize_call(right: bool) -> Any:
 
 
 def is_monotonic(bins: Any) -> bool:
-    """Whether they are numbers, known now, that rise or fall as NumPy demands."""
+    """True if they are numbers, known now, that rise or fall as NumPy demands."""
     if not is_a(bins, list | tuple) or any(type(b) not in (int, float) for b in bins):
         return False
     steps = np.diff(np.asarray(bins))

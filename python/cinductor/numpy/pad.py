@@ -82,7 +82,7 @@ def width(n: Any) -> Any:
 
 
 class Band:
-    """The elements that one axis is filled from, and those in front and behind that are filled."""
+    """The elements that one axis is filled from, and those in front and after that are filled."""
 
     def __init__(self, t: Any, part: Any, axis: int, before: Any, n: Any, after: Any) -> None:
         self.t, self.part, self.axis, self.n = t, part, axis, n
@@ -146,7 +146,7 @@ class Band:
         self.fill(last + 1, self.after, self.source(mode, odd, False))
 
     def reaches(self, mode: str, size: Any) -> bool:
-        """Whether no element is taken more than once."""
+        """True if no element is taken more than once."""
         most = self.n - 1 if mode == "reflect" else self.n
         fits = size <= most if mode != "edge" else self.n > 0
         refuse(type(fits) is Traced, "sizes that data decide")
@@ -164,7 +164,7 @@ class Band:
                 self.fill(start, index.size, np.take(inner, index, self.axis))
 
     def source(self, mode: str, odd: bool, is_before: bool) -> Any:
-        """What the elements in front, or behind, are."""
+        """The elements of the padding before or after."""
         size = self.before if is_before else self.after
         turn = (*(slice(None),) * self.axis, slice(None, None, -1))
         skip = 1 if mode == "reflect" else 0

@@ -1,8 +1,8 @@
 """Draws from a Generator: library calls in program order.
 
-The generator is not part of the program: each call finds its own by its address, which the program
-gets as a number. When a check fails, generators go back to where they were before the call, for then
-the function itself draws.
+The generator is not part of the program. Each call finds its own by address, which the program
+gets as a number. If a check fails, the generators are restored to their state before the call,
+because the original function then draws.
 """
 
 from __future__ import annotations
@@ -90,9 +90,8 @@ def library_draw(method: str, fixed: dict[str, Any], has_size: bool) -> Callable
 
 
 def may_be_refused(method: str, given: Sequence[Any], fixed: dict[str, Any]) -> bool:
-    """Whether NumPy may refuse a draw's parameters when the program runs: those of data it may, and numbers
-    are asked for now, of a generator of no one's. NotCaptured where it refuses them.
-    """
+    """True if NumPy may refuse a draw's parameters when the program runs: those of data it may, and
+    numbers are asked for now, of a generator of no one's. NotCaptured where it refuses them."""
     if any(type(v) is Traced or not is_a(v, int | float | np.number) for v in given):
         return True
     is_old = method.startswith(OLD)
@@ -267,7 +266,7 @@ def integers(
         return made
     if not all(type(b) is int for b in bounds):
         return made
-    # What is drawn lies between the bounds: said once more, for whoever indexes with it.
+    # The drawn value is between the bounds. This is repeated for code that uses it as an index.
     inside = t.apply("minimum", t.apply("maximum", made, low), high - 1)
     return inside if size is not None else t.as_scalar(inside)
 
@@ -279,7 +278,7 @@ def permutation(t: Any, address: Any, x: Any, axis: int = 0) -> Any:
 
 
 def permuted_rows(t: Any, address: Any, x: Any, fixed: dict[str, Any]) -> Any:
-    """The same rows in another order."""
+    """The rows of x in another order."""
     if type(x) is Traced and x.ndim == 0 or is_a(x, int | np.integer):
         x = np.arange(x) if type(x) is not Traced else t.iota((x,), 0)
     given = array(t, x)
@@ -410,7 +409,8 @@ def multivariate_normal(
 
 
 def methods_that_draw(cls: type) -> Iterable[str]:
-    """Those of a class of generators; of a module that nobody has imported there are none."""
+    """The drawing methods of a class of generators; none if the class's module has not been
+    imported."""
     module: Any = sys.modules.get("numpy.random")
     if module is None:
         return ()
@@ -418,7 +418,7 @@ def methods_that_draw(cls: type) -> Iterable[str]:
 
 
 def is_global_state(value: Any) -> bool:
-    """Whether it is the generator behind np.random's functions."""
+    """True if the value is the generator behind np.random's functions."""
     module: Any = sys.modules.get("numpy.random")
     return module is not None and value is module.mtrand._rand
 

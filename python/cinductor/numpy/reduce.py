@@ -122,7 +122,7 @@ def divide_by_count(t: Any, total: Any, count: int) -> Any:
 
 
 def divide_by_counts(t: Any, total: Any, counts: Any) -> Any:
-    """The same for an array of counts."""
+    """The total divided by an array of counts."""
     wide = np.dtype("D" if total.dtype.kind == "c" else "d")
     quotient = np.true_divide(cast(t, total, wide), cast(t, counts, np.dtype("d")))
     return as_result(t, cast(t, quotient, total.dtype, "unsafe"))

@@ -169,7 +169,8 @@ def unique_rows(t: Any, given: Any, axis: int, wanted: tuple[Any, ...]) -> Any:
 def about_first(
     t: Any, mask: Any, order: Any, shape: tuple[Any, ...], wanted: tuple[Any, ...]
 ) -> list[Any]:
-    """What else np.unique tells: mask has the first of each kind among values sorted by order."""
+    """The optional results of np.unique. mask marks the first element of each kind among the values
+    sorted by order."""
     return_index, return_inverse, return_counts = wanted
     results = []
     if return_index:
@@ -233,7 +234,7 @@ def repeated(t: Any, x: Any, repeats: Any, axis: Any) -> Any:
     length = t.define(t.reduce("sum", counts, None), 0, None)
     ends = t.scan("cumsum", counts, 0)
     starts = t.apply("subtract", ends, counts)
-    # A mark where each element that is repeated begins; which one that is, is a running maximum.
+    # A mark where each repeated element begins. A running maximum gives the index of that element.
     marks = t.full((length + 1,), np.int64(0), INT64)
     scattered(t, marks, [0], [starts], t.iota(counts.shape, 0), combine="maximum")
     source = t.scan("cummax", marks, 0)[:length]

@@ -77,7 +77,7 @@ def turn(t: Any, x: Any) -> Any:
 @function(np.ravel)
 @method("ravel")
 def ravel(t: Any, a: Any, order: str = "C") -> Any:
-    """np.ravel: a view where the elements lie in order."""
+    """np.ravel: a view where the elements are in order."""
     return in_one_axis(t, array(t, a), order, is_asked_by_numpy())
 
 
@@ -103,7 +103,7 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
 
 
 def is_asked_by_numpy() -> bool:
-    """Whether a function of NumPy's, followed, is at work: it only reads what it ravels."""
+    """True if a function of NumPy's, followed, is at work: it only reads what it ravels."""
     found = user.frame()
     return found is not None and str(found.f_globals.get("__name__")).startswith("numpy.")
 

@@ -90,7 +90,7 @@ def is_number(obj: Any) -> bool:
 
 @function(np.delete)
 def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
-    """np.delete: what lies before and behind one index; for others the rest is taken."""
+    """np.delete: what lies before and after one index; for others the rest is taken."""
     x, axis = along(t, arr, axis)
     n = x.shape[axis]
     if is_number(obj):
@@ -117,7 +117,7 @@ def delete(t: Any, arr: Any, obj: Any, axis: Any = None) -> Any:
 
 
 def any_traced(obj: Any) -> bool:
-    """Whether indices are traced, or some of a list."""
+    """True if indices are traced, or some of a list."""
     return type(obj) is Traced or is_a(obj, list | tuple) and any(map(any_traced, obj))
 
 
@@ -258,7 +258,7 @@ function(np.isin)(isin)
 
 
 def isin_flat(t: Any, ar1: Any, ar2: Any, *args: Any, **kwargs: Any) -> Any:
-    """What np.isin and the functions of sets are made of: of all elements."""
+    """isin on all elements, the base of np.isin and the set functions."""
     return isin(t, flat(t, array(t, ar1)), ar2, *args, **kwargs)
 
 

@@ -347,7 +347,7 @@ def histogramdd(
 
 
 def any_varies(values: Any) -> bool:
-    """Whether a nested sequence has traced numbers."""
+    """True if a nested sequence has traced numbers."""
     if is_a(values, list | tuple):
         return any(map(any_varies, values))
     return type(values) is Traced

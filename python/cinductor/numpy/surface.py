@@ -170,7 +170,8 @@ def dummy(value: Any) -> Any:
 
 
 def may_be_named(value: Any) -> bool:
-    """Whether NumPy's complaint may hang on what a value holds: on numbers that count, point or choose."""
+    """True if NumPy's complaint may hang on what a value holds: on numbers that count, point or
+    choose."""
     if type(value) is Traced:
         return value.dtype.kind in "biu"
     if is_a(value, dict):
@@ -253,7 +254,7 @@ def array(t: _core.Tracer, x: Any) -> Any:
 
 
 def in_place(t: _core.Tracer, x: Any, dtype: np.dtype) -> Any:
-    """What a library call reads: an array of that dtype, where it lies if it has it already."""
+    """The operand of a library call: an array of that dtype, without a copy if x has it already."""
     x = array(t, x)
     return x if x.dtype == dtype else cast(t, x, dtype)
 
@@ -287,7 +288,7 @@ def result_type(*values: Any) -> np.dtype:
 
 
 def weak(value: Any) -> Any:
-    """What stands for a value in promotion."""
+    """A stand-in for a value in type promotion."""
     if type(value) is Traced:
         return value.dtype.type(0).item() if value.kind == "python" else value.dtype
     return value
@@ -335,7 +336,7 @@ def lying(t: _core.Tracer, made: Any, order: str, like: Any = None) -> Any:
 
 
 def are_axes(axis: Any) -> bool:
-    """Whether NumPy's functions in C take it for axes, lists of which are refused."""
+    """True if NumPy's functions in C take it for axes, lists of which are refused."""
     if type(axis) is Traced:
         return axis.ndim == 0
     return axis is None or is_a(axis, int | np.integer | tuple)
@@ -357,7 +358,7 @@ def normal_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def as_result(t: _core.Tracer, x: Any) -> Any:
-    """What NumPy returns of a ufunc-like result: a scalar when it has no dimensions."""
+    """The form in which NumPy returns a ufunc-like result: a scalar if it has no dimensions."""
     return t.as_scalar(x) if x.ndim == 0 else x
 
 
@@ -400,9 +401,8 @@ def careful(
     *,
     elementwise: bool = False,
 ) -> Any:
-    """A library call that raises for some contents: then the function itself answers, whose handlers
-    and effects until then are Python's.
-    """
+    """A library call that raises for some contents. The original function then runs the call, with
+    Python's handlers and effects."""
     refuse(not t.may_check(), "a call that may raise, behind effects")
 
     def checked(*arrays: Any) -> Any:
@@ -419,7 +419,7 @@ def careful(
 
 
 def library(t: _core.Tracer, may_fail: bool) -> Callable[..., Any]:
-    """What makes a library call: one that raises for some contents, or one that raises for none."""
+    """A function that makes library calls, which may raise for some contents if may_fail is set."""
     return functools.partial(careful, t) if may_fail else t.extern
 
 

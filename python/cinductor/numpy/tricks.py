@@ -28,7 +28,7 @@ def number_of_steps(step: Any) -> int | None:
 
 
 def line(t: Any, item: slice) -> Any:
-    """What a slice means: an arange, or a linspace."""
+    """The array of a slice: an arange or a linspace."""
     start = 0 if item.start is None else item.start
     step = 1 if item.step is None else item.step
     number = number_of_steps(step)

@@ -1,7 +1,8 @@
-"""Functions of NumPy's and Python's written in simpler ones, and captured from this source like a user's.
+"""Functions of NumPy and Python written in terms of simpler ones, and captured from this source
+like user code.
 
-They stand for those whose own source asks for what only real arrays have. Where NumPy would warn or
-raise they raise `Otherwise`, which makes it a check of the program; NumPy's function answers then.
+They replace functions whose own source needs what only real arrays have. If NumPy would warn or
+raise, they raise `Otherwise`, which becomes a check of the program; NumPy's function then runs.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""What a call became, for people to look at: an object, a page of text, a web page. Nothing of it is
-loaded before somebody asks.
+"""Reports about a call: an object, a text page, a web page. Nothing of it is loaded before it is
+used.
 """

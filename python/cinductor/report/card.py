@@ -1,4 +1,4 @@
-"""What a notebook shows of a compiled function, and of an array on a device: short cards."""
+"""Notebook cards: short displays of a compiled function and of an array on a device."""
 
 from __future__ import annotations
 

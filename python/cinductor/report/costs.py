@@ -1,10 +1,11 @@
 """What a kernel moves and computes in one call, counted from its text.
 
-bytes: each element that a kernel reads of the memory it is given, once, and each that it stores, once;
-what lies between the first and the last element of one access pattern counts as touched where several
-accesses share the pattern (a stencil). What stays in registers or scratch memory of the kernel is none.
-operations: arithmetic, comparisons and functions of one element, one each, as often as the kernel does
-them; a reduction does one for each element that it takes in. Loads, constants, indices and casts are none.
+bytes: each element that a kernel reads of the memory it is given, once, and each that it stores,
+once; what is between the first and the last element of one access pattern counts as touched
+where several accesses share the pattern (a stencil). What stays in registers or scratch memory
+of the kernel is none. operations: arithmetic, comparisons and functions of one element, one
+each, as often as the kernel does them; a reduction does one for each element that it takes in.
+Loads, constants, indices and casts are none.
 """
 
 from __future__ import annotations
@@ -26,10 +27,9 @@ RANGE = re.compile(r"\b(u\d+) (?:= symbol \w+ )?in [\[(]")
 
 @dataclass
 class Cost:
-    """Of one kernel or library call, in one call of the program. read, written: bytes; None where data
-    decide. is_most: in arms that are perhaps not taken, or of sizes that are smaller. is_per_trip: of one
-    trip of a `while`.
-    """
+    """Of one kernel or library call, in one call of the program. read, written: bytes; None where
+    data decide. is_most: in arms that are perhaps not taken, or of sizes that are smaller.
+    is_per_trip: of one iteration of a `while`."""
 
     name: str
     call: str
@@ -85,7 +85,7 @@ def high_end(text: str, start: int) -> tuple[str, str]:
 
 
 class Sizes:
-    """What the symbols of a program come to in the call that is reported."""
+    """The values of a program's symbols in the reported call."""
 
     def __init__(self, graph: str, text: str) -> None:
         self.values = {name: int(value) for name, value in HINT.findall(graph)}
@@ -158,7 +158,7 @@ def extents(axes: list[tuple[str, str]], names: dict[str, int]) -> list[tuple[st
 
 
 def pattern_of(access: Access, axes: list[tuple[str, int]], names: dict[str, int]) -> Pattern | None:
-    """None where the index has a name that nobody knows."""
+    """The access pattern; None if the index has an unknown name."""
     every = math.prod(extent for _, extent in axes)
     if access.is_indirect:
         return Pattern(None, 0, every)

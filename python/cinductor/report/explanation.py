@@ -29,7 +29,8 @@ KEPT = (bool, int, float, complex, str, bytes, type(None), np.ndarray, np.generi
 
 
 class Break:
-    """Where Python had to run, and why. source: the line as it is written, "" when nobody has it."""
+    """A place where Python had to run, and the reason. source: the source line, "" if it is not
+    available."""
 
     def __init__(self, reason: str, file: str, line: int) -> None:
         self.reason, self.file, self.line = reason, file, line
@@ -42,7 +43,7 @@ class Break:
 
     @property
     def hint(self) -> str:
-        """What can be done about it, or ""."""
+        """Advice for this break, or ""."""
         return hint_for(self.reason)
 
     def __repr__(self) -> str:
@@ -107,7 +108,7 @@ class Explanation:
     approximate: list[str]
 
     def _take(self, job: Any) -> None:
-        """What the latest capture has come to."""
+        """Copy the results of the latest capture."""
         outcome = job.last
         if outcome is None:
             return
@@ -153,17 +154,17 @@ class Explanation:
 
     @property
     def kernels(self) -> str:
-        """Which nests run together, and how; behind them why others do not."""
+        """Which nests run together, and how; after them why others do not."""
         return self.text("kernels")
 
     @property
     def procs(self) -> str:
-        """What each kernel does, statement by statement."""
+        """The statements of each kernel."""
         return self.text("procs")
 
     @property
     def wrapper(self) -> str:
-        """What one call does, as Python: allocate, launch, free, return."""
+        """The steps of one call, as Python: allocate, launch, free, return."""
         return self.text("wrapper")
 
     @property
@@ -189,7 +190,7 @@ class Explanation:
 
     @property
     def apart(self) -> list[str]:
-        """Why loops were not fused, and trips not made side by side."""
+        """Why loops were not fused, and iterations not made side by side."""
         return [why for part in self.parts for why in part.counted[1]]
 
     @property
@@ -299,7 +300,7 @@ class Explanation:
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:
-    """Whether a result is made of arrays, numbers and texts alone, and not nested for ever."""
+    """True if a result is made of arrays, numbers and texts alone, and not nested for ever."""
     if type(value) in (list, tuple, dict):
         inside = [*value.keys(), *value.values()] if type(value) is dict else value
         return depth < MOST_NESTED and all(is_plain(item, depth + 1) for item in inside)
@@ -313,7 +314,7 @@ def total(values: Any) -> Any:
 
 
 def facts_of(program: Any) -> tuple[Any, ...]:
-    """What stays of a program: see OF_PROGRAM."""
+    """The facts kept of a program: see OF_PROGRAM."""
     if program is None:
         return 0, 0, None, []
     return program.kernels, program.externs, program.why_host, program.approximate
@@ -326,7 +327,7 @@ def place_of(fn: Any) -> str:
 
 
 def lines_of(fn: Any) -> tuple[int, list[str]]:
-    """The number of a function's first line, and its lines; none where nobody has its source."""
+    """The number of a function's first line, and its lines; none if its source is not available."""
     try:
         lines, first = inspect.getsourcelines(inspect.unwrap(fn))
     except (OSError, TypeError, ValueError):
@@ -336,7 +337,7 @@ def lines_of(fn: Any) -> tuple[int, list[str]]:
 
 def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     """See `cinductor.explain`."""
-    from ..compile import make
+    from ..compile import for_show, make
 
     settings: dict[str, Any] = dict.fromkeys(("dynamic", "mode", "backend", "device"))
     settings |= {"fullgraph": False, "options": {}}
@@ -349,8 +350,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     if not callable(fn):
         raise TypeError(wrong("explain", "fn", fn, "a function or another callable"))
     compiled = make(fn, settings)
-    job = compiled._cinductor_job
-    job.is_for_show = True
+    job = for_show(compiled)
     if known is not None:
         job.profile = known.profile.copy()
     report = called(compiled, job, args, kwargs)
@@ -371,7 +371,7 @@ def of_latest(compiled: Any) -> Explanation:
 
 
 def add_known(report: Explanation, known: Any, kept: Any, kind: Any) -> None:
-    """What the compiled function has learnt in all its calls; kind: of the one that is reported."""
+    """Add what the compiled function has recorded in all calls; kind: that of the reported call."""
     report.recompiles = list(known.reasons)
     report.races = lines_of_races(known, kept)
     if known.plan is not None:

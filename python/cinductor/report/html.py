@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .costs import Cost
     from .explanation import Explanation
 
-MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and behind a line
+MOST_CARDS, MOST_CHIPS = 6, 8  # that are seen at once, and after a line
 STAGES = {
     "capture": "tracing the function",
     "passes": "passes over the graph",
@@ -48,7 +48,7 @@ def document(report: Explanation) -> str:
 
 
 def fragment(report: Explanation) -> str:
-    """The same without the page around it, for notebooks."""
+    """The report without the page around it, for notebooks."""
     return Page(report).text()
 
 
@@ -218,7 +218,7 @@ class Page:
         )
 
     def fusion(self) -> str:
-        """What runs together, and why not more."""
+        """The fused groups, and why they are not larger."""
         if not self.costs:
             return ""
         fused = [
@@ -309,7 +309,7 @@ class Page:
 
 
 def hint(reason: str) -> str:
-    """What can be done, and where the docs have it."""
+    """Advice, with a link to the docs."""
     row = reason_of(reason)
     if not row.hint:
         return ""

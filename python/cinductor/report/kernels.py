@@ -37,8 +37,8 @@ class Nest:
     accesses: list[Access]
     operations: int  # in each point, but for the reduction's own
     combines: bool  # adds each element to what is there, or to an accumulator
-    may_not_run: bool  # it stands in an `if`
-    repeats: bool  # it stands in a `while`, whose trips data decide
+    may_not_run: bool  # it is in an `if`
+    repeats: bool  # it is in a `while`, whose iterations data decide
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Frame:
 
 
 def is_indirect(index: str) -> bool:
-    """Whether data decide which element it is."""
+    """True if data decide which element it is."""
     return re.search(r"\bat\d", index) is not None
 
 

@@ -101,7 +101,7 @@ def ceilings() -> Ceilings | None:
 
 
 def least_of(call: Any) -> float:
-    """Seconds of the quickest of some calls behind the first."""
+    """Seconds of the fastest of some calls after the first."""
     call()
     found = []
     for _ in range(5):

@@ -24,7 +24,7 @@ MADE = "specialisations, the one used last first"
 
 
 def page(report: Explanation) -> str:
-    """What was captured, breaks with reason and hint, kernels with lines, times."""
+    """The text page: captured lines, breaks with reason and hint, kernels with lines, times."""
     parts = [*head(report), ""]
     parts += section("Python runs here", shortened(breaks(report)))
     parts += section("later calls run these compiled, with Python between", shortened(report.pieces))
@@ -70,7 +70,7 @@ def head(report: Explanation) -> list[str]:
 
 
 def verdict(report: Explanation) -> list[str]:
-    """What became of the call, and what will become of others."""
+    """The outcome of the call, and of later calls."""
     lines = []
     if report.error is not None:
         lines.append(f"raised {report.error}")
@@ -197,7 +197,7 @@ def time_text(seconds: float | None) -> str:
 
 
 def timings(report: Explanation) -> list[str]:
-    """What compiling took."""
+    """The time that compiling took."""
     times = {k: v for k, v in report.timings.items() if k.endswith("_ms")}
     if report.timings.get("reused") and report.programs:
         return ["nothing was compiled: this process had the graph already"]
@@ -237,7 +237,7 @@ def with_source(report: Explanation, text: str) -> list[str]:
 
 
 def shortened(lines: list[str]) -> list[str]:
-    """As many lines as a page has room for."""
+    """As many lines as a page has space for."""
     if len(lines) <= MOST_LINES:
         return lines
     return [*lines[: MOST_LINES - 1], f"... and {len(lines) - MOST_LINES + 1} lines more: .full()"]

@@ -68,7 +68,7 @@ class ProgramTexts:
 
 
 def as_words(number: int, part: dict[str, Any]) -> str:
-    """What became of recording a part of a program."""
+    """The outcome of recording a part of a program."""
     runs = part["replayed"] + part["launched"]
     what = f"p{number}: {part['launches']} launches, replayed in {part['replayed']} of {runs} runs"
     return f"{what}; not recorded: {part['why_not']}" if part["why_not"] else what

@@ -24,7 +24,7 @@ LAST = ("dce", "demand", "cse", "simplify", "decide", "fold", "wrap", "graph")
 
 
 def text_of(part: Any) -> str:
-    """The graph behind all passes, or as captured where only that is known."""
+    """The graph after all passes, or as captured where only that is known."""
     for level in LAST:
         try:
             return part.text(level)  # type: ignore[no-any-return]
@@ -34,7 +34,8 @@ def text_of(part: Any) -> str:
 
 
 def is_in(kernel: Kernel, node: Node, is_alone: bool) -> bool:
-    """Whether a node of one of its lines is the kernel's. is_alone: no other kernel has that line."""
+    """True if a node of one of its lines is the kernel's. is_alone: no other kernel has that line.
+    """
     if kernel.call:
         return node.op == kernel.call or node.name == kernel.call
     if node.op == "extern":

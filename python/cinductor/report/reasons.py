@@ -49,7 +49,7 @@ REASONS = tuple(
             r"a concrete value is needed by a condition|the truth of|decided by Python|"
             r"data decide where an iterator|sizes decide whether|.*is (of another (type|shape)|another view of its array) in each branch|"
             r".*is known only (in one branch|when the program runs)",
-            "np.where takes both ways; 'loops and branches' below has why the branch is Python's",
+            "np.where evaluates both branches; 'loops and branches' below says why Python evaluates this one",
         ),
         (
             "texts",
@@ -98,22 +98,22 @@ REASONS = tuple(
         ),
         (
             "loops",
-            r"runs trip by trip|iterates over \S+ items|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
+            r"runs in Python, one iteration|iterates over \S+ items|it (hands on more|does no array work)|what is carried|the (loop|body|condition)\b|"
             r"a (branch|loop) |a trip makes|.*changes its (type|shape)|.* is (bound|used behind the loop|written to and|changed by a function|another view)|"
             r"values are of another type|arrays change places|an array has changed that|an (iterator|exception leaves|operand of a condition|array that is carried)|"
             r"the size of|the array |an array is made|a recursion that data end|a result is of another type",
-            "work on the whole array, or loop over range(len(x)); let names keep their type and shape from trip to trip",
+            "use whole-array operations, or loop over range(len(x)); keep the type and shape of each variable the same in every iteration",
         ),
         (
             "sizes",
             r"(sizes?|the size|a size|a slice|an index whose place|sizes that|an unbacked|extents|a range that)\b|"
             r"lists have as many items|what sizes say",
-            "cinductor.mark_static makes a size a number of the program, mark_unbacked asks nothing of it",
+            "cinductor.mark_static makes the size a compile-time constant; mark_unbacked makes no assumption about it",
         ),
         (
             "library-calls",
             r"calls (numpy|scipy|np)\.|calls ndarray\.|the (method|function) |ufunc ",
-            "it runs as it is; what stands before and behind it is compiled",
+            "this call runs in Python; the code before and after it is compiled",
         ),
         (
             "arguments",
@@ -124,14 +124,14 @@ REASONS = tuple(
         (
             "unknown-calls",
             r"calls |imports |is disabled",
-            "it runs as it is; what stands before and behind it is compiled",
+            "this call runs in Python; the code before and after it is compiled",
         ),
         (
             "source",
             r"its (source|rewriting)|it (evaluates annotations|is rewritten already)|is part of a (coroutine|generator)|line \d+ |"
             r"a (coroutine|generator|star|set of constants|function inside)|defines a (type|class|coroutine)|\S+ is (a function|code|a class)|"
             r"may resize an array|several stars|a loop without a target|ways that do not meet|a value of another block",
-            "give the function a file, or leave out what its row in docs/limits.md names",
+            "define the function in a file, and avoid the construct named above (docs/limits.md lists them)",
         ),
         (
             "numbers",
@@ -142,11 +142,11 @@ REASONS = tuple(
             "errors",
             r"it raised|a check failed|no \S+ is raised|the body raises|an assertion|sets (how NumPy treats|what becomes of warnings)|"
             r"numpy\.errstate|floating-point flags|a debugger",
-            "the function itself answers such calls: its exceptions and warnings are Python's own",
+            "the original function runs such calls, so exceptions and warnings are Python's own",
         ),
         (
             "budget",
-            r".*(NumPy is quicker|again and again|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
+            r".*(NumPy (is|was) faster|too many breaks|capture has taken longer|the graph has half of|little (array )?work|the rest of the call)|"
             r"its graph is too large|.*recompile|the limit of recompiles",
             "larger arrays, or fewer steps that need Python; the options capture_limit, node_limit and recompile_limit set the limits",
         ),
@@ -166,5 +166,5 @@ def reason_of(text: str) -> Reason:
 
 
 def hint_for(text: str) -> str:
-    """What can be done about it, or ""."""
+    """Advice for a reason, or ""."""
     return reason_of(text).hint

@@ -120,7 +120,7 @@ def parse(text: str) -> Size:
 
 
 def value_of(size: int | str, names: Names) -> int | None:
-    """What a size of the JSON comes to: a number, or a text."""
+    """The value of a size in the JSON, which is a number or a text."""
     if isinstance(size, int):
         return size
     return parse(size)(names)

@@ -90,7 +90,7 @@ def roofline(dots: Sequence[Dot], ceilings: Ceilings | None) -> str:
 
 
 def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:
-    """The two ceilings: bandwidth up to the ridge, arithmetic behind it."""
+    """The two ceilings: bandwidth up to the ridge, arithmetic after it."""
     low, high = 10.0**x.low, 10.0**x.high
     ridge = ceilings.operations / ceilings.bandwidth
     begin = max(low, 10.0**y.low / ceilings.bandwidth)
@@ -106,7 +106,7 @@ def roofs(x: LogAxis, y: LogAxis, ceilings: Ceilings) -> list[str]:
 
 
 def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
-    """Bytes that are live behind each step, with the peak marked."""
+    """Bytes that are live after each step, with the peak marked."""
     top = max(live for _, live in steps) or 1
     width = (WIDTH - LEFT - RIGHT) / len(steps)
     base = HEIGHT - BOTTOM
@@ -129,7 +129,7 @@ def memory(steps: Sequence[tuple[str, int]], peak_at: int) -> str:
 
 
 def under(steps: Sequence[tuple[str, int]], width: float, base: float) -> list[str]:
-    """Names of what runs, as many as there is room for."""
+    """Names of what runs, as many as there is space for."""
     runs = [(k, what) for k, (what, _) in enumerate(steps) if " " not in what]
     parts, end = [], 0.0
     for k, what in runs:

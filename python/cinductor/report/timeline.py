@@ -1,7 +1,8 @@
 """Memory over a program's time, counted from its lines: what they allocate, hand on and free.
 
-A static estimate: of one call, of loops one trip, without what the caller holds (arguments) and without
-scratch memory of kernels. Buffers whose size data decide count as nothing, and are named.
+A static estimate: of one call, of loops one iteration, without what the caller holds (arguments)
+and without scratch memory of kernels. Buffers whose size data decide count as nothing, and are
+named.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .costs import elements_of, itemsize
 
 @dataclass
 class MemoryStep:
-    """A line that allocates, frees or runs. live: bytes behind it."""
+    """A line that allocates, frees or runs. live: bytes after it."""
 
     what: str
     live: int

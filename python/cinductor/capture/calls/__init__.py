@@ -1,1 +1,1 @@
-"""What a call in a captured function means, decided by what is called."""
+"""Calls in captured functions, dispatched on the identity of the callee."""

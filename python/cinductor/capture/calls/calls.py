@@ -1,8 +1,9 @@
-"""What a call means, by the identity of what is called.
+"""Dispatch of calls by the identity of the callee.
 
-`TABLE` has what `builtins` understands. NumPy's functions come from the surface (`numpys`). Python
-functions with source are followed (`functions`); constructors that only fill attributes are run;
-everything else is unknown: a break, and the call is made with concrete values.
+`TABLE` has the functions that `builtins` implements. NumPy's functions come from the surface
+(`numpys`). Python functions with source are inlined (`functions`). Constructors that only fill
+attributes are run. Any other callee is unknown: the call is a break and is made with concrete
+values.
 """
 
 from __future__ import annotations
@@ -252,7 +253,8 @@ PROTOCOLS: dict[str, Callable[..., Any]] = {
 
 
 def make_object(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """object.__new__(cls): nobody but the program sees such an object die, unless its class asks."""
+    """object.__new__(cls): only the program sees such an object die, unless its class has
+    `__del__`."""
     if args and is_a(args[0], type) and find_in_class(args[0], "__del__") is not MISSING:
         return call_unknown(scope, f, args, kwargs)
     return f(*args, **kwargs)
@@ -302,7 +304,7 @@ def call_container(
 def call_new_container(
     scope: Hooks, f: Any, owner: Any, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """The same of one made in the call."""
+    """Like the function above, for a container made in the call."""
     stage, name = scope.stage, f.__name__
     if name in ("__setitem__", "__delitem__", "__iadd__", "__imul__", "__ior__"):
         if kind is list or kind is dict:
@@ -332,7 +334,7 @@ def call_new_container(
 
 
 def is_looked_at(name: str, number: int) -> bool:
-    """Whether a container looks into that argument of a method, and does not only store it."""
+    """True if a container looks into that argument of a method, and does not only store it."""
     if name in ("append", "appendleft", "extend", "extendleft"):
         return False
     return not (name in ("insert", "setdefault") and number == 1)
@@ -411,9 +413,8 @@ FACTORIES = (list, dict, set, tuple, dataclasses.MISSING)
 
 
 def only_fills(cls: type, init: types.FunctionType) -> bool:
-    """Whether an __init__ is a dataclass's own and sets attributes without code of the user's: no
-    factory, no __setattr__ and no descriptor of theirs is in it.
-    """
+    """True if an __init__ is a dataclass's own and sets attributes without code of the user's: no
+    factory, no __setattr__ and no descriptor of theirs is in it."""
     fields = cls.__dict__.get("__dataclass_fields__")
     if fields is None or not SET_BY_DATACLASS.union(fields).issuperset(init.__code__.co_names):
         return False

@@ -20,7 +20,7 @@ from ..control.branch import select
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
 from ..kinds import leaves
-from ..objects import MISSING, Traced, asks_length, has_hooks
+from ..objects import FREE_TYPES, MISSING, Traced, asks_length, has_hooks, is_record
 from .calls import called_by, dispatch, understands
 from .functions import call_unknown
 
@@ -38,15 +38,19 @@ def line_of(scope: Hooks, args: Any, kwargs: Any, kinds: str = "biuf") -> Any:
 
 
 def is_many(value: Any) -> bool:
-    """Whether an array, or a range, has more items than are read one by one; it may be iterated again."""
+    """True if an array or a range, which can be iterated again, has more items than are read one by one."""
     if type(value) is Traced and value.kind == "array" and value.ndim == 1:
         return bool(value.shape[0] > MOST_READ)
     return type(value) in (range, Range) and len(value) > MOST_READ
 
 
 def is_open(value: Any) -> bool:
-    """Whether data decide a value, or what is in a tuple."""
-    return any(type(part) is Traced and not part.is_expression for part in leaves(value))
+    """True if data decide a value, or an item of a tuple."""
+    if type(value) is Traced:
+        return not value.is_expression
+    if type(value) in FREE_TYPES or not is_record(type(value)):
+        return False
+    return any(map(is_open, leaves(value)))
 
 
 def made_real(scope: Hooks, f: Any, values: list[Any]) -> list[Any]:
@@ -125,8 +129,8 @@ def _sorted(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
-    """What the key says of many items: an array made by a captured loop, or a list where that cannot be; None
-    where the items are few.
+    """Computes the keys of many items in a captured loop: an array of numbers, or a list of other keys. None
+    for few items.
     """
     if not scope.stage.captures or not is_many(value):
         return None
@@ -192,7 +196,7 @@ def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
 
 
 def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
-    """f of a list of numbers that is as long as a loop had trips; None where that is another function, or list."""
+    """f of a list of numbers that a captured loop has appended; None for other functions and other lists."""
     kind = grown.columns[0].kind
     if f not in (min, max, written.array_or_list) or kind[0] == "array" or kind[1].kind not in "bif":
         return None

@@ -1,11 +1,11 @@
-"""Calls of what has no row: followed into their rewritten code, made on real values at a break, or as a
-library call of the graph.
+"""Calls of functions without a row: inlined from rewritten code, run on real values at a break, or
+made library calls of the graph.
 
-Library calls are of the user's kernels and custom operations, and of library functions that only
-compute. Nobody knows beforehand what such a function returns. The first call of its kind is a break,
-and what it gave is remembered: dtypes, shapes and the order in memory, by the function and what it
-was given. Later captures make a library call of it, which checks that it gives the like; where it
-does not, the captured function itself answers the call.
+Library calls are the user's kernels, custom operations, and library functions that only compute.
+Their result types are not known in advance. The first call of a kind is a break, and its
+result's dtypes, shapes and memory order are recorded by function and arguments. Later captures
+make it a library call that checks its result against this record. If the result differs, the
+original function runs the call.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def call_unknown(
 
 
 def sees_deaths(f: Any, module: Any) -> bool:
-    """Whether it matters when an object dies: what is captured may hold it for longer."""
+    """True if it matters when an object dies: what is captured may hold it for longer."""
     if is_a(f, type) and find_in_class(f, "__del__") is not MISSING:
         return True
     return f is sys.getrefcount or (is_a(module, str) and module in LIFETIMES)
@@ -171,7 +171,7 @@ class Operands:
 
 
 class OpaqueCall(Operands):
-    """A call of which nobody knows what it returns; TypeError where it cannot be looked up."""
+    """A call with unknown result type; TypeError if it cannot be looked up."""
 
     takes_tuples = True
 
@@ -207,7 +207,7 @@ def call_of(f: Any, args: Any, kwargs: dict[str, Any]) -> OpaqueCall | None:
 
 
 def kind_of(value: Any) -> Kind | None:
-    """What is remembered of a result; None for one that cannot be made in the graph."""
+    """The recorded type of a result; None if such a result cannot be made in the graph."""
     cls = type(value)
     if cls is np.ndarray and has_dtype(value.dtype) and value.size:
         order = sorted(range(value.ndim), key=lambda k: -value.strides[k])
@@ -221,7 +221,7 @@ def kind_of(value: Any) -> Kind | None:
 
 
 def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
-    """The same of all results of a call, and the tuple that holds them."""
+    """The recorded types of all results of a call, and the class of the tuple that holds them."""
     is_tuple = type(result) is tuple
     kinds = [kind_of(r) for r in (result if is_tuple else (result,))]
     if not kinds or None in kinds or len({kind[1] for kind in kinds if kind}) != 1:
@@ -230,7 +230,7 @@ def kinds_of(result: Any) -> tuple[type | None, list[Kind]] | None:
 
 
 def parts_of(whole: Any, counts: Iterable[Any], at: int = 0) -> Iterator[Any]:
-    """Of an array that has several, one behind the other from some place on, each."""
+    """Of an array that has several, one after the other from some place on, each."""
     for count in counts:
         yield whole[at : at + count]
         at = at + count
@@ -250,7 +250,7 @@ def learn(scope: Hooks, call: OpaqueCall, given: tuple[Any, ...], result: Any) -
 
 
 def make(scope: Hooks, call: OpaqueCall) -> Any:
-    """The call as a node; None where it is not known what it returns, or nobody may check that."""
+    """The call as a node; None if its result type is unknown, or if no check is allowed."""
     known, t = _results.get(call.key), scope.stage.tracer
     if known is None or not scope.stage.tracer.may_check():
         return None
@@ -309,7 +309,7 @@ def call_function(
     stage = scope.stage
     bound = stage.functions.get(id(f))
     if (own := scope_in(f)) is not None:
-        if own.stage is not stage:  # what it reads and sets around it nobody would hear of
+        if own.stage is not stage:  # another stage's code: the variables that it reads and sets would not be recorded
             return call_unknown(
                 scope, f, args, kwargs, f"calls {name_of(f)}, which an earlier call has made"
             )
@@ -426,7 +426,8 @@ ROWS: dict[int, tuple[Any, Callable[..., Any], Any]] = {}  # id of a function ->
 
 
 def instead_of(scope: Hooks, f: Any) -> Callable[..., Any] | None:
-    """What is called in the place of f, or None; not inside of itself, where f is f."""
+    """The replacement that is called in place of f, or None. Inside of the replacement f is itself.
+    """
     row = ROWS.get(id(f))
     if row is None or not row[2].is_on or id(f) in scope.stage.lowering:
         return None
@@ -447,7 +448,8 @@ def call_lowered(scope: Hooks, f: Any, other: Any, args: tuple[Any, ...], kwargs
 
 
 def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call as a node; as it is where that cannot be, so that it raises what it raises."""
+    """The call as a node. If that is not possible the call is made as it is, so that it raises its
+    own exception."""
     stage = scope.stage
     lifted = tuple(stage.lift_nested(a) for a in args)
     named = {k: stage.lift_nested(v) for k, v in kwargs.items()}
@@ -469,7 +471,8 @@ def call_owned(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Those that it writes get new values; those that nobody gave are made. Of each dtype one library call."""
+    """Call a user kernel. Written arrays get new values, and missing ones are created. One library
+    call per dtype."""
     stage, t = scope.stage, scope.stage.tracer
     given = f.arranged(args, kwargs)
     reads = [array(t, value) for value in given[: len(f.reads)]]
@@ -513,9 +516,8 @@ def make_kernel(scope: Hooks, f: UserKernel, args: tuple[Any, ...], kwargs: dict
 
 
 def runs_on_device(stage: Any, f: UserKernel) -> bool:
-    """Whether the function's device runs it with its own memory, which takes CUDA C++ and no complex arrays. It is
-    built for whoever runs it, so that errors show now.
-    """
+    """True if the function's device runs the kernel on device memory, which requires CUDA C++ and
+    no complex arrays. The kernel is built for its device, so that errors are reported now."""
     is_card = stage.runs_on.partition(":")[0] == "cuda"
     is_on_device = is_card and not any(o.dtype[0] == "c" for o in (*f.reads, *f.writes))
     f.build(stage.runs_on if is_on_device else "cpu")
@@ -526,7 +528,7 @@ def runs_on_device(stage: Any, f: UserKernel) -> bool:
 
 
 class OperationCall(Operands):
-    """What a library call of an operation does: its results, one behind the other."""
+    """The library call of an operation, which returns its results in order."""
 
     def __init__(self, op: CustomOp, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         super().__init__(args, kwargs)
@@ -546,7 +548,7 @@ class OperationCall(Operands):
 
 
 def make_operation(scope: Hooks, f: CustomOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One library call, which may raise: then the function itself answers."""
+    """One library call. If it raises, the original function runs the call."""
     t = scope.stage.tracer
     shapes, dtypes = f.results_of(args, kwargs)
     refuse(len(set(dtypes)) > 1, "results of several dtypes")

@@ -35,7 +35,7 @@ ADDS_INTS_WITH_CARE = sum([1e16, 1, -1e16]) == 1  # ints to floats too, as 3.14 
 
 
 def is_traced(*values: Any) -> bool:
-    """Whether one of the values is traced."""
+    """True if one of the values is traced."""
     return any(type(v) is Traced for v in values)
 
 
@@ -200,10 +200,9 @@ def _sum(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def sum_and_carry(scope: Hooks, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
-    """A sum with one more item, and the error that it carries along while it is Python's float, or
-    a complex number where those are added with care: the errors of its two parts are one number.
-    From the first item on that is of another type there is no carry, None.
-    """
+    """Add one item to a compensated sum. Returns the sum and its error term, for Python floats, and
+    for complex numbers if Python adds these with compensation (the errors of both parts are one
+    number). From the first item of another type on the error term is None."""
     if carry is None:
         return total + item, None
     if _is_python(total, float):
@@ -348,7 +347,7 @@ def is_data(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A number of the program's; that of sizes, too."""
+    """A compile-time constant's; that of sizes, too."""
     return type(value) is Traced and value.kind != "array"
 
 

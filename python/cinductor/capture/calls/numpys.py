@@ -123,8 +123,8 @@ def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function of NumPy's that is captured from its source, or from what stands for that; NumPy's own where
-    that refuses."""
+    """Call a NumPy function that is captured from its source or from a substitute; NumPy's own
+    function if that refuses."""
     try:
         return call_function(scope, row.follow, args, kwargs)
     except written.Otherwise:
@@ -142,7 +142,7 @@ def line_of(scope: Hooks, flat: Flat) -> Any:
 
 
 def takes_functions(args: tuple[Any, ...]) -> bool:
-    """Whether something among the arguments may run code of the user's."""
+    """True if something among the arguments may run code of the user's."""
     return any(callable(a) or type(a) not in FREE_TYPES for a in args)
 
 

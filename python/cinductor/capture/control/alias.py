@@ -1,22 +1,21 @@
-"""Which memory an array may be, and which object.
+"""Alias analysis: which memory, and which object, an array may be.
 
-Branches and loops hand arrays on by value: in the graph what an `if` merges, or a trip hands to the
-next, is an array of its own; in NumPy it is one of several of before. Nobody can tell as long as
-none of them is written to, nor returned as itself. So for every such array it is known which
-others it may be (`Source`), and whether an other is `alone`: made in the call, and known by no name
-but the one whose value was merged. One that is alone may be written to under the new name, and is
-then noted as overwritten, for the loop whose trips were handed it. The lists are closed: what a value
-may be has in it what those values may be.
+Branches and loops pass arrays by value. In the graph, the result of an `if`, or the value that one
+iteration passes to the next, is a separate array. In NumPy it is one of several existing arrays. The
+difference is visible only if one of them is written to or returned. So each such array has a list of
+the arrays that it may be (`Source`). A source is `alone` if it was made in the call and has no
+name other than the merged one. Such an array may be written to under the new name; it is then marked
+as overwritten, so that an enclosing loop does not use its old value. The lists are transitively closed.
 
-At the head of a trip an array carried by value is what it was at the loop's entry, or what the trip
-before ended with: memory of before the loop, another array carried, or what that trip made. From
-this follow, for all trips (`Flow`), which memory of before each may be, which two may be one array,
-and how many trips there must be for an array to be one that trips have made. A write that another
-name would see is no region.
+At the head of an iteration, a carried array is its value at loop entry or the value that the previous
+iteration ended with. The latter is memory from before the loop, another carried array, or an array made in
+that iteration. From this, `Flow` derives which earlier memory each array may be, and which two arrays may be
+the same, for all iterations. It also derives how many iterations must have run before an array can
+be one made in the loop. A loop with a write that is visible under another name is not captured.
 
-Memory does not say which object an array is: `v = v[...]` leaves the memory that the name stands for
-as it is and binds another one. Two objects of one memory may take each other's place only where nobody
-can tell them apart (`Objects`): not by `is`, nor by what is returned, nor in a container.
+Memory does not determine the object: `v = v[...]` rebinds v to a new object over the same memory. Two
+objects with the same memory may be exchanged only if the program cannot tell them apart (`Objects`): by
+`is`, by a returned value, or in a container.
 """
 
 from __future__ import annotations
@@ -40,9 +39,8 @@ MOST_PATHS = 8  # to one array that are distinguished
 
 
 class Source(NamedTuple):
-    """An array that a value may be; looped: how often a loop runs decides whether it is; loose: it
-    is the value itself, and lies otherwise in NumPy's memory.
-    """
+    """An array that a value may be. looped: the number of iterations of a loop decides it; loose:
+    the value is the array itself, but in NumPy it has another memory layout."""
 
     array: Any
     alone: bool = False
@@ -55,7 +53,7 @@ class Source(NamedTuple):
         return self.array.storage
 
     def excludes(self, other: Source) -> bool:
-        """Whether no run of the program goes both ways."""
+        """True if no run of the program goes both ways."""
         ways = dict(self.path)
         return any(ways.get(test, way) != way for test, way in other.path)
 
@@ -98,9 +96,8 @@ def sources_in(records: Records, value: Any) -> list[Source]:
 
 
 def is_loose(records: Records, value: Any) -> bool:
-    """Whether memory made in this call has the value with padding or backwards, where one handed on by
-    value has it densely. What Python's caller has is a source anyway.
-    """
+    """True if memory made in this call has the value with padding or backwards, where one handed on
+    by value has it densely. What Python's caller has is a source anyway."""
     if any(source.loose for source in sources_in(records, value)):
         return True
     return value.whole.is_fresh and not value.is_dense
@@ -116,7 +113,7 @@ def count_in(records: Records, roots: list[Any], storage: int) -> int:
 
 
 class Aliases:
-    """What is known of the values of one call."""
+    """The aliases of the values of one call."""
 
     def __init__(self, state: State) -> None:
         self.state, self.tracer = state, state.tracer
@@ -141,11 +138,11 @@ class Aliases:
         self.add(a, [source._replace(alone=False) for source in self.sources(b)])
 
     def loosen(self, value: Any) -> None:
-        """The value lies otherwise in NumPy's memory."""
+        """Record that the value has another memory layout in NumPy."""
         self.add(value, [Source(value, loose=True)])
 
     def forget(self, values: list[Any]) -> None:
-        """Values that nobody can reach any more."""
+        """Forget values that can no longer be reached."""
         gone = {v.storage for v in values if type(v) is Traced and v.kind == "array"}
         if gone & self.state.records.keys():
             self.state.put(records={k: v for k, v in self.state.records.items() if k not in gone})
@@ -164,8 +161,7 @@ class Aliases:
 
     def note_distinct(self, a: Any, b: Any) -> None:
         """Somebody asked whether two values are one object, and they are not: nor is anything that
-        they may be, now and in each trip of the loops at work.
-        """
+        they may be, now and in each iteration of the loops at work."""
         for source in self.sources(a):
             for other in self.sources(b):
                 is_itself = source.array is a and other.array is b
@@ -178,10 +174,9 @@ class Aliases:
                         loop.carried.note_distinct(source.array, other.array)
 
     def before_return(self, results: list[Any]) -> None:
-        """An array that may be one of several is returned by value, where nobody can tell: it was
-        made in this call, and is returned, if at all, as this one. Where a loop that runs decides, it
-        is another if it has other items; the program checks that.
-        """
+        """Return an array that may be one of several by value if this is not visible: the array was
+        made in this call and is returned only in this place. If the number of iterations
+        decides, different items show which array it is, and the program checks that."""
         taken: dict[int, list[Source]] = {}  # by storage
         shared: list[tuple[Any, Source]] = []
         for value in {result.storage: result for result in results}.values():
@@ -197,7 +192,7 @@ class Aliases:
                 self.check_other(value, source)
 
     def is_like(self, value: Any, source: Source) -> bool:
-        """Whether nobody could tell the value from an array that it may be."""
+        """True if the value cannot be distinguished from an array that it may be."""
         is_fresh = source.array.is_fresh and not source.loose
         return is_fresh and self.tracer.varying(value, source.array) == []
 
@@ -222,29 +217,29 @@ class Aliases:
         tracer.check(differs, "a trip makes another array")
 
 
-# --- what a loop's trips hand to each other ---
+# --- what a loop's iterations hand to each other ---
 
 
 class Peel(Exception):
-    """The trip at a loop's entry is not like those behind it."""
+    """The iteration at a loop's entry is not like those after it."""
 
 
 class CarriedArray:
-    """One array carried by value; ends: what it may be at the end of a trip."""
+    """One array carried by value; ends: what it may be at the end of an iteration."""
 
     __slots__ = ("phi", "ends", "older", "passed", "before", "vague", "is_made", "is_loose")
 
     def __init__(self, phi: Value, ends: list[Source], is_loose: bool) -> None:
         self.phi, self.ends = phi, ends
         self.older: list[Any] = []  # of these, memory of before the loop,
-        self.passed: list[int] = []  # and arrays carried, by number; the rest a trip makes
+        self.passed: list[int] = []  # and arrays carried, by number; the rest an iteration makes
         self.before: dict[int, Any] = {}  # memory of before that it may be at a head, by storage
         self.vague: set[int] = set()  # that of which it may be one of several views
         self.is_made = False  # whether it may be another
-        self.is_loose = is_loose  # whether it lies otherwise in NumPy's memory
+        self.is_loose = is_loose  # True if NumPy gives it another memory layout
 
     def learn(self, other: CarriedArray) -> bool:
-        """It may be what another was; whether that is news."""
+        """Add what another one may be. Returns True if that is new."""
         count = len(self.before), len(self.vague), self.is_made, self.is_loose
         for storage, value in other.before.items():
             if not is_same(self.before.setdefault(storage, value), value):
@@ -256,7 +251,7 @@ class CarriedArray:
 
 
 class Flow:
-    """The arrays that a loop carries by value; names: what names are at the end of a trip."""
+    """The arrays that a loop carries by value; names: what names are at the end of an iteration."""
 
     def __init__(self, carried: Carried, names: dict[str, Any]) -> None:
         self.carried, self.loop = carried, carried.loop
@@ -268,24 +263,24 @@ class Flow:
             if phi.type.kind == "array":
                 loose = any(is_loose(records, value) for value in (leaf, phi.entry))
                 self.arrays.append(CarriedArray(phi, self.aliases.sources(leaf), loose))
-        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of a trip
+        self.pairs: set[tuple[int, int]] = set()  # which two may be one array at the head of an iteration
         if self.arrays:
             self.find_memory()
             self.pairs = self.find_pairs()
 
     def number_of(self, source: Source) -> int | None:
-        """Which of the arrays carried has that memory at the head of a trip."""
+        """Which of the arrays carried has that memory at the head of an iteration."""
         for number, array in enumerate(self.arrays):
             if array.phi.value.storage == source.storage:
                 return number
         return None
 
     def is_before(self, source: Source) -> bool:
-        """Whether it is memory of before the loop."""
+        """True if it is memory of before the loop."""
         return self.loop.snapshot.graph.had(source.array.whole)
 
     def find_memory(self) -> None:
-        """What each may be of before, after any number of trips."""
+        """Find which earlier memory each array may use, after any number of iterations."""
         for array in self.arrays:
             numbers = {self.number_of(end) for end in array.ends}
             array.passed = [number for number in numbers if number is not None]
@@ -305,7 +300,7 @@ class Flow:
                     grows |= array.learn(self.arrays[number])
 
     def find_pairs(self) -> set[tuple[int, int]]:
-        """Which two may be one array at the head of a trip."""
+        """Which two may be one array at the head of an iteration."""
         numbers = range(len(self.arrays))
         entries = [self.aliases.sources(array.phi.entry) for array in self.arrays]
         pairs = {(j, k) for j in numbers for k in numbers if j == k}
@@ -317,7 +312,7 @@ class Flow:
             pairs |= more
 
     def may_end_as_one(self, j: int, k: int, pairs: set[tuple[int, int]]) -> bool:
-        """Whether a trip may end with one array in two places."""
+        """True if an iteration may end with one array in two places."""
         for a in self.arrays[j].ends:
             for b in self.arrays[k].ends:
                 if a.excludes(b):
@@ -337,7 +332,7 @@ class Flow:
     # --- writes ---
 
     def check(self) -> None:
-        """Raises where a trip writes to memory that another name has, too."""
+        """Raises where an iteration writes to memory that another name has, too."""
         bound = self.carried.bound
         written = {s for s, h in self.carried.written.items() if h.version != bound[s]}
         for number, array in enumerate(self.arrays):
@@ -351,7 +346,7 @@ class Flow:
             self.check_distinct(a, b)
 
     def check_distinct(self, a: Any, b: Any) -> None:
-        """Two objects of one trip, of which one is carried, are two in every trip."""
+        """Two objects of one iteration, of which one is carried, are two in every iteration."""
         j, k = self.number_of(Source(a)), self.number_of(Source(b))
         firsts = [a] if j is None else list(self.arrays[j].before.values())
         seconds = [b] if k is None else list(self.arrays[k].before.values())
@@ -366,12 +361,13 @@ class Flow:
                 self.aliases.note_distinct(first, second)
 
     def is_written(self, array: CarriedArray) -> bool:
-        """Whether a trip writes to it."""
+        """True if an iteration writes to it."""
         is_overwritten = array.phi.value.storage in self.aliases.overwritten
         return array.phi.value.version != array.phi.version or is_overwritten
 
     def check_written(self, number: int, array: CarriedArray) -> None:
-        """It was made in the call, and has one name, at the entry and behind every trip."""
+        """Require that the array was made in the call and has one name, at the entry and after
+        every iteration."""
         if array.is_loose:
             self.loop.fail(f"{array.phi.name} is written to and lies otherwise in memory")
         if array.older or any((number, k) in self.pairs and k != number for k in range(len(self.arrays))):
@@ -386,10 +382,10 @@ class Flow:
         """Memory of the call's own that one name has."""
         return self.loop.is_alone(value, self.roots)
 
-    # --- behind the loop ---
+    # --- after the loop ---
 
     def sources(self, number: int) -> list[Source]:
-        """What one may be behind the loop, of what there was before it."""
+        """The arrays from before the loop that one may be after it."""
         array = self.arrays[number]
         return [
             self.of_before(value)._replace(looped=array.is_made and storage not in array.vague)
@@ -400,9 +396,8 @@ class Flow:
         return Source(value, self.is_alone(value), True)
 
     def trips_needed(self) -> list[int | None]:
-        """For each array, how many trips rule out that it is one of before which others know; 0:
-        nobody would see it, None: any number of trips may leave it so.
-        """
+        """For each array, the number of iterations after which it cannot be an earlier array that
+        is visible elsewhere. 0: it is not visible; None: no number of iterations rules it out."""
         count = len(self.arrays)
         known = [
             not all(self.is_alone(source.array) for source in self.aliases.sources(array.phi.entry))
@@ -421,7 +416,8 @@ class Flow:
         return needed
 
     def note(self, made: dict[int, Any]) -> int:
-        """Notes what the values behind the loop, by number, may be; how many trips there must be."""
+        """Notes what the values after the loop, by number, may be; how many iterations there must
+        be."""
         most = 0
         trips_needed = self.trips_needed() if made else []
         for number, value in made.items():
@@ -439,7 +435,7 @@ class Flow:
 
 
 def meet(a: list[Source], b: list[Source]) -> bool:
-    """Whether two values may be one array."""
+    """True if two values may be one array."""
     return any(s.storage == t.storage and not s.excludes(t) for s in a for t in b)
 
 
@@ -449,7 +445,7 @@ Pair = tuple[str, Any, Any]  # a place, and what it has on the one way and on th
 
 
 class Objects:
-    """What all places have, on two ways; others: what both have, or one alone."""
+    """The objects of all places on two paths; others: the objects of either path."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.pairs: list[Pair] = []
@@ -471,7 +467,8 @@ class Objects:
     def distinguishable_in(
         self, region: Region, carried: tuple[str, ...], head: dict[str, Any], end: dict[str, Any]
     ) -> str | None:
-        """A name carried that somebody could tell apart at the head of a trip and at its end."""
+        """A name carried that somebody could tell apart at the head of an iteration and at its end.
+        """
         for name in (*carried, *self.containers):
             self.add(name, head[name], end.get(name))
         self.others += [end.get(n) for n in region.site.live_out if n not in carried]

@@ -1,12 +1,13 @@
-"""What the trips of a loop append to lists, while it is captured.
+"""Lists that a loop appends to, while the loop is captured.
 
-What a trip appends lies in columns that the trips hand on: an `Item`, a phi, for each time that a trip
-appends. Nobody may look at what the trips before have appended. Behind the loop the list holds the rows
-of the columns: the number of trips is known then, and a condition under which a trip appends is decided
-by the trip's number alone (`i % 10 == 0`). Where the number of trips is a size it is as long as that
-(`list_buffer`), which only calls see, or whoever called the function. Rows whose sizes differ have room
-for the largest that there can be, and a column more for each such axis says how long they are. Where
-data decide what is appended, the list has columns from the beginning.
+Each append in the body is an `Item`, a phi with columns that the loop carries. The body must not read what
+earlier iterations appended. After the loop the list holds the rows of the columns. The number of
+iterations is known then, and an append may be conditional only on the iteration number
+(`i % 10 == 0`). If the number of iterations is symbolic, so is the length of the list
+(`list_buffer`): only supported calls, or the caller, may see such a list.
+
+Ragged rows are padded to their maximum; one extra column per ragged axis stores the lengths. If data
+decide what is appended, the list has columns from the start.
 """
 
 from __future__ import annotations
@@ -400,6 +401,9 @@ def owner_of(region: Region, change: Change) -> Appended:
         return known
     for loop in reversed(state.active):
         if loop.carried is not None and loop.reached([container]):
-            loop.carried.grow(Change(container, loop.snapshot.before[id(container)][1]))
+            whole = Change(container, loop.snapshot.before[id(container)][1])
+            if not whole.appended:  # it was taken from before
+                return want_buffer(loop, container, change.appended[0], whole.before)
+            loop.carried.grow(whole)
             raise Rerun(loop)
     return want_buffer(region, container, change.appended[0])

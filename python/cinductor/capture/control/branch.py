@@ -1,13 +1,13 @@
-"""Branches being captured: every arm runs on the state before the branch, and what they end with is
-merged (`merge`).
+"""Capture of branches: every arm runs on the state before the branch, and the end states are merged
+(`merge`).
 
-An `if` with elif is a branch whose else-arm is the rest. An arm that raises is a check that it is
-not taken; the other arm then runs in the open, as code around the branch does: nothing goes back
-behind it, for it may have effects. A test in the rest begins another branch.
+An `if` with elif is a branch whose else-arm is the rest. An arm that raises becomes a check that
+it is not taken. The other arm then runs without a region, like the code around the branch; it is
+never undone, because it may have effects. A test in the rest begins another branch.
 
-So are lazy operands: `and`, `or`, conditional expressions, min and max of numbers. An operand that
-Python evaluates only sometimes is run in a block of its own. When it only computes numbers it is
-computed always, and the value is selected; otherwise it becomes an arm of an `if`.
+Lazy operands are branches too: `and`, `or`, conditional expressions, min and max of numbers. An
+operand that Python evaluates only sometimes is run in its own block. If it only computes
+numbers, it is always computed and the value is selected; otherwise it becomes an arm of an `if`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Level:
             self.else_block = block
 
     def close_arm(self, region: Region, block: Any, names: dict[str, Any]) -> End:
-        """What the arm of the region ended with; everything is as before it again."""
+        """The end state of an arm of the region. The state before the arm is restored."""
         appended: list[tuple[Any, list[Any]]] = []
         names = {**names, **self.diff_containers(region, appended)}
         end = End(region.state, block, names, self.snapshot.graph.written())
@@ -75,7 +75,7 @@ class Level:
         return end
 
     def diff_containers(self, region: Region, appended: list[Any]) -> dict[str, Any]:
-        """What the containers that the arm changed hold at its end; notes what was appended."""
+        """The contents of the containers that the arm changed; records appended items."""
         names = {}
         for change in region.diff(self.snapshot):
             if change.is_nothing:
@@ -181,7 +181,7 @@ class Branch(Region):
                 self.begin(names)
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of names behind the branch."""
+        """The values of names after the branch."""
         return self.values(names if self.heads is None else self.heads)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
@@ -206,7 +206,7 @@ class Branch(Region):
     # --- ends ---
 
     def live(self, names: dict[str, Any]) -> dict[str, Any]:
-        """Values of the names that are live behind the branch."""
+        """Values of the names that are live after the branch."""
         return {name: names.get(name, UNBOUND) for name in self.wanted}
 
     def finish(self, names: dict[str, Any]) -> None:
@@ -228,7 +228,7 @@ class Branch(Region):
         self.go_on()
 
     def go_on(self) -> None:
-        """What is run from here on is in the open."""
+        """Run the rest without a region."""
         if self.base is not None:
             self.base.end()
             self.base = None
@@ -259,7 +259,7 @@ class Branch(Region):
         return True
 
     def drop(self) -> None:
-        """What has been run is undone."""
+        """Undo everything that has been run."""
         assert self.base is not None
         self.base.undo()
         self.go_on()
@@ -291,7 +291,7 @@ class Branch(Region):
 
 
 class LateBranch(Branch):
-    """An if whose first test is false, with tests behind it: Python's own until one is traced."""
+    """An if whose first test is false, with tests after it: Python's own until one is traced."""
 
     def __init__(self, scope: Any, site: Any) -> None:
         super().__init__(scope, site, False)
@@ -347,7 +347,7 @@ class Condition(Region):
         return None
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
-        """What else refers to memory is not known here."""
+        """Not unaliased: other references to the memory are not known here."""
         return False
 
     def check_names(self) -> None:

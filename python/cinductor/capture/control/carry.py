@@ -366,6 +366,8 @@ class Carried:
                 continue
             if not change.keeps_places:
                 loop.fills |= change.fills
+                if not loop.offset and list_buffer.may_be_columns(*change):
+                    list_buffer.want_buffer(loop, container, change.before[0], change.before)
                 raise Peel("the body adds to a container or takes from it")
             name = self.snapshot.name_of(container)
             self.entry[name] = self.head[name] = value_of(container, change.before)

@@ -1,28 +1,32 @@
-"""What two values become where they meet, the one join of them: numbers, and arrays whose sizes differ.
+"""Types at joins: what two values become where control flow merges, for numbers and for arrays of varying size.
 
-At a loop's head what its first trip begins with meets what a trip ends with; behind a branch the two
-arms meet; in an expression, two operands. Python's numbers are weak and NumPy's strong, which can be
-seen: nothing is promoted. A weak one that equals a strong one of its class exactly meets it as a
-tagged number, whose bool says which it is; at a loop's head as a strong one, which is right behind a
-trip, so that there has to be one.
+Values are joined at a loop head (entry with the end of an iteration), after a branch (its two arms),
+and in an expression (two operands).
 
-Arrays whose sizes change from trip to trip, or are others in each branch, lie in the first elements
-of a buffer, whose size is the most that the array can have in terms of what there is outside. How
-many they are is a number carried beside the buffer, and inside a symbol. Arrays whose sizes begin and
-end alike share the number, and so the symbol: `z` and `c` behind `z, c = z[stay], c[stay]` fit each
-other in the next trip, too. The buffer has the array's axes, each as long as it becomes; or it is a
-row in which the array lies densely, where one axis may grow as another shrinks and only their product
-has a bound: `(a // 2) * (2 * b) <= a * b`.
+Numbers
+    Python numbers are weakly typed and NumPy numbers strongly typed, which is visible, so nothing is
+    promoted. A weak number joined with an equal strong one of its class becomes a tagged number, with
+    a bool that says which it is. At a loop head it becomes strong; this is right only after an
+    iteration, so the loop must run at least once.
 
-What no trip makes larger has room as it began. A size that is u at the head of a trip and a*u + b at
-its end is a**n*e + b*(a**n - 1)/(a - 1) behind n trips that began with e. So much room their buffers
-get; it is computed before the loop. Every trip checks that it is enough, so a rule that only looks
-like one costs no more than room.
+Arrays of varying size
+    They are stored in the first elements of a buffer, whose size is an upper bound in terms of values
+    outside of the loop or branch. The actual size is a carried number, and a symbol inside. Arrays that
+    begin and end with equal sizes share the symbol: after `z, c = z[stay], c[stay]`, z and c still
+    have equal sizes in the next iteration. The buffer has the array's axes, each with its maximum, or it
+    is flat. A flat buffer holds the array contiguously; use it if one axis grows as another shrinks, and
+    only the product is bounded: `(a // 2) * (2 * b) <= a * b`.
 
-What a loop's trips hand to each other by value has a type for each leaf of a name's value (`Types`):
-that of the value at the head of a trip and at its end, which must be it exactly, or be it once a join
-is made. Where they cannot, a trip is peeled. A type once known only becomes wider, so that learning
-ends.
+Capacity
+    A size that no iteration increases keeps its initial capacity. A size that goes from u to a*u + b
+    in each iteration is a**n*e + b*(a**n - 1)/(a - 1) after n iterations from e, and its buffer gets
+    that capacity, computed before the loop. Every iteration checks the capacity, so a wrongly guessed
+    rule wastes memory but is never unsafe.
+
+Fixed point
+    Each leaf of a carried value has a type (`Types`): that of the value at the head and at the end of an
+    iteration, which must be equal or joinable. If they are not, an iteration is peeled. Known types only
+    become wider, so the analysis terminates.
 """
 
 from __future__ import annotations
@@ -67,9 +71,8 @@ class Joined(NamedTuple):
 
 
 def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined | str:
-    """That type, or why there is none. at_head: a is what a loop's first trip begins with, b what a
-    trip ends with. may_check: whether the program may find out what is not known.
-    """
+    """That type, or why there is none. at_head: a is what a loop's first iteration begins with, b
+    what an iteration ends with. may_check: whether the program may find out what is not known."""
     kinds = kind_of(a), kind_of(b)
     if kinds[0] is None or kinds[1] is None:
         return OTHER
@@ -92,7 +95,7 @@ def join(tracer: Any, a: Any, b: Any, at_head: bool, may_check: bool) -> Joined 
 
 
 def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool) -> Joined | str:
-    """A number that is strong behind a trip, or may be."""
+    """A number that is strong after an iteration, or may be."""
     if kind_of(end)[0] != "scalar":  # type: ignore[index]
         return OTHER
     if is_tagged:
@@ -103,7 +106,7 @@ def join_at_head(tracer: Any, entry: Any, end: Any, dtype: Any, is_tagged: bool)
 
 
 def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
-    """Whether a number is NumPy's of that dtype, or exactly as much and of its class."""
+    """True if a number is NumPy's of that dtype, or exactly as much and of its class."""
     if not is_of_class(kind_of(value), dtype):
         return False
     if type(value) is Traced:
@@ -112,7 +115,7 @@ def can_lift(tracer: Any, value: Any, dtype: Any) -> bool:
 
 
 def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
-    """Whether Python's ints can be those of [0, 2**64), which the program checks."""
+    """True if Python's ints can be those of [0, 2**64), which the program checks."""
     return all(may_check if type(v) is Traced else v >= 0 for v in values)
 
 
@@ -120,9 +123,8 @@ def are_unsigned(values: tuple[Any, ...], may_check: bool) -> bool:
 
 
 class Length:
-    """A size that varies: at the entry and at the end of a trip (or at the ends of two arms); its
-    capacity is None where only that of a product is known.
-    """
+    """A size that varies: at the entry and at the end of an iteration (or at the ends of two arms);
+    its capacity is None where only that of a product is known."""
 
     __slots__ = ("entry", "end", "capacity", "old", "param", "now")
 
@@ -146,7 +148,7 @@ def larger(tracer: Any, entry: Any, end: Any, mark: Any) -> Any:
 
 
 def is_at_most(tracer: Any, size: Any, other: Any) -> bool:
-    """Whether a size is known not to be larger than another."""
+    """True if a size is known not to be larger than another."""
     return is_same(tracer.size_max(size, other), other)
 
 
@@ -238,7 +240,7 @@ MOST_BITS = 62
 
 
 class Rule(NamedTuple):
-    """How a size grows: factor * size + more in each trip."""
+    """How a size grows: factor * size + more in each iteration."""
 
     place: Place
     factor: int
@@ -246,10 +248,9 @@ class Rule(NamedTuple):
 
 
 def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -> Any:
-    """The most that a size, given at the loop's entry and at the two ends of a trip, can be: that
-    at the entry where no trip makes it larger, what is known of it, or by its rule; None where there
-    is no such number.
-    """
+    """The most that a size, given at the loop's entry and at the two ends of an iteration, can be:
+    that at the entry where no iteration makes it larger, what is known of it, or by its rule;
+    None where there is no such number."""
     loop, tracer = types.loop, types.tracer
     entry, before, end = sizes
     mark, length = loop.snapshot.graph, kind.lengths.get(axis)  # type: ignore[union-attr]
@@ -274,10 +275,9 @@ def capacity(types: Types, kind: Type, axis: int, sizes: tuple[Any, Any, Any]) -
 
 
 def row_capacity(types: Types, axes: list[int], entry: Any, before: Any, after: Any) -> Any:
-    """The number of elements of a row that has room for an array in every trip, where no trip makes
-    more of them than there were; None where there is no such number, or no need of a row: arrays
-    that vary along their first axis lie densely as it is.
-    """
+    """The number of elements of a flat buffer that holds the array in every iteration, if no
+    iteration increases it. None if there is no such number, or if no flat buffer is needed
+    because an array that varies along its first axis is contiguous anyway."""
     tracer, mark = types.tracer, types.loop.snapshot.graph  # type: ignore[union-attr]
     if axes == [0] or entry.ndim < 2 or not entry.is_c_order:
         return None
@@ -305,9 +305,8 @@ def resolve(loop: Loop) -> None:
 
 
 def grown(loop: Loop, rule: Rule) -> Any:
-    """The size behind all trips, or at their entry where that is more. The entry is the loop's, also
-    where the rule was found behind trips that were peeled off.
-    """
+    """The size after all iterations, or at their entry where that is more. The entry is the loop's,
+    also where the rule was found after iterations that were peeled off."""
     tracer, trips = loop.tracer, loop.items.length
     name, number, axis = rule.place
     entry = leaves(loop.entry[name])[number].shape[axis]
@@ -320,14 +319,13 @@ def grown(loop: Loop, rule: Rule) -> Any:
     return tracer.size_max(size, entry)
 
 
-# --- what a loop's trips hand to each other, leaf by leaf ---
+# --- what a loop's iterations hand to each other, leaf by leaf ---
 
 
 class Type:
-    """The type of a leaf carried by value; like: a Traced array that has it; lengths: those of its
-    sizes that change, by axis; ends: with what, and what is enough for all trips; room: where it
-    lies in a row, for how many elements.
-    """
+    """The type of a leaf carried by value. like: a Traced array of this type; lengths: its varying
+    sizes, by axis; ends: their values at the end and the bounds for all iterations; room: the
+    capacity of a flat buffer."""
 
     __slots__ = ("kind", "dtype", "like", "tagged", "lengths", "ends", "room")
 
@@ -346,7 +344,8 @@ def type_of(value: Any) -> Type:
 
 
 def at_entry(leaf: Any, kind: Type | None) -> Type | None:
-    """A leaf's type where the loop's first trip begins, though the others begin with NumPy's."""
+    """A leaf's type where the loop's first iteration begins, though the others begin with NumPy's.
+    """
     if kind is None or kind.kind != "scalar" or kind.tagged:
         return kind
     return Type(*kind_of(leaf))  # type: ignore[misc]
@@ -372,9 +371,8 @@ class Types:
             self.of[name] = [type_of(v) for v in parts]
 
     def add_undefined(self, name: str, value: Any) -> Any:
-        """A name that nobody reads before it is set begins with anything: that, or UNBOUND for what
-        is no number.
-        """
+        """Give a name that is set before every read an arbitrary entry value; UNBOUND if it is not
+        a number."""
         kinds = [kind_of(leaf) for leaf in leaves(value)]
         if any(kind is None or kind[0] == "array" for kind in kinds):
             return UNBOUND
@@ -384,7 +382,7 @@ class Types:
         return rebuilt(value, iter(items))
 
     def join(self, name: str, before: Any, after: Any) -> Type:
-        """The type of a leaf that was one thing at the entry and is another behind a trip."""
+        """The type of a leaf that was one thing at the entry and is another after an iteration."""
         joined = join(self.tracer, before, after, True, self.tracer.may_check())
         if joined is LARGE:
             self.loop.fail(f"{name} {LARGE}")
@@ -402,7 +400,7 @@ class Types:
     # --- names that are known ---
 
     def widen(self, name: str, head: Any, value: Any) -> bool:
-        """Whether leaves that did not change so far, do; of a name that did not, either."""
+        """True if leaves that did not change so far, do; of a name that did not, either."""
         if value is UNBOUND or not have_same_structure(head, value):
             raise Peel(f"{name} changes its type")
         is_wider = False
@@ -443,7 +441,7 @@ class Types:
         return None
 
     def is_exact(self, kind: Type, value: Any) -> bool:
-        """Whether a number is one of 64 bits."""
+        """True if a number is one of 64 bits."""
         if type(value) is Traced or not is_number(value):
             return True
         return lifted(self.tracer, value, kind.kind, kind.dtype) is not None
@@ -451,18 +449,18 @@ class Types:
     # --- sizes of arrays ---
 
     def fits(self, after: Any, before: Any) -> bool:
-        """Whether an array can be handed on in the place of another."""
+        """True if an array can be handed on in the place of another."""
         fitted = after.fitted(before)
         return fitted is not None and self.tracer.varying(before, fitted) == []
 
     def holds(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """Whether an array is of the type, or of one with sizes that vary."""
+        """True if an array is of the type, or of one with sizes that vary."""
         if not kind.lengths and self.fits(after, before):
             return True
         return self.vary(kind, entry, before, after)
 
     def vary(self, kind: Type, entry: Any, before: Any, after: Any) -> bool:
-        """Whether an array may be as large as it is at the end of a trip; notes its sizes."""
+        """True if an array may be as large as it is at the end of an iteration; notes its sizes."""
         axes = axes_that_vary(self.tracer, before, after)
         if axes is None:
             return False
@@ -484,9 +482,9 @@ class Types:
         return True
 
     def is_once(self, kind: Type, before: Any, after: Any, axes: list[int]) -> bool:
-        """Whether the first trip alone seems to change the sizes, for they end as something that
-        is known before the loop. Those of an array that becomes smaller are tried as ones that vary.
-        """
+        """True if the first iteration alone seems to change the sizes, because they end as
+        something that is known before the loop. Those of an array that becomes smaller are tried
+        as ones that vary."""
         loop, tracer = self.loop, self.tracer
         if not loop.may_peel or self.carried.flag:
             return False

@@ -143,6 +143,18 @@ class ListBuffer:
         for leaf, column in zip(leaves(item), self.columns, strict=True):
             self.scope.item_slot(column.rows, place).value = lifted(self.tracer, leaf, *column.kind)
 
+    def fill(self, items: list[Any]) -> None:
+        """The items that the list has before: constants by one store, others one by one."""
+        if not any(type(leaf) is Traced for item in items for leaf in leaves(item)):
+            for k, column in enumerate(self.columns):
+                known = np.array([leaves(item)[k] for item in items], column.kind[1])
+                self.scope.item_slot(column.rows, slice(0, len(items))).value = self.scope.stage.constant(known)
+            self.cells[0] = len(items)
+            return
+        for item in items:
+            self.put(self.length, item)
+            self.cells[0] += 1
+
     def place(self, number: Any, limit: Any) -> Any:
         """A number that is checked to be from 0 to below a limit."""
         if type(number) is int and type(limit) is int and 0 <= number < limit:
@@ -156,6 +168,8 @@ class ListBuffer:
 
     def at(self, key: Any) -> Any:
         """The place of an item."""
+        if type(key) is Traced and key.kind == "scalar" and np.can_cast(key.dtype, np.int64) and key.dtype != bool:
+            key = self.tracer.as_python(self.tracer.cast(key, np.int64))
         if not is_int(key):
             self.fail("a list that grows is indexed by what is no int")
         if type(key) is int:
@@ -441,14 +455,25 @@ def is_alike(item: Any, like: Any) -> bool:
     )
 
 
-def want_buffer(region: Region, container: list[Any], item: Any) -> Any:
-    """Has the outermost loop or branch that knows of a list begin again, with the list as columns."""
+def may_be_columns(now: Any, before: Any) -> bool:
+    """True if a list that held something holds numbers, or tuples of numbers, of one type, now and before."""
+    if type(now) is not list or not before or any(is_ours(type(v)) for v in now if type(v) is not Traced):
+        return False
+    like = before[0]
+    return all(map(number_kind, leaves(like))) and all(is_alike(item, like) for item in (*before, *now))
+
+
+def want_buffer(region: Region, container: list[Any], item: Any, before: Any = ()) -> Any:
+    """Has the outermost loop or branch that knows of a list begin again, with the list as columns. before:
+    what the list held, where it has been taken from since.
+    """
     if not all(map(number_kind, leaves(item))):
         region.fail("data decide how a list grows, and its items are no numbers")
-    known = (v for v in container if type(v) is Traced or not is_ours(type(v)))  # no unknown prefix
+    now = [v for v in container if type(v) is Traced or not is_ours(type(v))]  # no unknown prefix
+    known = [*now, *before]
     if not all(is_alike(other, item) for other in known):
         region.fail(SEVERAL_TYPES)  # now: there is nothing to go back to when the columns are made
-    if len(container) > MOST_HELD:
+    if len(known) > MOST_HELD and any(type(leaf) is Traced for v in known for leaf in leaves(v)):
         region.fail("a list grows that has thousands of items")
     room = 1
     owner, is_open = None, False
@@ -480,7 +505,5 @@ def make(region: Loop | Branch) -> None:
         rows = [region.scope.call(np.empty, room, number_kind(leaf)[1]) for leaf in parts]  # type: ignore[index]
         made = ListBuffer(region.scope, container, item, map(Column, parts, rows), 0, room)
         made.loop, made.spare = region, SPARE
-        for known in container:
-            made.put(made.length, known)
-            made.cells[0] += 1
+        made.fill(container)
     region.buffers_wanted.clear()

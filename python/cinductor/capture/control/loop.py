@@ -1,14 +1,15 @@
-"""Loops being captured: one body of the graph for all trips.
+"""Loops being captured: one body of the graph for all iterations.
 
-The first run of the body is optimistic: names and memory are what they are at the loop's entry. What
-a run changed is carried by the next: an int as entry + step * trip, anything else as a value that
-each trip hands to the next (`carry`). Runs end when nothing new is learnt; then the region is made.
-A trip whose types differ from those of later trips is peeled off before the region, and the last
-one behind it when a name is to be what only that trip makes it.
+The first run of the body is optimistic: names and memory are what they are at the loop's entry.
+What a run changed is carried by the next: an int as entry + step * iteration, anything else as a
+value that each iteration hands to the next (`carry`). Runs end when nothing new is learnt; then
+the region is made. An iteration whose types differ from those of later iterations is peeled off
+before the region, and the last one after it when a name is to be what only that iteration makes
+it.
 
-A while whose tests are known is run by Python until it has recorded work in a few trips; then it is
-undone and captured. What cannot be captured is undone too, and Python runs it, trip by trip; the
-reason is reported.
+A while whose tests are known is run by Python until it has recorded work in a few iterations;
+then it is undone and captured. What cannot be captured is undone too, and Python runs it,
+iteration by iteration; the reason is reported.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from .carry import Carried
 from .region import Peel, Region, RegionBreak, Rerun, between_runs, reason_of, truth
 from .state import Snapshot
 
-UNROLL = 8  # known trips that are simply run; half as many for each loop inside
-PATIENCE = 3  # trips of a while with known tests that may record work
+UNROLL = 8  # known iterations that are simply run; half as many for each loop inside
+PATIENCE = 3  # iterations of a while with known tests that may record work
 MAX_WATCHED = 4096
 MAX_RUNS = 24
 MAX_PEELED = 2
@@ -41,12 +42,12 @@ class Ended(Signal):
 
 
 class Learnt:
-    """What was learnt of a loop at one place of one call path."""
+    """Facts recorded about a loop at one place of one call path."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []  # carried from trip to trip; a set's order is another in each process
+        self.names: list[str] = []  # carried from iteration to iteration; a set's order is another in each process
         self.written: list[str] = []  # names of arrays written to
-        self.offset = 0  # trips peeled off
+        self.offset = 0  # iterations peeled off
         self.plain: str | None = None  # why it is not captured
 
 
@@ -71,7 +72,7 @@ class Loop(Region):
             self.phase = PEEL
         self.position = self.runs = self.trips = self.worked = self.worked_trips = 0
         self.goes_on = self.may_guess = True
-        self.ended: Any = False  # whether a trip before the region has ended the loop
+        self.ended: Any = False  # whether an iteration before the region has ended the loop
         self.fills = False  # whether a deque with a bound was seen to grow
         self.tail = 0
         self.base: Snapshot | None = None
@@ -121,7 +122,7 @@ class Loop(Region):
             self.hand_over()
 
     def hand_over(self) -> None:
-        """NumPy goes on with the call: from this trip on the loop is Python's own."""
+        """NumPy goes on with the call: from this iteration on the loop is Python's own."""
         left: Any = None
         if not self.is_while:
             if self.items.made is None:  # nothing of Python's is like it
@@ -146,8 +147,8 @@ class Loop(Region):
             self.iterator.move(position if is_place else self.gone + position)
 
     def ends(self) -> bool:
-        """Whether there is no other trip."""
-        if self.phase == PLAIN and self.ended is not False:  # no region came behind that trip
+        """True if there is no other iteration."""
+        if self.phase == PLAIN and self.ended is not False:  # no region came after that iteration
             self.goes_on, self.ended = not bool(self.ended), False
         if self.phase == DONE or not self.goes_on:
             return True
@@ -162,7 +163,7 @@ class Loop(Region):
 
     @property
     def is_early(self) -> bool:
-        """Whether it has ended before its items did, or may have."""
+        """True if it has ended before its items did, or may have."""
         return not self.goes_on or (self.phase == DONE and self.site.flag is not None)
 
     @between_runs
@@ -179,7 +180,7 @@ class Loop(Region):
 
     @property
     def item(self) -> Any:
-        """What the target of a for gets."""
+        """The item for the target of a `for`."""
         index = self.carried.index if self.phase == REGION else self.position  # type: ignore[union-attr]
         self.position += self.phase != REGION
         if self.phase in (PLAIN, WATCH):
@@ -221,7 +222,7 @@ class Loop(Region):
         if type(flag) is Traced and self.phase == WATCH:
             self.restart()
         if type(flag) is Traced and self.phase == PEEL and self.position == self.offset:
-            self.ended, flag = flag, False  # the region makes no trip then
+            self.ended, flag = flag, False  # the region makes no iteration then
         if flag is not False and bool(flag):
             self.goes_on = False
         if self.phase == WATCH and self.is_while and self.goes_on:
@@ -231,7 +232,7 @@ class Loop(Region):
             self.phase = TAIL if self.tail else DONE
 
     def exit(self, names: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of names behind the loop."""
+        """The values of names after the loop."""
         heads, self.heads = self.heads, None
         if self.carried is not None and self.phase == DONE:
             for grown in self.carried.appends.values():
@@ -253,7 +254,7 @@ class Loop(Region):
             if self.buffers_wanted or self.rules:
                 self.start_over()
             if self.rules and self.offset and self.rerun_as(REGION):
-                self.offset = self.memory.offset = 0  # no trip was unlike the others
+                self.offset = self.memory.offset = 0  # no iteration was unlike the others
             return True
         is_ours = not issubclass(kind, Signal) and not is_interrupt(error)
         is_weak = self.carried is not None and self.carried.is_weak
@@ -266,7 +267,7 @@ class Loop(Region):
         return False
 
     def conclude(self) -> None:
-        """No more trips."""
+        """No more iterations."""
         if self.base is not None:
             self.base.end()
             self.base = None
@@ -299,7 +300,7 @@ class Loop(Region):
         self.phase = PLAIN
 
     def watch(self) -> None:
-        """Counts the trips that recorded work: enough of them are captured instead."""
+        """Counts the iterations that recorded work: enough of them are captured instead."""
         self.trips += 1
         if self.base is None or not self.base.can_undo or self.trips > MAX_WATCHED:
             self.conclude()
@@ -314,7 +315,7 @@ class Loop(Region):
 
     @property
     def may_peel(self) -> bool:
-        """Whether one more trip can be run before the region."""
+        """True if one more iteration can be run before the region."""
         most = MOST_FILLING if self.fills else MAX_PEELED
         if self.offset >= most or self.capacities:
             return False
@@ -323,13 +324,14 @@ class Loop(Region):
         return self.may_make_trip(self.items.length - self.offset)
 
     def may_make_trip(self, left: Any) -> bool:
-        """Whether some of a loop's trips are left, or the program can check that."""
+        """True if some of a loop's iterations are left, or the program can check that."""
         if type(left) is int:
             return left > 0
         return self.tracer.is_positive(left) or (self.tracer.may_check() and type(left > 0) is Traced)
 
     def makes_trip(self, left: Any) -> bool:
-        """Whether some of a loop's trips are left; where only the program knows, it checks that."""
+        """True if some of a loop's iterations are left; where only the program knows, it checks
+        that."""
         if left > 0 if type(left) is int else self.tracer.is_positive(left):
             return True
         is_left = left > 0
@@ -339,7 +341,7 @@ class Loop(Region):
         return True
 
     def peel_one(self) -> bool:
-        """Runs one more trip before the region."""
+        """Runs one more iteration before the region."""
         if not self.may_peel or not self.rerun_as(PEEL):
             return False
         self.offset += 1
@@ -364,7 +366,7 @@ class Loop(Region):
                 return False
             raise RegionBreak(reason, self.scope.file, self.site.line) from None
         self.memory.plain = reason
-        self.regions.report(self.scope, self.site, f"runs trip by trip: {reason}")
+        self.regions.report(self.scope, self.site, f"runs in Python, one iteration at a time: {reason}")
         self.phase = PLAIN
         self.position, self.tail = self.offset, 0
         self.move(self.offset)
@@ -382,11 +384,11 @@ class Loop(Region):
 
     @property
     def extent(self) -> Any:
-        """Trips of the region."""
+        """Iterations of the region."""
         return self.items.length - self.offset - self.tail
 
     def open_run(self) -> dict[str, Any]:
-        """The state at the head of a trip of the region."""
+        """The state at the head of an iteration of the region."""
         self.runs += 1
         if self.snapshot is None:
             if self.buffers_wanted:
@@ -438,7 +440,7 @@ class Left(Loop):
 
 
 class LeftWhile(Left):
-    """The same of a while loop."""
+    """Like the class above, for a `while` loop."""
 
     def __next__(self) -> None:
         if not self.goes_on:

@@ -1,14 +1,13 @@
 """What the arms of a branch end with, made one value each.
 
-An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its
-block. Of two ends what is the same stays; what differs is a pair of which the branch chooses one
-(`Pair`), with a side for each arm: a leaf of its end, or what the arm makes of one for the other's
-sake. Arrays of two shapes lie in buffers that have room for both. A name that one arm does not bind
-is checked.
+An arm ends with values of names, versions of memory and items appended to lists (`End`), kept by its block. Of two
+ends what is the same stays; what differs is a pair of which the branch chooses one (`Pair`), with a side for each
+arm: a leaf of its end, or what the arm makes of one for the other's sake. Arrays of two shapes are in buffers that
+have space for both. A name that one arm does not bind is checked.
 
-Where both arms only compute numbers their blocks become part of the block around, and each pair is a
-`where`; otherwise the blocks become the arms of a region, whose results are those of the pairs in
-order and then versions of memory.
+Where both arms only compute numbers their blocks become part of the block around, and each pair is a `where`;
+otherwise the blocks become the arms of a region, whose results are those of the pairs in order and then versions
+of memory.
 """
 
 from __future__ import annotations
@@ -45,10 +44,9 @@ OURS = "__ci_"
 
 
 class Side:
-    """What an arm gives for one side of a pair. here: makes it in a block; kind: of what the branch gives
-    then, None where the other side says it; sample: what it is in this call, where sizes choose; is_small: a
-    `where` may choose it; array, lengths: where it is an array; node: where its block has it.
-    """
+    """An arm's value for one side of a pair. here: makes it in a block; kind: the kind of the branch's result, None
+    if the other side decides; sample: its value in this call, if sizes choose; is_small: a `where` may select it;
+    array, lengths: set for an array; node: its node in the arm's block."""
 
     __slots__ = ("here", "kind", "sample", "is_small", "array", "lengths", "node")
 
@@ -60,7 +58,7 @@ class Side:
         self.array, self.lengths, self.node = array, lengths, node
 
     def put(self, region: Region, block: Any, like: Any) -> None:
-        """It is a result of the arm, whose block is open."""
+        """Make it a result of the arm, whose block is open."""
         if self.node is None:
             block.result(self.here(region))
         else:
@@ -92,7 +90,7 @@ def constant(value: Any) -> Side:
 
 
 def undefined(like: ArmValue, shape: tuple[Any, ...]) -> Side:
-    """Stands for a value that nobody looks at."""
+    """A placeholder for a value that is never read."""
     if like.kind == "array":
         return Side(lambda region: region.tracer.undefined(like.node, shape), None)
     block, number = like.node
@@ -137,17 +135,17 @@ def flag(value: Any) -> Side:
 
 
 class End:
-    """What an arm ends with: values of names, and memory written to."""
+    """The end state of an arm: values of names, and written memory."""
 
     def __init__(self, state: Any, block: Any, names: dict[str, Any], written: list[Any]) -> None:
-        self.appended: list[tuple[Any, list[Any]]] = []  # what trips append to a list, and items
+        self.appended: list[tuple[Any, list[Any]]] = []  # what iterations append to a list, and items
         self.records = state.records  # what was known where it ends
         known: list[ArmValue] = []
         self.names = {name: live_out_leaves(block, value, known) for name, value in names.items()}
         self.written = [(handle, ArmValue(block, handle)) for handle in written]
 
     def append(self, block: Any, grown: Any, items: list[Any]) -> None:
-        """What the arm appended to a list."""
+        """Record the items that the arm appended to a list."""
         live_out = []
         for item in items:
             if type(item) is not Maybe:
@@ -165,9 +163,8 @@ class End:
 
 
 def live_out_leaves(block: Any, value: Any, known: list[ArmValue] | None = None) -> Any:
-    """The value with its traced leaves live out of the block. known: numbers that are already; one that several
-    names have is one behind the branch, too.
-    """
+    """The value with its traced leaves live out of the block. known: numbers that are already; one that several names
+    have is one after the branch, too."""
     if value is UNBOUND:
         return value
     parts = leaves(value)
@@ -230,10 +227,10 @@ class Merge:
         self.pairs: list[Pair] = []
         self.lengths: list[tuple[lattice.Length, int]] = []  # and the numbers of their results
         self.checks: list[tuple[bool, str]] = []
-        self.listed: set[int] = set()  # results that a list has, whoever has them besides
+        self.listed: set[int] = set()  # results that a list contains, whatever else refers to them
 
     def names(self, wanted: tuple[str, ...]) -> dict[str, Any]:
-        """The values of names behind the branch, and the memory's versions."""
+        """The values of names after the branch, and the memory's versions."""
         snapshot = self.level.snapshot
         for end, block in zip(self.ends, self.blocks, strict=True):
             kept = {n: v for n, v in snapshot.names().items() if n not in end.names}
@@ -280,7 +277,7 @@ class Merge:
             self.region.fail(f"{name} is another view of its array in each branch")
 
     def plan_appended(self) -> list[tuple[Any, Maybe]]:
-        """What the arms appended to lists, with a Result where the graph decides."""
+        """The items that the arms appended to lists, with a Result where the graph decides."""
         plan = []
         for which, end in enumerate(self.ends):
             for grown, items in end.appended:
@@ -297,14 +294,14 @@ class Merge:
         return plan
 
     def made(self, part: Any, made: list[Any]) -> Any:
-        """A leaf behind the branch."""
+        """A leaf after the branch."""
         if type(part) is not Result:
             return part
         value = made[part.number]
         return value if part.strong is None else self.tracer.tagged(value, made[part.strong])
 
     def note_known(self, made: list[Any]) -> None:
-        """Where sizes choose, whoever forces a number gets this call's, with a guard."""
+        """If sizes choose, a number that is concretized has the value of this call, with a guard."""
         sample = self.tracer.sample_truth(self.level.condition)
         if sample is None:
             return
@@ -332,12 +329,12 @@ class Merge:
         return self.plan_either_way(name, a, b)
 
     def is_dead(self, name: str) -> bool:
-        """Whether one arm returns, and nobody reads the name then."""
+        """True if one arm returns and the name is not read after that."""
         returns = [end.names.get(RETURN) is True for end in self.ends]
         return returns[0] != returns[1] and name in self.region.site.returned
 
     def is_one_value(self, a: Any, b: Any) -> bool:
-        """Whether two results can be one value; so they must be where a caller goes on with it."""
+        """True if two results can be one value; so they must be where a caller goes on with it."""
         if self.region.scope.stage.depth > 0:
             return True
         pairs = list(zip(leaves(a), leaves(b), strict=False))
@@ -346,7 +343,7 @@ class Merge:
         )
 
     def is_one_of_before(self, a: Any, b: Any) -> bool:
-        """Whether an arm gives back an array of before the branch, and the other another one."""
+        """True if an arm returns an array from before the branch and the other arm a different one."""
         is_older = any(type(part) is ArmValue and self.older(part) is not part for part in (a, b))
         return is_older and not is_same(plain_value(a), plain_value(b))
 
@@ -355,11 +352,11 @@ class Merge:
         return is_same(*values) or type(self.meet(*values)) is Joined
 
     def meet(self, a: Any, b: Any) -> Joined | str:
-        """What two leaves become."""
+        """The join of two leaves."""
         return join(self.tracer, a, b, False, self.tracer.may_check())
 
     def plan_either(self, a: Any, b: Any) -> Any:
-        """One of two results, which are made again by whoever returns it."""
+        """One of two results. The code that returns it makes it again."""
         for part in (*leaves(a), *leaves(b)):
             is_plain = part is choose or is_a(part, CONSTANT_LEAVES)
             if part.strong if type(part) is ArmValue else not is_plain:
@@ -405,7 +402,7 @@ class Merge:
         return self.plan_dead(name, a, b)
 
     def plan_dead(self, name: str, a: Any, b: Any) -> Any:
-        """One arm's value; behind the other, which has none, nobody looks."""
+        """The value of one arm; it is never read after the other arm."""
         bound = b if a is UNBOUND else a
         parts = []
         for part in leaves(bound):
@@ -419,14 +416,14 @@ class Merge:
         return rebuilt(bound, iter(parts))
 
     def is_written(self, part: ArmValue) -> bool:
-        """Whether it is an array of before the branch to which an arm writes."""
+        """True if it is an array of before the branch to which an arm writes."""
         if part.kind != "array" or not part.value.is_whole:
             return False
         written = [handle for end in self.ends for handle, _ in end.written]
         return any(handle.storage == part.value.storage for handle in written)
 
     def want_undefined(self, name: str, part: ArmValue, is_first: bool) -> Result:
-        """The value in one arm; in the other, the first or the second, nobody looks at it."""
+        """The value of one arm; in the other one (the first or the second) it is never read."""
         lengths: dict[int, lattice.Length] = {}
         shape = list(part.value.shape) if part.kind == "array" else []
         for axis, size in enumerate(shape):
@@ -464,7 +461,7 @@ class Merge:
         return self.want(a, b)
 
     def join_sizes(self, name: str, a: ArmValue, b: ArmValue) -> Any:
-        """Arrays of two shapes lie in buffers that are large enough for both."""
+        """Arrays of two shapes are in buffers that are large enough for both."""
         axes = self.tracer.varying(a.node, b.node)
         if axes is None:
             self.region.fail(f"{name} is of another type in each branch")
@@ -514,7 +511,7 @@ class Merge:
                 aliases.link(other, values[0])
 
     def is_loose(self, part: Any, end: End) -> bool:
-        """Whether an array lies otherwise in memory where the arm ends."""
+        """True if the array's memory layout differs at the end of the arm."""
         array = part.array
         return array is not None and is_loose(end.records, array.value)
 
@@ -552,7 +549,7 @@ class Merge:
         return [self.read(value, pair) for value, pair in zip(made, self.pairs, strict=True)]
 
     def read(self, value: Any, pair: Pair) -> Any:
-        """A result; an array of its own where the region's has room for more."""
+        """A result; an array of its own where the region's has space for more."""
         lengths = next((part.lengths for part in pair.parts if part.lengths is not None), None)
         return value if lengths is None else lattice.read(self.tracer, value, lengths)
 

@@ -1,22 +1,23 @@
-"""A region's signature: what its blocks hand on, a `Phi` for each thing, in order; and names that only a
-loop's last trip makes.
+"""A region's signature: what its blocks hand on, a `Phi` for each thing, in order; and names that
+only a loop's last iteration makes.
 
     loop   operands, of the first trip -> head, in the block -> results, of a trip -> made, behind
     if                                                           results, of an arm -> made, behind
 
-A Phi takes as many places of the region as it needs and is given its own back, so nothing rests on
-lists that agree in their order.
+A Phi takes as many places of the region as it needs and is given its own back, so nothing rests
+on lists that agree in their order.
 
-Names that are live behind a loop and dead at its head are what the last trip made of them (`Last`).
-An int or a view that is an expression of the trip is that expression in the last trip, so that a
-view stays one. What was there before the loop stays what it is. Everything else is live out: each trip
-hands it on, and nobody looks at what the first one begins with.
+Names that are live after a loop and dead at its head are what the last iteration made of them
+(`Last`). An int or a view that is an expression of the iteration is that expression in the last
+iteration, so that a view stays one. What was there before the loop stays what it is. Everything
+else is live out: each iteration hands it on, and nobody looks at what the first one begins with.
 
-How many trips there have to be is asked, too (`Trips`). A loop inside that makes Python's number
-NumPy's does so only where it makes a trip, which is checked behind it. In later runs of the body
-around it the number is NumPy's from the beginning, and nobody asks; but the first trip still begins
-with Python's. What earlier runs asked and the last one did not is therefore asked before the region.
-Where it is not known there, the first trip is not like the others.
+How many iterations there have to be is asked, too (`Trips`). A loop inside that makes Python's
+number NumPy's does so only where it makes an iteration, which is checked after it. In later runs
+of the body around it the number is NumPy's from the beginning, and nobody asks; but the first
+iteration still begins with Python's. What earlier runs asked and the last one did not is
+therefore asked before the region. Where it is not known there, the first iteration is not like
+the others.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ if TYPE_CHECKING:
 
 
 class Phi:
-    """One thing that a region hands on. made: what comes of it behind the region."""
+    """One thing that a region hands on. made: what comes of it after the region."""
 
     __slots__ = ("made",)
 
     def operands(self, tracer: Any) -> list[Any]:
-        """What a loop's first trip begins with."""
+        """The operands of a loop's first iteration."""
         raise NotImplementedError
 
     def kinds(self, operands: list[Any]) -> list[str]:
@@ -62,9 +63,8 @@ class Phi:
         return [operand.kind for operand in operands]
 
     def results(self, tracer: Any, body: Any, first: Any) -> None:
-        """What a trip ends with, as results of its body; parameters that nobody looks at at its head
-        are made here, in the first block.
-        """
+        """Append the values at the end of an iteration to the results of the body. Parameters that
+        are not read at the loop head are created here, in the first block."""
         raise NotImplementedError
 
 
@@ -86,7 +86,7 @@ def make_region(
 
 
 class Number(Phi):
-    """A number of our own: the counter of trips, the flag that ends a loop, a size that changes."""
+    """An internal number: the iteration counter, the flag that ends a loop, or a varying size."""
 
     __slots__ = ("head", "begin", "end")
 
@@ -146,7 +146,7 @@ class Value(Phi):
             self.params.append(block.param("?", "scalar"))
 
     def open(self, tracer: Any, block: Any) -> None:
-        """The value at the head of a trip."""
+        """The value at the head of an iteration."""
         self.make_params(tracer, block, self.entry)
         value, *strong = self.params
         if self.type.lengths:
@@ -174,7 +174,7 @@ class Value(Phi):
         return buffer
 
     def end(self, tracer: Any, leaf: Any) -> None:
-        """What the leaf is at the end of a trip."""
+        """Set the leaf's value at the end of an iteration."""
         kind = self.type
         if kind.kind == "array":
             self.ends = [self.put_away(tracer, leaf) if kind.lengths else leaf]
@@ -197,7 +197,7 @@ class Value(Phi):
             body.result(value.fitted(param) if param.kind == "array" else value, param)
 
     def behind(self, tracer: Any) -> Any:
-        """The leaf behind the region."""
+        """The leaf after the region."""
         if self.type.lengths:
             sizes = None if self.entry is None else self.entry.shape
             return lattice.read(tracer, self.made[0], self.type.lengths, sizes)
@@ -205,10 +205,9 @@ class Value(Phi):
 
 
 class LastValue(Value):
-    """A value that nobody reads at the head of a trip: what the last one makes of a name. entry: the
-    name's value before the loop, where that can be its value behind it; sources: what it may be of
-    before the loop.
-    """
+    """A value that is not read at the head of an iteration: the live-out value of a name. entry:
+    the name's value before the loop, if that can be its value after it; sources: the earlier
+    arrays that it may be."""
 
     __slots__ = ("sources", "is_loose", "node", "sizes")
 
@@ -220,7 +219,7 @@ class LastValue(Value):
         self.sizes: list[Number] = []  # those that only the loop knows
 
     def vary(self, tracer: Any, axis: int, length: lattice.Length) -> None:
-        """One of its sizes is not as large in each trip."""
+        """One of its sizes is not as large in each iteration."""
         self.type.lengths[axis] = length
         end = length.end
         self.sizes.append(Number(None, lambda: tracer.lift(0), lambda: lattice.number_of(tracer, end)))
@@ -254,7 +253,7 @@ class LastValue(Value):
 
 
 def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
-    """As large as an array becomes in all trips."""
+    """As large as an array becomes in all iterations."""
     lengths = kind.lengths
     if kind.room is not None:
         return (kind.room,)
@@ -262,12 +261,12 @@ def shape_of_buffer(entry: Any, kind: Type) -> tuple[Any, ...]:
 
 
 def strength_of(tracer: Any, value: Any) -> Any:
-    """Whether a number is NumPy's, as a traced bool."""
+    """True if a number is NumPy's, as a traced bool."""
     strong = strength(value)
     return strong if type(strong) is Traced else tracer.lift(strong)
 
 
-# --- names that only a loop's last trip makes ---
+# --- names that only a loop's last iteration makes ---
 
 
 OURS = "__ci_"
@@ -275,22 +274,22 @@ NOWHERE = object()
 
 
 class Last:
-    """Those names of one loop being captured."""
+    """The live-out names of one loop being captured."""
 
     def __init__(self, carried: Carried) -> None:
         self.carried, self.loop, self.tracer = carried, carried.loop, carried.tracer
         self.values: dict[str, Any] = {}
         self.live_out: list[LastValue] = []
-        self.made: dict[int, Any] = {}  # views in the last trip, by the object they are one of
+        self.made: dict[int, Any] = {}  # views in the last iteration, by the object they are one of
 
     @property
     def mark(self) -> Any:
         return self.loop.snapshot.graph  # type: ignore[union-attr]
 
     def needs_trip(self) -> bool:
-        """Whether a name has its value from a trip. Nobody reads ours that no trip has set. Asked
-        outside of the region, for the values before it may need nodes.
-        """
+        """True if a name gets its value from an iteration. An internal name is not read if no
+        iteration has set it. Computed outside of the region, because the values before it may
+        need nodes."""
         for last in self.live_out:
             last.entry = self.value_before(last)
         for name, value in self.values.items():
@@ -300,10 +299,10 @@ class Last:
                 return True
         return False
 
-    # --- at the end of a trip ---
+    # --- at the end of an iteration ---
 
     def sort_names(self, names: dict[str, Any]) -> str | None:
-        """Sorts the names; one that only its last trip, run behind the region, can make."""
+        """Sorts the names; one that only its last iteration, run after the region, can make."""
         site = self.loop.site
         self.names = names
         for name in site.live_out:
@@ -321,7 +320,8 @@ class Last:
         return None
 
     def sort(self, name: str, place: int, leaf: Any) -> Any:
-        """The leaf as it is behind the loop, or live out; NOWHERE when only the trip itself has it."""
+        """The leaf as it is after the loop, or live out; NOWHERE when only the iteration itself has
+        it."""
         if type(leaf) is not Traced:
             is_fixed = leaf is UNBOUND or type(leaf) in ATOMS or is_number(leaf)
             return leaf if is_fixed or self.was_there(leaf) else NOWHERE
@@ -347,13 +347,13 @@ class Last:
         return True
 
     def closes(self, leaf: Any) -> bool:
-        """Whether it is an expression of the trip."""
+        """True if it is an expression of the iteration."""
         if self.carried.is_while or self.carried.period > 1:
             return False
         return self.carried.body.last_value(leaf) is not None
 
     def sources(self, name: str, place: int, leaf: Any) -> list[Source] | None:
-        """What it may be of before the loop; None where a copy will not do."""
+        """The earlier arrays that the name may be; None if a copy is not enough."""
         flow = self.carried.flow
         found: list[Source] = []
         for source in flow.aliases.sources(leaf):
@@ -375,7 +375,7 @@ class Last:
         return found
 
     def is_shared(self, name: str, place: int, source: Source) -> bool:
-        """Whether another name that is live behind the loop may end with it."""
+        """True if another name that is live after the loop may end with it."""
         for other in self.loop.site.live_out:
             for number, leaf in enumerate(leaves(self.names.get(other))):
                 if type(leaf) is Traced and (other, number) != (name, place):
@@ -417,7 +417,7 @@ class Last:
         return self.made[id(leaf)]
 
     def value_before(self, last: LastValue) -> Any:
-        """The name's value before the loop, where that can be its value behind it."""
+        """The name's value before the loop, where that can be its value after it."""
         before = self.carried.entry[last.name]
         value = self.values[last.name]
         if before is UNBOUND or not have_same_structure(before, value):
@@ -431,7 +431,7 @@ class Last:
         return leaf if is_like else None
 
     def exits(self) -> dict[str, Any]:
-        """The names' values behind the loop."""
+        """The names' values after the loop."""
         values: dict[LastValue, Any] = {}
         flow = self.carried.flow
         for last in self.live_out:
@@ -448,13 +448,12 @@ class Last:
         }
 
 
-# --- trips that have to be made ---
+# --- iterations that have to be made ---
 
 
 class Trips:
-    """What the runs of one loop's body asked: by loop inside, its numbers of trips, None for one that
-    is not known before the region.
-    """
+    """The iteration counts that the runs of a loop's body required, by inner loop; None for a count
+    that is not known before the region."""
 
     def __init__(self) -> None:
         self.before: dict[Any, list[Any]] = {}
@@ -468,16 +467,15 @@ class Trips:
         self.now = {}
 
     def note(self, key: Any, extent: Any, mark: Any) -> None:
-        """A loop inside has to make a trip; an extent of None: it has no number of trips. mark: where the loop
-        around it begins.
-        """
+        """A loop inside has to make an iteration; an extent of None: it has no number of
+        iterations. mark: where the loop around it begins."""
         if extent is not None:
             most = mark.most(extent)
             extent = extent if most is not None and is_same(most, extent) else None
         self.now.setdefault(key, []).append(extent)
 
     def dropped(self) -> list[tuple[Any, Any]]:
-        """What the last run did not ask any more."""
+        """The requirements that the last run dropped."""
         return [
             (key, extent)
             for key, extents in self.before.items()
@@ -486,5 +484,5 @@ class Trips:
         ]
 
     def are_known(self) -> bool:
-        """Whether all that can be asked before the region."""
+        """True if all that can be asked before the region."""
         return all(extent is not None for _, extent in self.dropped())

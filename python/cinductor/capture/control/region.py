@@ -1,9 +1,10 @@
-"""What captured loops and branches share.
+"""Common parts of captured loops and branches.
 
-A construct runs its bodies on traced state, maybe several times, and makes one node of the graph of
-them; the user's frame gets its names back as they would be. What it opens it closes; a run that
-cannot be captured raises RegionBreak, and then the innermost construct that can do without a region
-goes back to its mark: nodes, memory, names and containers are as they were, and Python runs it.
+A construct runs its bodies on traced state, maybe several times, and makes one node of the graph
+of them. Afterwards the user's frame has the names that Python would have set. A construct closes
+what it opens. A run that cannot be captured raises RegionBreak. Then the innermost construct
+that can run without a region goes back to its mark, where nodes, memory, names and containers
+are restored, and Python runs it.
 """
 
 from __future__ import annotations
@@ -34,9 +35,8 @@ ENTRY = "cinductor.capture.entry"  # calls the outermost of the user's frames
 
 
 class Raising(Signal):
-    """An arm of a traced branch is going to raise, or to warn, which is as rare: nobody needs to know
-    in which words.
-    """
+    """Raised if an arm of a traced branch is about to raise an exception or to warn. Its text is
+    not needed."""
 
 
 class Rerun(Signal):
@@ -67,16 +67,17 @@ class Regions:
         return self.tests
 
     def is_carried_by_value(self, value: Any) -> bool:
-        """Whether a loop hands on the array, or a branch, which may lie otherwise in NumPy's memory."""
+        """True if a loop or branch carries the array by value, so that NumPy may give it another
+        memory layout."""
         if value.kind != "array" or value.storage in self.state.records:
             return value.kind == "array"
         loops = (region.carried for region in self.state.active if region.carried is not None)
         return any(value.storage == p.value.storage for carried in loops for p in carried.values)
 
     def step(self, scope: Hooks, items: Items) -> Any:
-        """The next item of an iterator of which a trip may say how far it is. Only for the function
-        whose construct is being captured: what Python runs might ask until there is none.
-        """
+        """The next item of an iterator of which an iteration may say how far it is. Only for the
+        function whose construct is being captured: what Python runs might ask until there is
+        none."""
         self.state.before_change(items)
         position = items.position
         if type(position) is str:
@@ -109,7 +110,7 @@ class Regions:
                 self.state.classes.append(value.kind if type(value) is Traced else type(value).__name__)
 
     def report(self, scope: Hooks, site: Site, how: str) -> None:
-        """What became of a construct, for explain."""
+        """Record the outcome of a construct, for explain."""
         self.reports[(scope.file, site.line, site.kind)] = how
 
 
@@ -128,9 +129,8 @@ def let_go(values: Iterable[Any]) -> None:
 
 
 def between_runs(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of a construct's own, before or behind a run of the user's code: whatever fails there,
-    the construct is captured in no such way.
-    """
+    """A step of a construct's own, before or after a run of the user's code: whatever fails there,
+    the construct is captured in no such way."""
 
     @functools.wraps(step)
     def guarded(self: Region, *args: Any) -> Any:
@@ -167,9 +167,9 @@ class Region:
 
     restores = True
     is_loop = False
-    carried: Any = None  # by a loop, from trip to trip
+    carried: Any = None  # by a loop, from iteration to iteration
     levels: Any = ()  # of a branch: tests whose rest is being run
-    offset = 0  # trips of a loop that are peeled off
+    offset = 0  # iterations of a loop that are peeled off
     operands: tuple[Any, ...] = ()  # values without a name: what a loop iterates over
 
     @property
@@ -225,7 +225,7 @@ class Region:
             self.enter()  # rewritten code has no names to set
 
     def diff(self, before: Snapshot) -> list[Change]:
-        """What containers that somebody sees hold now, of those that have changed since."""
+        """The contents of visible containers that have changed since the snapshot."""
         if not before.before:
             return []
         now = before.swap()
@@ -246,7 +246,7 @@ class Region:
         return reached(roots, wanted, self.state.sources.known, self.tracer.effects > 0)
 
     def callers(self) -> list[Any]:
-        """What the frames around this one see."""
+        """The values that the calling frames refer to."""
         values: list[Any] = []
         frame = self.frame and self.frame.f_back
         while frame is not None and frame.f_globals.get("__name__") != ENTRY:
@@ -257,11 +257,12 @@ class Region:
         return values
 
     def elsewhere(self) -> list[Any] | None:
-        """What is seen besides the names of the construct's state; None: nobody knows."""
+        """References besides the names of the construct's state; None if unknown."""
         return [*self.others.values(), *self.callers()]
 
     def is_alone(self, array: Any, values: list[Any], records: Records | None = None) -> bool:
-        """Whether at most one of the values, with what callers see, may be of that memory, made here."""
+        """True if at most one of the values, with what callers see, may be of that memory, made
+        here."""
         if not array.is_fresh:
             return False
         seen = [*values, *self.others.values(), *self.callers()]
@@ -291,9 +292,8 @@ class Region:
 
 
 def is_condition(value: Any) -> bool:
-    """A traced value that has one truth, which only the running program knows: an int of Python's is
-    known where sizes say it, and behind a break.
-    """
+    """A traced value that has one truth, which only the running program knows: an int of Python's
+    is known where sizes say it, and after a break."""
     if type(value) is not Traced or not (value.ndim == 0 or value.size == 1):
         return False
     is_int = value.kind == "python" and value.dtype.kind == "i"

@@ -1,12 +1,13 @@
-"""The state of a captured call: all that a run of a body may change, snapshots of it, and the way back.
+"""State of a captured call: everything that running a loop or branch body can change, with undo.
 
-Bodies of loops and branches are run several times. Whatever changes passes a door: a call, a slot (an
-attribute, an item, a shape), a step of an iterator, an augmented assignment. Each door tells the state
-before the change. It keeps what the object holds, or, where it has no row for the object's class,
-refuses: RegionBreak. An object that was made behind a snapshot needs no row: it dies with the run that
-made it. What is known rather than held is in tables, which are replaced, never changed, and in
-stacks, of which a snapshot has the depth. The graph and its memory have marks of their own
-(pyext/region).
+Bodies of loops and branches run several times, so their changes must be undone. Every change goes
+through a hook that is called before it: calls, slots (an attribute, item or shape), iterator
+steps, augmented assignments. The hook saves the object's contents. If it has no row for the object's
+class, it raises RegionBreak. An object that was created after a snapshot needs no saving: it is
+discarded with the run that created it.
+
+Analysis results are stored in immutable tables (a snapshot keeps a reference) and in stacks (a
+snapshot keeps the depth). The graph and its memory have marks of their own (pyext/region).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RegionBreak = _core.RegionBreak
 
 TABLES = ("records", "lists", "backings")
 STACKS = ("snapshots", "blocks", "facts", "active", "conditions", "classes")
-MANY = 1 << 30  # references: nobody knows how many
+MANY = 1 << 30  # references: the count is unknown
 tables_of, stacks_of = operator.attrgetter(*TABLES), operator.attrgetter(*STACKS)
 
 
@@ -73,7 +74,8 @@ def fill(container: Any, items: Any) -> None:
         container.update(items)
 
 
-# What can be put back, beside slots: exact classes, with what copies the contents; `fill` puts them back.
+# Mutable state that can be restored, besides slots: exact classes, with a function that copies the
+# contents; `fill` restores it.
 ROWS: dict[type, Callable[[Any], Any]] = {
     list: list.copy,
     dict: dict.copy,
@@ -147,7 +149,8 @@ class State:
                 raise RegionBreak(why_not, "", 0)
 
     def before_pop(self, value: Any) -> None:
-        """The same for what `pop` takes from a set: which item is next depends on those before."""
+        """Like `before_change`, for `set.pop()`. Which item is popped depends on the set's history,
+        so the set cannot be restored."""
         if type(value) is set:
             self.unlike[id(value)] = value
         self.before_change(value)
@@ -173,7 +176,7 @@ class State:
                 self.before_change(cell)
 
     def amend(self, container: dict[str, Any], key: str) -> None:
-        """The dict had this item all along: nobody had looked."""
+        """Add an item that the dict had all along but that had not been read before."""
         for snapshot in self.snapshots:
             if id(container) in snapshot.before:
                 snapshot.before[id(container)][1][key] = container[key]
@@ -181,7 +184,7 @@ class State:
     # --- tables ---
 
     def put(self, **tables: dict[int, Any]) -> None:
-        """What is known from here on. Who asks for the origin of a list has it filled."""
+        """Replace the tables of known values. Reading the origin of a list fills the list."""
         lists = tables.get("lists", self.lists)
         self.sources.hidden = lists
         self.__dict__.update(tables)
@@ -189,7 +192,7 @@ class State:
             self.tracer.forbids_breaks = any(map(self.is_shared, self.records))
 
     def is_shared(self, storage: int) -> bool:
-        """Whether it may be an array that another name has."""
+        """True if it may be an array that another name has."""
         return not all(source.alone for source in self.records[storage][1])
 
     def grow(self, grown: Any) -> None:
@@ -235,11 +238,10 @@ class State:
 
 
 class Snapshot:
-    """A place to go back to: what can be undone is everything since it was made. is_kept: what ran
-    since then stays unless it can be undone as a whole, so a change that nobody can undo is allowed.
-    What the runs behind it change in containers is carried from trip to trip and merged like the
-    values of names, by names that none of the user's can be (`containers`).
-    """
+    """A point to go back to: everything since then can be undone. is_kept: the code since then
+    stays unless it can be undone as a whole, so changes that cannot be undone are allowed.
+    Changes of containers after it are carried from iteration to iteration and merged like values
+    of names, under names that user code cannot have (`containers`)."""
 
     def __init__(self, state: State, is_kept: bool = False) -> None:
         self.state, self.is_kept, self.can_put_back = state, is_kept, True
@@ -248,7 +250,7 @@ class Snapshot:
         self.before: dict[int, tuple[Any, Any]] = {}  # objects, with what they held
         self.born: dict[int, Any] = {}
         self.containers: dict[str, Any] = {}  # by name, those that the runs of a construct change
-        for cell in state.cells:  # of a change of these nobody will tell
+        for cell in state.cells:  # changes of these cells are not reported
             self.note(cell)
         state.snapshots.append(self)
         self.depths = dict(zip(STACKS, map(len, stacks_of(state)), strict=True))
@@ -256,18 +258,18 @@ class Snapshot:
 
     @property
     def can_undo(self) -> bool:
-        """Whether nothing has happened since that stays."""
+        """True if nothing has happened since that stays."""
         is_kept = self.can_put_back and self.graph.is_valid
         return is_kept and self.state.tracer.effects == self.effects
 
     def since(self, stack: str) -> list[Any]:
-        """What has come to a stack."""
+        """The entries that a stack has gained."""
         return getattr(self.state, stack)[self.depths[stack] :]
 
     # --- what objects held ---
 
     def begin(self) -> None:
-        """Nothing has changed yet; of a change of cells that functions set nobody will tell."""
+        """Begin with no changes. Changes of cells that functions set are not reported."""
         self.before.clear()
         self.born.clear()
         for cell in self.state.cells:
@@ -279,9 +281,8 @@ class Snapshot:
             self.before[id(value)] = (value, contents_of(value))
 
     def swap(self) -> list[tuple[Any, Any]]:
-        """Puts back what the containers held; returns what they hold now, but for cells that nobody
-        has set.
-        """
+        """Restore the contents of the containers. Returns their current contents, except cells that
+        are unset."""
         now = []
         for container, before in self.before.values():
             items = contents_of(container)
@@ -329,7 +330,7 @@ class Snapshot:
             self.state.tracer.forget(self.state.facts.pop())
 
     def end(self) -> None:
-        """It is over; what was done stays, and is the outer snapshots' to undo."""
+        """End the snapshot. The changes stay, and outer snapshots can undo them."""
         state = self.state
         if state.lists:
             still = state.still_lists(self.tables["lists"])
@@ -356,11 +357,11 @@ class Snapshot:
         return name
 
     def has(self, container: Any) -> bool:
-        """Whether it has a name."""
+        """True if it has a name."""
         return any(known is container for known in self.containers.values())
 
     def names(self) -> dict[str, Any]:
-        """What the containers hold now."""
+        """The current contents of the containers."""
         return dict(zip(self.containers, map(value_of, self.containers.values()), strict=True))
 
     def refill(self, names: dict[str, Any]) -> None:
@@ -383,9 +384,8 @@ class Change(NamedTuple):
 
     @property
     def keeps_places(self) -> bool:
-        """Whether it still has the same keys, or as many items. A set may have grown its table though it
-        holds what it held, and the order of its items with it.
-        """
+        """True if it still has the same keys, or as many items. A set may have grown its table
+        though it holds what it held, and the order of its items with it."""
         now, before = self.container, self.before
         if is_a(now, dict):
             return list(before) == list(now)
@@ -393,19 +393,19 @@ class Change(NamedTuple):
 
     @property
     def fills(self) -> bool:
-        """Whether it has grown, and will not once it is full."""
+        """True if it has grown, and will not once it is full."""
         now = self.container
         return type(now) is collections.deque and now.maxlen is not None and len(now) > len(self.before)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it holds what it held."""
+        """True if it holds what it held."""
         pairs = map(is_one, items_in(self.before), items_in(self.container))
         return self.keeps_places and all(pairs)
 
     @property
     def appended(self) -> list[Any]:
-        """What a list has besides what it had."""
+        """The items that a list has gained."""
         before, now = self.before, self.container
         if type(now) is not list or type(before) is not list or len(now) <= len(before):
             return []
@@ -413,7 +413,7 @@ class Change(NamedTuple):
 
 
 def items_in(container: Any) -> tuple[Any, ...]:
-    """What a list or dict holds, in order."""
+    """The items of a list or dict in order."""
     if type(container) in (types.CellType, Items):
         return content_of(container)
     if type(container) not in ROWS and type(container) is not tuple:
@@ -422,9 +422,8 @@ def items_in(container: Any) -> tuple[Any, ...]:
 
 
 def value_of(container: Any, before: Any = None) -> Any:
-    """What the name of a container has, or had, given what it held: its items; an iterator's
-    position.
-    """
+    """The current or former value of a container's name, given its contents: its items, or an
+    iterator's position."""
     items = items_in(container if before is None else before)
     return items[0] if type(container) is Items else items
 

@@ -1,1 +1,3 @@
-"""What rewritten code asks for: the plain thing, and in a captured call besides what the stage hears of."""
+"""The operations of `__ci__`: each does what Python does, and during capture also records it in the
+stage.
+"""

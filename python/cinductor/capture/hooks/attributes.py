@@ -176,7 +176,8 @@ class Managed:
 
 @in_users_stead
 class Quiet:
-    """An errstate around operations: they are noted with what nobody wants to hear of."""
+    """An errstate scope: operations inside are recorded with the floating-point flags that it
+    ignores."""
 
     def __init__(self, tracer: _core.Tracer, errstate: Any, asked: dict[str, Any]) -> None:
         self.tracer, self.errstate, self.asked, self.around = tracer, errstate, asked, 0

@@ -1,10 +1,9 @@
-"""Control flow of rewritten code: what Python does, at little cost, and in captured functions regions.
+"""Control flow of rewritten code: Python's behaviour at low cost, and regions during capture.
 
-Every for, while and if of rewritten source is an object that Python iterates, one step a run of a
-body, and that is entered around each such run. On concrete values the steps are Python's own:
-nothing is restored, nothing is merged, and the objects keep no state of the function's frame.
-Whatever has no state at all is one shared object. `docs/architecture.md` has the form of the
-rewritten source.
+Every `for`, `while` and `if` of rewritten source is an object. Python iterates over it, one step per run
+of the body, and enters it as a context manager around each run. On concrete values the steps are
+Python's own: nothing is saved or merged, and the object keeps no frame state. Objects without any
+state are shared. `docs/architecture.md` shows the rewritten source.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ from ..stage import check_budget
 
 
 def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
-    """What a generator expression that runs as a loop comes to: a StopIteration that its code lets
-    through is no end of it (PEP 479).
-    """
+    """The result of a generator expression that runs as a loop. A StopIteration from its code does
+    not end it but becomes a RuntimeError, as in Python (PEP 479)."""
     try:
         return trips(*args)
     except StopIteration as error:
@@ -39,7 +37,7 @@ def generated(trips: Callable[..., Any], /, *args: Any) -> Any:
 
 
 class Construct:
-    """What the plain constructs share."""
+    """Common base of the plain constructs."""
 
     __slots__ = ()
     restores = False  # whether the frame's names are looked at and set
@@ -79,7 +77,7 @@ class While(Construct):
             yield
 
     def test(self, value: Any) -> bool:
-        """The test of this trip."""
+        """The test of this iteration."""
         if type(value) not in FREE_TYPES:
             value = self.scope.test(value)
         self.goes_on = True if value else False
@@ -249,14 +247,14 @@ def count_frames(frame: FrameType) -> int:
 
 
 def is_complex(value: Any) -> bool:
-    """Whether it is a complex number of Python's."""
+    """True if it is a complex number of Python's."""
     if type(value) is not Traced:
         return type(value) is complex
     return value.kind == "python" and value.dtype == np.complex128
 
 
 def is_double(stage: Any, value: Any) -> bool:
-    """Whether it is an np.float64, which is a float to Python's numbers."""
+    """True if it is an np.float64, which is a float to Python's numbers."""
     if type(value) is not Traced or value.dtype != np.float64:
         return type(value) is np.float64
     stage.regions.note_class((value,))
@@ -280,7 +278,7 @@ class Watched(For):
 
 
 class WatchedWhile(While):
-    """The same of a while loop."""
+    """Like the watched `for`, for a `while` loop."""
 
     __slots__ = ()
 
@@ -346,9 +344,8 @@ class TracedControl(PlainControl):
             self.stage.tracer.on_break = functools.partial(Replan, "leaves_open")
 
     def may_leave_open(self) -> bool:
-        """Whether the program may find out what sizes say: another way could still be taken. In
-        NumPy's own source sizes say what there is to do, or what is wrong.
-        """
+        """True if the program may find out what sizes say: another way could still be taken. In
+        NumPy's own source sizes say what there is to do, or what is wrong."""
         stage = self.stage
         return stage.captures and stage.leaves_open and stage.tracer.may_check() and not self.is_library
 
@@ -362,7 +359,7 @@ class TracedControl(PlainControl):
         return PlainControl.bound(value, name)
 
     def specialised(self, value: Any) -> Any:
-        """A condition; what sizes say is guarded, for else there is an exception."""
+        """A condition; what sizes say is guarded, because else there is an exception."""
         sample = self.stage.tracer.sample_truth(value)
         return value if sample is None else bool(value)
 
@@ -384,7 +381,7 @@ class TracedControl(PlainControl):
             items = iterator.rest(self.stage.tracer)
         if items is None:
             if self.stage.captures and iterator is None and hasattr(type(value), "__next__"):
-                how = f"runs trip by trip: a {type(value).__name__} has no items by number"
+                how = f"runs in Python, one iteration at a time: a {type(value).__name__} has no items by number"
                 self.stage.regions.report(self, site, how)
             return Watched(self.stage, super().for_(value, number).items)
         is_short = type(items.length) is int and items.length <= UNROLL >> site.depth
@@ -413,7 +410,7 @@ class TracedControl(PlainControl):
         return made
 
     def recurses(self, line: int) -> bool:
-        """Whether data end a recursion through a condition on this line: Python decides it then."""
+        """True if data end a recursion through a condition on this line: Python decides it then."""
         key, regions = (self.file, line), self.stage.regions
         if key not in regions.recursive:
             if not self.stage.tracer.in_region or count_frames(users_frame()) < MOST_RECURSIONS:
@@ -425,9 +422,8 @@ class TracedControl(PlainControl):
         return True
 
     def is_open(self, line: int) -> bool:
-        """Whether an expression on the line that cannot be captured can be left for another way: by a
-        construct around it, or by capturing the call again.
-        """
+        """True if an expression on the line that cannot be captured can be left for another way: by
+        a construct around it, or by capturing the call again."""
         stage = self.stage
         is_refused = (self.file, line) in stage.regions.decided
         is_undoable = stage.tracer.may_check() or stage.tracer.in_region

@@ -68,7 +68,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         stage.scopes.append(self)
 
     def check_budget(self) -> None:
-        """Before a trip that Python runs: it may be one too many."""
+        """Before an iteration that Python runs: it may be one too many."""
         check_budget(self.stage)
 
     def fall_back(self, why: str) -> None:
@@ -76,7 +76,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         fall_back(self.stage, why)
 
     def leave_to_numpy(self, f: Any, args: Any, kwargs: Any, reason: str) -> Any:
-        """A call behind which only NumPy does what is asked for: the rest of the call is its own."""
+        """A call after which only NumPy does what is asked for: the rest of the call is its own."""
         stage = self.stage
         stage.effects.abandon(reason)
         fall_back(stage, reason)
@@ -100,7 +100,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self._global(self.fn_globals, self.cache, name, value)
 
     def is_builtin(self, name: str) -> bool:
-        """Whether the name is what Python means by it."""
+        """True if the name is what Python means by it."""
         return self.name(name) is getattr(builtins, name)
 
     def sum_and_carry(self, total: Any, carry: Any, item: Any) -> tuple[Any, Any]:
@@ -135,7 +135,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return self.stage.lift_guarded(value, self.stage.sources.source_of_free(self.fn, name))
 
     def own_super(self, made: Any, cls: type) -> Any:
-        """What `super()` has made of the class in its function's cell."""
+        """The object that `super()` returned for the class in the function's `__class__` cell."""
         self.name("super")
         return made
 
@@ -184,11 +184,11 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
     generated = staticmethod(generated)
 
     def key(self, value: Any) -> Any:
-        """What a dict or set that is written out hashes."""
+        """The key of a dict display, or the element of a set display, which Python hashes."""
         return value if type(value) in FREE_TYPES else self.use(value)
 
     def lifted_once(self, value: Any) -> Any:
-        """What a call gave that is not made twice."""
+        """The result of a call that must not be repeated."""
         return lifted_once(self.stage, value)
 
     def use(self, value: Any) -> Any:
@@ -335,9 +335,8 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         reword(error)
 
     def parts(self, kind: str, value: Any, *asked: Any) -> tuple[Any, ...] | None:
-        """What a pattern of a match statement looks at in a value; None where it is no such
-        thing.
-        """
+        """The parts of a value that a pattern of a match statement tests; None if the value does
+        not match its kind."""
         return PATTERNS[kind](self, value, *asked)
 
     def leaves(self) -> None:
@@ -390,7 +389,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
         return dispatch(self, args[0], args[1:], kwargs)
 
 
-# What rewritten code asks for, but what looks at the frame that asks or has no answer of its own.
+# Operations of rewritten code, except those that inspect the calling frame or have no result.
 BAILING = """
     name free local use operand repeat joined members contains test augment context mapping iter
     star key iter_unpacked unpack attr item call slice import_module import_name lt le gt ge eq ne bound for_

@@ -25,6 +25,7 @@ from ...instance import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
 from ..calls.numpys import constants
+from ..control import list_buffer
 from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt
 from ..objects import (
@@ -73,7 +74,7 @@ PLAIN_INDEXES = FREE_TYPES - {slice, Traced}  # Python says itself of what no in
 
 
 def may_count(key: Any) -> bool:
-    """Whether Python takes a traced value as an index of a sequence, or NumPy says why not."""
+    """True if Python takes a traced value as an index of a sequence, or NumPy says why not."""
     return key.kind == "array" or key.dtype.kind in "iu" or (key.dtype == bool and key.kind == "python")
 
 
@@ -86,7 +87,7 @@ class Subscripts:
     call: Callable[..., Any]
 
     def slice(self, *bounds: Any) -> Any:
-        """start:stop:step; whoever reads it asks its bounds for their ints."""
+        """start:stop:step. The code that uses the slice converts its bounds to ints."""
         return slice(*bounds)
 
     def _index(self, key: Any) -> Any:
@@ -104,7 +105,7 @@ class Subscripts:
         if is_a(key, int):
             if self.stage.sources.source_of(key) is not None:
                 self.stage.effects.stop(f"an index is of class {cls.__name__}")  # no guard has its value
-            return int.__index__(key)  # of a subclass: what its own method says nobody asks
+            return int.__index__(key)  # a __index__ of a subclass is not called
         method = self.stage.sources.class_attr(cls, "__index__")
         if type(method) is types.FunctionType:
             made = self.call(method, key)
@@ -128,6 +129,15 @@ class Subscripts:
             return self.stage.materialise(key)
         return key
 
+    def _want_columns(self, value: Any, key: Any) -> None:
+        """Has the loop or branch around begin again, if data decide which item of a list made in the call
+        is read or stored: with the list as columns.
+        """
+        stage = self.stage
+        if type(value) is list and is_place(self, key) and stage.tracer.in_region:
+            if stage.sources.source_of(value) is None and list_buffer.may_be_columns(value, value):
+                list_buffer.want_buffer(stage.state.active[-1], value, value[0])
+
     def item(self, value: Any, key: Any) -> Any:
         """value[key]"""
         cls = type(value)
@@ -145,6 +155,7 @@ class Subscripts:
             if source != OPAQUE and not is_a(value, dict) and is_place(self, key):
                 if (picked := pick(self, value, key)) is not MISSING:
                     return picked
+                self._want_columns(value, key)
             if source is None:
                 return stage.lift_array(value[key])
             if source == OPAQUE:
@@ -243,6 +254,7 @@ class Subscripts:
             stage.state.lists[id(value)].set_item(key, item)
             return
         source = stage.sources.source_of(value)
+        self._want_columns(value, key)
         method = self.stage.sources.class_attr(cls, "__setitem__")
         if source is None and cls in (list, dict, collections.deque):
             stage.state.before_change(value)
@@ -284,7 +296,7 @@ MOST_CONSTANTS, MOST_TRACED = 1024, 64  # items
 
 
 def is_place(scope: Scope, key: Any) -> bool:
-    """Whether a number is known to the running program only."""
+    """True if a number is known to the running program only."""
     if type(key) is not Traced or key.kind == "array" or key.dtype.kind not in "iu":
         return False
     return not key.is_expression or scope.stage.tracer.in_region
@@ -354,7 +366,7 @@ def write_flat(scope: Scope, flat: Flat, key: Any, value: Any) -> None:
 
 
 def has_shape(value: Any, place: Any) -> bool:
-    """Whether a value has as many elements as a place takes; NumPy repeats what is too short."""
+    """True if a value has as many elements as a place takes; NumPy repeats what is too short."""
     return type(value) is Traced and value.shape == place.shape and type(value.size) is int
 
 
@@ -382,7 +394,7 @@ class Iteration:
         return {k: self.stage.lift(value[k]) for k in value.keys()}  # noqa: SIM118  (no dict)
 
     def iter(self, value: Any) -> Any:
-        """What a loop, a star or a comprehension runs over."""
+        """The iterable of a loop, a star or a comprehension."""
         cls = type(value)
         stage = self.stage
         if cls is np.ndarray:
@@ -423,7 +435,7 @@ class Iteration:
         return self._iter_unknown(stage.materialise(value))
 
     def star(self, value: Any) -> Any:
-        """What a star unpacks: Python itself asks an object of the user's how long it is."""
+        """The items that a star unpacks. Python itself calls `__len__` of a user's object."""
         is_iterable = any(hasattr(type(value), n) for n in ("__iter__", "__getitem__"))
         if is_iterable and asks_length(value):
             self.stage.effects.stop(f"unpacks a {type(value).__name__}")
@@ -481,7 +493,7 @@ class Iteration:
         return Asked(self.stage.lifting, iter(value))
 
     def iter_unpacked(self, value: Any, shape: tuple[Any, ...]) -> Iterator[Any]:
-        """What a loop runs over when its target unpacks each item."""
+        """The items of a loop whose target unpacks each of them."""
         return (self.unpack(item, shape) for item in self.iter(value))
 
     def unpack(self, value: Any, shape: tuple[Any, ...]) -> Any:

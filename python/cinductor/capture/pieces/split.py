@@ -1,10 +1,10 @@
-"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes
-`t = x.sum(); print(t)`.
+"""Statements that Python runs, with the array work in them put before: `print(x.sum())` becomes `t = x.sum();
+print(t)`.
 
-Parts move only to where they are evaluated in the same order: what stands before a part that is
-moved is moved too, but constants and plain local names, which nothing can change in between. Two
-freedoms are taken: the module's own function that is called (`print`, `np.save`) is looked up after
-its arguments, and values are formatted behind the last that is computed for the same text.
+Parts move only to where they are evaluated in the same order: what is before a part that is moved is moved too,
+but constants and plain local names, which nothing can change in between. Two freedoms are taken: the module's own
+function that is called (`print`, `np.save`) is looked up after its arguments, and values are formatted after the
+last that is computed for the same text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPAQUE = ast.Lambda | ast.GeneratorExp | ast.NamedExpr | ast.Await | ast.Yield |
 
 
 def works(node: ast.AST) -> bool:
-    """Whether there is anything to compute in it."""
+    """True if there is anything to compute in it."""
     return any(isinstance(n, WORK) and not is_number(n) for n in ast.walk(node))
 
 
@@ -35,14 +35,12 @@ def is_number(node: ast.AST) -> bool:
 
 
 def is_fixed(node: ast.AST, locals_: Names) -> bool:
-    """Whether a part is the same whenever it is evaluated."""
+    """True if a part is the same whenever it is evaluated."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in locals_)
 
 
 def is_pythons(node: ast.AST) -> bool:
-    """Whether Python is certain to run an expression: it makes a text of values, or calls what has
-    broken inside.
-    """
+    """True if Python is certain to run an expression: it makes a text of values, or calls what has broken inside."""
     if any(isinstance(n, ast.Name) and n.id == FOLLOW for n in ast.walk(node)):
         return True
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
@@ -77,9 +75,8 @@ class Hoist:
         return [n if k > last else self.part(n, depth, k == last) for k, n in enumerate(nodes)]
 
     def part(self, node: ast.expr, depth: int, is_last: bool = True) -> ast.expr:
-        """A part that is moved, or opened when its own is to stay with Python: it keeps its place
-        if nothing is moved behind it.
-        """
+        """A part that is moved, or opened when its own is to stay with Python: it keeps its place if nothing is moved
+        after it."""
         if is_fixed(node, self.locals):
             return node
         if depth <= 0 and not is_pythons(node):
@@ -88,7 +85,7 @@ class Hoist:
         return opened if is_last else self.move(opened, True)
 
     def open(self, node: ast.expr, depth: int) -> ast.expr:
-        """The same expression of parts that have been moved out of it."""
+        """The same expression, with the moved parts replaced."""
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, ast.JoinedStr):
@@ -134,7 +131,7 @@ class Hoist:
         return node
 
     def function(self, node: ast.expr, depth: int, has_parts: bool) -> ast.expr:
-        """What is called. A method is looked up before its arguments are computed."""
+        """The callee. A method is looked up before its arguments are computed."""
         if isinstance(node, ast.Name) or not isinstance(node, ast.Attribute):
             return node
         base = node
@@ -150,7 +147,7 @@ class Hoist:
 def hoist(
     node: ast.stmt, locals_: Names, lists: Names, name: Callable[[], str], depth: int
 ) -> list[ast.stmt]:
-    """The statement, which is changed, behind the assignments that its parts have become."""
+    """The statement, which is changed, after the assignments that its parts have become."""
     made = Hoist(locals_, lists, name)
     node.ci_glue = True  # type: ignore[attr-defined]
     if any(isinstance(n, OPAQUE) for n in ast.walk(node)):
@@ -178,9 +175,8 @@ OUTSIDE = frozenset({"super", "__class__", FOLLOW})
 
 
 class Marks:
-    """What is known of a function's lines: how often a statement there broke, and whether it did so
-    in a function that it calls.
-    """
+    """What is known about a function's lines: how often each statement broke, and whether it did so in a called
+    function."""
 
     def __init__(self) -> None:
         self.levels: dict[int, int] = {}
@@ -400,7 +396,7 @@ class Split:
         return node
 
     def outlined(self, run: list[ast.stmt], ends_function: bool) -> list[ast.stmt]:
-        """What stands for a run of statements in the driver."""
+        """The replacement of a run of statements in the driver."""
         while run and is_trivial(run[-1]):
             tail = run[-1]
             return [*self.outlined(run[:-1], False), tail]
@@ -429,7 +425,7 @@ class Split:
         if sure is None:
             return 0
         bound = frozenset().union(*map(binds, run))
-        # What surely has no value yet is a name of the piece alone, if it is one there.
+        # A name that surely has no value yet is local to the piece if the piece binds it.
         unbound = (given & bound) - self.maybe[id(run[0])]
         for name in given - sure - unbound:
             return next(k for k, used in enumerate(names) if name in used)

@@ -34,25 +34,25 @@ class Site:
     line: int
     state: tuple[str, ...]  # names assigned in it, sorted
     carried: tuple[str, ...]  # those live at its head; the loop's own flag never is
-    live_out: tuple[str, ...]  # those live behind it
-    renewed: frozenset[str] = frozenset()  # loops: those live at its head where no trip runs
+    live_out: tuple[str, ...]  # those live after it
+    renewed: frozenset[str] = frozenset()  # loops: those live at its head where no iteration runs
     target: Any = None  # for: the shape of the target, as `unpack` takes it
-    flag: str | None = None  # loops: True where the loop shall end after this trip
+    flag: str | None = None  # loops: True where the loop shall end after this iteration
     depth: int = 0  # loops: how many there are inside, each within the one before
     arms: int = 0  # if: how many tests it has
     raising: tuple[tuple[int, str], ...] = ()  # if: steps that end by raising, and what
-    returned: frozenset[str] = frozenset()  # names nobody reads once the function is to return
+    returned: frozenset[str] = frozenset()  # names that no code reads once the function is to return
     gathers: frozenset[str] = frozenset()  # lists that are filled, then handed to calls
     results: frozenset[str] = frozenset()  # and those that the user's function then returns
     maybe_unbound: frozenset[str] = frozenset()  # names that are asked for where they may have no value
-    protected: bool = False  # it stands in a try or a with of its function
+    protected: bool = False  # it is in a try or a with of its function
 
 
 LOCAL, CELL, FREE, GLOBAL = "local", "cell", "free", "global"
 
 
 class Asking(Transformer):
-    """What every part of the rewriter uses: `__ci__.method(...)`, names, the functions around."""
+    """Common base of the rewriter's parts: builds `__ci__.method(...)` calls and tracks names and scopes."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Asking(Transformer):
         return ast.Call(method_of, list(args), more.get("keywords", []), **at)
 
     def ours(self, node: ast.AST, name: str, of: str = STAGE) -> ast.Attribute:
-        """`__ci__.name`, or of another name of ours, at node's place."""
+        """`__ci__.name`, or an attribute of another hidden name, at the position of `node`."""
         at = place_of(node)
         return ast.Attribute(ast.Name(of, ast.Load(), **at), name, ast.Load(), **at)
 
@@ -109,7 +109,7 @@ class Asking(Transformer):
         return ast.Constant(value, **place_of(node))
 
     def temporary(self, kind: str) -> str:
-        """A new local name of ours."""
+        """A new hidden local name."""
         self.temporaries += 1
         return f"__ci_{kind}{self.temporaries}"
 
@@ -131,22 +131,19 @@ class Asking(Transformer):
         return FREE if name in self.freevars else GLOBAL
 
     def is_hidden(self, name: str) -> bool:
-        """Whether a comprehension around binds it."""
+        """True if a comprehension around binds it."""
         return any(name in targets for targets in self.hidden)
 
     def _may_be_unbound(self, name: str) -> bool:
-        """Whether constructs may leave a name without a value on some paths, for whoever reads it
-        asks.
-        """
+        """True if a construct may leave the name without a value on some path, so that a read must check for it."""
         if self.cfg is None or name.startswith(OURS) or self.where(name) != LOCAL:
             return False
         names = self.scopes[-1]
         return name in names.bound and name not in names.unbound and not self.is_hidden(name)
 
     def _has_value(self, name: str) -> bool:
-        """Whether a local name surely has one; those of functions around are taken to have, unless
-        some statement deletes them.
-        """
+        """True if a local name surely has one; those of functions around are taken to have, unless some statement
+        deletes them."""
         if name in self.bound or self.is_hidden(name):
             return True
         around = [scope for scope in self.scopes if name in scope.bound]
@@ -324,7 +321,7 @@ class Expressions(Asking):
         return node
 
     def _key_of(self, node: ast.expr) -> ast.expr:
-        """What is hashed."""
+        """The key expression of a dict display or set item, which is hashed."""
         return self._use(node, "key")
 
     def _super(self, node: ast.Call) -> ast.expr:
@@ -405,9 +402,8 @@ class Expressions(Asking):
         return node
 
     def _identity(self, node: ast.Compare) -> ast.expr:
-        """x is y: of one bool that is written out the stage is asked, for it may trace the other; that
-        two objects are not one is a guard.
-        """
+        """x is y: of one bool that is written out the stage is asked, because it may trace the other; that two
+        objects are not one is a guard."""
         self.generic_visit(node)
         both = [node.left, *node.comparators]
         constants = [v for v in both if isinstance(v, ast.Constant)]
@@ -435,9 +431,8 @@ class Expressions(Asking):
         return placed(ast.Compare(left, [op], [self._compared(right, op)]), node)
 
     def _may_be_of_sizes(self, left: ast.expr, right: ast.expr) -> bool:
-        """Whether the stage is to see the comparison: the program may find out what sizes say, or
-        Python answer for its complex numbers.
-        """
+        """True if the stage is to see the comparison: the program may find out what sizes say, or Python answer for
+        its complex numbers."""
         both = (left, right)
         known = [isinstance(v, ast.Constant) and type(v.value) not in SEEN for v in both]
         is_told = all(isinstance(v, ast.Constant) for v in both)
@@ -447,13 +442,13 @@ class Expressions(Asking):
         return self._use(node, "members" if isinstance(op, ast.In | ast.NotIn) else "use")
 
     def _is_stable(self, node: ast.expr) -> bool:
-        """Whether an operand may be written twice: it is loaded before anything can change it."""
+        """True if an operand may be written twice: it is loaded before anything can change it."""
         if isinstance(node, ast.Name):
             return self.where(node.id) == LOCAL
         return isinstance(node, ast.Constant)
 
     def _chain(self, node: ast.Compare, left: ast.expr, i: int) -> ast.expr:
-        """The comparisons of a chain from the i-th on, each behind the truth of the one before."""
+        """The comparisons of a chain from the i-th on, each after the truth of the one before."""
         op, right = node.ops[i], node.comparators[i]
         if i == len(node.ops) - 1:
             return self._compare(node, left, op, right)
@@ -477,9 +472,8 @@ class Expressions(Asking):
         return self.ask(node, "bool_end", placed(ast.BoolOp(op, [begin, second]), node))
 
     def _decided(self, node: ast.expr, by_sizes: bool = False) -> ast.expr:
-        """An expression of which only the truth is asked for; by_sizes: what they say in this call
-        is guarded, for else there is an exception.
-        """
+        """An expression of which only the truth is asked for; by_sizes: what they say in this call is guarded,
+        because else there is an exception."""
         if isinstance(node, ast.BoolOp):
             node.ci_is_test = True  # type: ignore[attr-defined]
         self.decisive += by_sizes

@@ -1,9 +1,10 @@
-"""The syntax of a function that has no source: read from its bytecode.
+"""Reconstructs the syntax of a function without source from its bytecode.
 
-What `exec` makes, or a prompt, has no lines anywhere. Its code is cut into blocks whose instructions are run
-on a stack of expressions; `structure` makes loops and branches of the blocks. Nobody has to believe the result: `source` compiles it, and takes it
-only if that is the function's own bytecode. What is not known here (handlers, `with`, comprehensions
-that are no functions) is no such function.
+Functions made by `exec` or at a prompt have no source lines. Their code is cut into blocks, and
+the instructions of a block run on a stack of expressions; `structure` turns the blocks into
+loops and branches. The result need not be trusted: `source` compiles it and uses it only if that
+gives the function's own bytecode. Code with a construct that is not known here (handlers,
+`with`, inlined comprehensions) is not reconstructed.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Reader:
         self.code = code
         self.line = code.co_firstlineno
         self.blocks: dict[int, Block] = {}
-        self.lines: dict[int, int] = {}  # of what is only a line, in front of a loop
+        self.lines: dict[int, int] = {}  # of what is only a line, before a loop
         self.slices: dict[tuple[int, ...], Any] = {}  # by their parts, which are read once
         self.block = Block(0)
         self.declared: dict[str, type[ast.Global | ast.Nonlocal]] = {}  # names that are not the function's
@@ -466,7 +467,7 @@ def modules_in(code: types.CodeType) -> list[str]:
 
 
 def has_text(code: types.CodeType) -> bool:
-    """Whether a first constant that is a text is the function's own."""
+    """True if a first constant that is a text is the function's own."""
     return sys.version_info < (3, 14) or bool(code.co_flags & 0x4000000)
 
 
@@ -550,13 +551,13 @@ class Imported:
         self.whole = self
 
     def part(self, name: str) -> Imported:
-        """What stands in it under a name."""
+        """The import of one name from the module."""
         part = Imported(self.module, self.level, self.wanted)
         part.whole, part.name = self, name
         return part
 
     def fill(self, reader: Reader, target: Any) -> None:
-        """It is stored there; the last name makes the statement."""
+        """Complete the import when its value is stored; the last name emits the statement."""
         own = self.module.partition(".")[0] if self.name is None else self.name
         stored = None if target.id == own and (self.wanted or self.name is None) else target.id
         whole = self.whole

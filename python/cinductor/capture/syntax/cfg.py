@@ -1,13 +1,15 @@
-"""The control flow of a function, and what it does with names: which are bound where, which are live,
-which surely have a value.
+"""The control-flow graph of a function and the data flow of its names: bound, live, and definitely
+assigned names.
 
-One graph of points, made of the syntax once, from its end to its beginning. A point does something
-with names (`Effect`) and knows what may come next, and where its exceptions go: to handlers, to a
-`finally`, which is there twice (behind what ends, and behind all else), behind a `with`, whose manager
-may swallow them. Live names flow back along both, sure ones on. Jumps may be as they are written, or
-flags (`jumps`): a loop's own flags are False at its head, so they are never live there. What functions
-inside load is live everywhere. Too many names may be called live, and too few sure of a value, never
-the other way round.
+The graph is built once from the syntax, from the end to the beginning. A point has an effect on
+names (`Effect`), its successors, and the targets of its exceptions: handlers; a `finally`, which
+has two copies (after normal completion and after everything else); or the code after a `with`,
+whose manager may swallow exceptions. Liveness flows backwards along both kinds of edges,
+definite assignment forwards.
+
+Jumps are either as written or flags (`jumps`). A loop's own flags are False at its head, so they
+are never live there. Names that inner functions load are live everywhere. The analysis is
+conservative: it may report too many live names and too few assigned ones, never the reverse.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ NOT_IN_ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class ConstructFlow:
-    """What a construct does with names."""
+    """The names that a construct binds, and those live around it."""
 
     binds: Set
     head: Set  # live at its head
-    behind: Set  # live behind it
-    renewed: Set = EMPTY  # live at a loop's head only for what is behind it: trips bind them again
+    behind: Set  # live after it
+    renewed: Set = EMPTY  # live at a loop's head only for what is after it: iterations bind them again
 
 
 class Effect:
-    """What a piece of straight code does with names, in the order of evaluation."""
+    """The effect of straight-line code on names, in the order of evaluation."""
 
     __slots__ = ("uses", "kills", "binds", "captured", "drops")
 
@@ -50,7 +52,7 @@ class Effect:
         self.kills: set[str] = set()  # bound whatever happens
         self.binds: set[str] = set()
         self.captured: set[str] = set()  # read by what may run later
-        self.drops: set[str] = set()  # have no value behind it
+        self.drops: set[str] = set()  # have no value after it
         for node in nodes:
             if node is not None:
                 self.add(node, True)
@@ -211,7 +213,7 @@ class ConstructPoints(NamedTuple):
 
     binds: set[str]
     heads: list[Point]
-    body: Point | None = None  # of a loop, with the step before each trip
+    body: Point | None = None  # of a loop, with the step before each iteration
     step: Effect = NOTHING
 
 
@@ -233,7 +235,7 @@ class Cfg:
     # --- what is asked ---
 
     def flow(self, node: ast.stmt) -> ConstructFlow:
-        """What a for, while or if with flags for jumps does."""
+        """The flow of a for, while or if whose jumps are flags."""
         found, behind, errors = self.constructs[id(node)], self._after(node), self.errors(node)
         head = EMPTY.union(*[point.live for point in found.heads])
         renewed = EMPTY
@@ -249,14 +251,14 @@ class Cfg:
         return self.captured.union(*live)
 
     def after(self, node: ast.stmt) -> Set:
-        """Those live behind it."""
+        """Names that are live after the statement."""
         return self._after(node) | self.captured
 
     def _after(self, node: ast.stmt) -> Set:
         return EMPTY.union(*[place.end.live for place in self.places[id(node)]])
 
     def errors(self, node: ast.stmt) -> Set:
-        """Those live where its exceptions go."""
+        """Names that are live where the statement's exceptions go."""
         places = self.places[id(node)]
         return EMPTY.union(*[point.live for place in places for point in place.errors])
 
@@ -265,13 +267,13 @@ class Cfg:
         return common([place.entry.sure for place in self.places[id(node)]])
 
     def sure_after(self, node: ast.stmt) -> Bound:
-        """The same behind it."""
+        """Names that surely have a value after the statement."""
         return common([place.end.sure for place in self.places[id(node)]])
 
     # --- the graph, from the end to the beginning ---
 
     def _bound_since(self, first: int) -> set[str]:
-        """What the points bind that are there since there were so many."""
+        """Names bound by the points from index `first` on."""
         return set().union(*[point.effect.binds for point in self.points[first:]])
 
     def _block(self, body: list[ast.stmt], ahead: Point, ways: Ways) -> Point:
@@ -318,7 +320,7 @@ class Cfg:
         resets = frozenset(s.targets[0].id for s in getattr(node, "ci_resets", ()))
         ended = self._block(node.orelse, end, ways)
         head = Point(self.points, NOTHING, [], errors)
-        head.stops = resets | {VALUE} if has_flags else EMPTY  # no trip begins behind a return
+        head.stops = resets | {VALUE} if has_flags else EMPTY  # no iteration begins after a return
         first_inside = len(self.points)
         read = Effect(*([ast.Name(flag, ast.Load())] if flag else []))
         tail = Point(self.points, read, [head, end] if flag else [head])
@@ -330,7 +332,7 @@ class Cfg:
             (head if is_for else step).ahead.append(ended)
         self.constructs[id(node)] = ConstructPoints(binds, [head], body, step.effect)
         first = head
-        if resets:  # they are what they are where no trip runs
+        if resets:  # they are what they are where no iteration runs
             skip = Point(self.points, NOTHING, [end])
             skip.only = resets
             first = Point(self.points, NOTHING, [head, skip])
@@ -399,7 +401,7 @@ class Cfg:
 
 
 def dropping(name: str) -> Effect:
-    """What takes a name's value, if it has one."""
+    """An effect that deletes the name's value, if it has one."""
     effect = Effect()
     effect.bind(name)
     effect.drops.add(name)
@@ -407,7 +409,7 @@ def dropping(name: str) -> Effect:
 
 
 def common(parts: Iterable[Bound]) -> Bound:
-    """What all paths have in common."""
+    """The intersection of the sets of all paths; None stands for an unreachable path."""
     found: Bound = None
     for part in parts:
         found = part if found is None else found if part is None else found & part

@@ -16,12 +16,13 @@ entered around each run:
     if __ci_1.restores: (a, b) = __ci_1.exit(__ci__.locals())
     __ci_1 = None
 
-The names that are set behind `restores` are the site's state. One that is live and gets UNBOUND is
-deleted (not written where it surely has a value); one that is not keeps UNBOUND for a value, so
-that reading it fails. Two of CPython's nested blocks are taken, so what is nested too deeply stays
-Python's own.
+The names that are set under `restores` are the site's state. One that is live and gets UNBOUND
+is deleted (not written where it surely has a value); one that is not keeps UNBOUND for a value,
+so that reading it fails. Two of CPython's nested blocks are taken, so what is nested too deeply
+stays Python's own.
 
-Other statements (assignments, imports, contexts, functions inside) stay statements, with what they ask.
+Other statements (assignments, imports, contexts, functions inside) stay statements, with what
+they ask.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class Statements(Expressions):
         self.without_walrus -= 1
 
     def visit_TypeAlias(self, node: Any) -> Any:
-        return node  # whatever it names is evaluated when somebody asks, perhaps behind the call
+        return node  # whatever it names is evaluated when somebody asks, perhaps after the call
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         test = self._decided(node.test, True)
@@ -226,7 +227,7 @@ def depth_of(node: ast.AST) -> int:
 
 
 def raised(node: ast.stmt) -> str:
-    """What a statement raises whatever happens, in a word; "" for one that is no raise."""
+    """The name of the exception that a `raise` statement raises; "" for any other statement."""
     if not isinstance(node, ast.Raise):
         return ""
     error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -267,7 +268,7 @@ class Control(Statements):
         return site
 
     def _dead(self, state: tuple[str, ...]) -> frozenset[str]:
-        """Names that are dead behind a return: no `finally` and no function inside reads them."""
+        """Names that are dead after a return: no `finally` and no function inside reads them."""
         if self.protected:
             return frozenset()
         loads = self.scopes[-1].loads

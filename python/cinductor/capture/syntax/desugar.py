@@ -1,15 +1,15 @@
-"""What is said in simpler syntax before all else: `match` statements and comprehensions.
+"""Desugaring before all other steps: `match` statements and comprehensions.
 
-A `match` becomes the `if` that asks the same questions, and is captured as one. The subject is a
-name, or is given one; of a tuple that is written out each item is, where all cases ask for as many.
-What a pattern asks of a sequence, a mapping or a class is one question (`Parts`): None, or a tuple of
-the parts that its own patterns look at, which gets a name too. So an item is a name or a part of one,
-and may be read again. A name that a pattern binds is assigned where its case begins, and in the guard
-stands for the item; Python binds it before the guard, so where others look at it it is bound there.
+A `match` becomes an equivalent `if` chain, which is captured as one. The subject is assigned to a name
+unless it is one; if it is a tuple display and all cases test its items, each item is. A test of a
+sequence, mapping or class pattern is one call (`Parts`): it returns None, or a tuple of the parts that
+the subpatterns need, which also gets a name. So an item is a name or a part of one, and may be read
+twice. A captured name is assigned at the beginning of its case, and the guard uses the item instead.
+Python binds the name before the guard; this is also done here if other code can see the name.
 
     [f(x, a) for x in items if c(x)]
 
-becomes a call of a function that stands at the top of the one rewritten,
+becomes a call of a function at the top of the rewritten one,
 
     def __ci_listcomp0(made.items, a):
         made.list = []
@@ -18,12 +18,12 @@ becomes a call of a function that stands at the top of the one rewritten,
                 made.list.append(f(x, a))
         return made.list
 
-so that what captures loops and branches captures it. What it reads of the functions around is
-handed to it: a comprehension binds no names there, and nothing else runs while it does. `sum`,
-`any` and `all` of a comprehension are loops that add up, or that end where the answer is known; where
-it leaves something out, so are `max` and `min`, and a sum begins with the first item, for of none the
-result is of another type. Which node has such a function is in its `ci_loop`; the comprehension stays
-in the tree, for where that cannot be used.
+so that it is captured like any loop. Values that it reads from the enclosing function are passed as
+arguments: a comprehension binds no names there, and no other code runs meanwhile. `sum`, `any` and `all`
+of a comprehension become loops that add, or that stop once the result is known. If the comprehension has
+a filter, so do `max` and `min`, and a sum starts with its first item, because an empty sum has another
+type. `ci_loop` of a node names its function; the comprehension stays in the tree for the case that the
+function cannot be used.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Matches(Transformer):
         return [*before, *self.chain(node, cases)]
 
     def name(self) -> str:
-        """A name that nobody else binds."""
+        """A new name that is not used elsewhere in the function."""
         name = f"{PREFIX}_{self.count}"
         while name in self.taken:
             self.count += 1
@@ -123,7 +123,7 @@ class Matches(Transformer):
         return name
 
     def item(self, node: ast.Match, value: ast.expr, before: list[ast.stmt]) -> ast.expr:
-        """What is asked, given a name."""
+        """Assign the value to a new name and return the name."""
         target = ast.Name(self.name(), ast.Store())
         before.append(placed(ast.Assign([placed(target, value)], value), node))
         return ast.Name(target.id, ast.Load())
@@ -171,7 +171,7 @@ class Matches(Transformer):
             self.add_parts(case, pattern, item, "instance", asked, inner)
 
     def add_sequence(self, case: Case, pattern: ast.MatchSequence, item: ast.expr) -> None:
-        """Items before a star, what it stands for where that is bound, and those behind it."""
+        """Items before a star, what it stands for where that is bound, and those after it."""
         inner = pattern.patterns
         star = next((k for k, p in enumerate(inner) if is_rest(p)), None)
         if star is None:
@@ -261,14 +261,14 @@ class Matches(Transformer):
 
 
 def all_of(tests: list[ast.expr], place: ast.AST) -> ast.expr:
-    """Whether all hold."""
+    """True if all hold."""
     if not tests:
         return constant(place, True)
     return tests[0] if len(tests) == 1 else placed(ast.BoolOp(ast.And(), tests), place)
 
 
 def are_rows(subject: ast.Tuple, patterns: list[ast.pattern]) -> bool:
-    """Whether each pattern asks for the items of a tuple that is written out, one by one."""
+    """True if each pattern asks for the items of a tuple that is written out, one by one."""
     if any(isinstance(v, ast.Starred) for v in subject.elts):
         return False
     return all(is_wildcard(p) or is_row(p, len(subject.elts)) for p in patterns)
@@ -346,7 +346,7 @@ class Comprehensions(Visitor):
     # comprehensions
 
     def _inside(self, node: Any) -> None:
-        """Those in a comprehension."""
+        """The names bound inside a comprehension."""
         around = self.bound
         self.visit(node.generators[0].iter)
         self.bound |= targets_of(node)
@@ -457,7 +457,7 @@ class Comprehensions(Visitor):
         builtin: str | None = None,
         after: Iterable[ast.stmt] = (),
     ) -> None:
-        """Makes the function whose trips do that step; none where it would not be the same."""
+        """Makes the function whose iterations do that step; none where it would not be the same."""
         first, *others = inner.generators
         tests = [t for g in inner.generators for t in g.ifs]
         parts = [inner.elt, *tests, *(g.iter for g in others)]
@@ -487,13 +487,13 @@ class Comprehensions(Visitor):
 
 
 def with_loops(node: ast.FunctionDef) -> None:
-    """Puts the functions of its comprehensions into a function, behind its docstring."""
+    """Puts the functions of its comprehensions into a function, after its docstring."""
     functions = Comprehensions(node).functions
     start = int(ast.get_docstring(node, clean=False) is not None)
     node.body[start:start] = functions
 
 
-# --- what one trip does ---
+# --- what one iteration does ---
 
 
 def in_list(elt: ast.expr) -> list[ast.stmt]:
@@ -527,7 +527,7 @@ def looked_for(elt: ast.expr, negated: bool = False) -> list[ast.stmt]:
 
 
 def is_filtered(node: Any) -> bool:
-    """Whether a comprehension leaves something out."""
+    """True if a comprehension leaves something out."""
     return any(generator.ifs for generator in node.generators)
 
 
@@ -548,7 +548,7 @@ def is_constant(node: ast.expr) -> bool:
 
 
 def is_int(elt: ast.expr) -> bool:
-    """Whether it is an int, a bool, or one of NumPy's numbers."""
+    """True if it is an int, a bool, or one of NumPy's numbers."""
     if isinstance(elt, ast.Constant):
         return isinstance(elt.value, int)
     return isinstance(elt, ast.Compare)

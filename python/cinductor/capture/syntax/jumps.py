@@ -1,13 +1,14 @@
 """Jumps become flags: afterwards no break, continue or return leaves a construct.
 
-A construct (a loop, or an `if` on a test that may be traced) has to run to its end, whichever way
-its bodies go. So `break`, `continue`, and `return` inside a construct set flags, and what would
-have been skipped is put where the jump does not go: into the other branch when one branch always
-jumps, else behind `if not flag`. The same syntax comes out, with plain names for flags. Loops have
-the name of the flag that ends them in `ci_flag`, and in `ci_resets` what each trip begins with.
+A construct (a loop, or an `if` on a test that may be traced) has to run to its end, whichever
+way its bodies go. So `break`, `continue`, and `return` inside a construct set flags, and what
+would have been skipped is put where the jump does not go: into the other branch when one branch
+always jumps, else under `if not flag`. The same syntax comes out, with plain names for flags.
+Loops have the name of the flag that ends them in `ci_flag`, and in `ci_resets` what each
+iteration begins with.
 
-Invariants: code behind a jump in its block is dropped, after its names were noted; a return outside
-every construct stays; a flag is assigned on every path to where it is read.
+Invariants: code after a jump in its block is dropped, after its names were noted; a return
+outside every construct stays; a flag is assigned on every path to where it is read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Unsuitable(Exception):
 
 
 def may_be_traced(node: ast.expr) -> bool:
-    """Whether a condition can be something else than Python's own True or False."""
+    """True if a condition can be something else than Python's own True or False."""
     if isinstance(node, ast.Compare):
         if is_text(node.left) and isinstance(node.ops[0], ast.In | ast.NotIn):
             return len(node.ops) > 1
@@ -60,7 +61,7 @@ def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
 
 
 def is_endless(node: ast.stmt) -> bool:
-    """Whether it is a `while True`: only a jump leaves it."""
+    """True if it is a `while True`: only a jump leaves it."""
     return (
         isinstance(node, ast.While)
         and isinstance(node.test, ast.Constant)
@@ -69,7 +70,7 @@ def is_endless(node: ast.stmt) -> bool:
 
 
 def always_jumps(body: list[ast.stmt]) -> bool:
-    """Whether no path reaches the end of the block."""
+    """True if no path reaches the end of the block."""
     for node in body:
         if isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise):
             return True
@@ -96,7 +97,7 @@ def _own_jumps(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _leaves_construct(node: ast.stmt) -> bool:
-    """Whether a return stands inside a construct; the statement is in no loop."""
+    """True if a return is inside a construct; the statement is in no loop."""
     if isinstance(node, Loop) or (isinstance(node, ast.If) and may_be_traced(node.test)):
         return next(_own_jumps([node]), None) is not None
     return any(_leaves_construct(n) for block in blocks_of(node) for n in block)
@@ -138,7 +139,7 @@ class Lowering:
 
     def __init__(self, first_loop: int) -> None:
         self.loops = first_loop
-        self.flags: set[str] = set()  # all names of ours
+        self.flags: set[str] = set()  # all flag names that this pass created
         self.used: set[str] = set()  # those that something reads
         self.dropped: list[ast.stmt] = []
 
@@ -240,7 +241,7 @@ class Lowering:
     def _branch(
         self, node: ast.If, rest: list[ast.stmt], place: Place
     ) -> tuple[list[ast.stmt], set[Any]]:
-        """An if that a jump leaves, and what is behind it in its block."""
+        """An if that a jump leaves, and what is after it in its block."""
         loop, inner = place[0], (place[0], True)
         first, second = always_jumps(node.body), always_jumps(node.orelse)
         before, after = node.body, node.orelse
@@ -264,7 +265,7 @@ class Lowering:
     def _statement(
         self, node: ast.stmt, place: Place
     ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
-        """A statement lowered, its jumps, and what runs behind it before the rest."""
+        """A statement lowered, its jumps, and what runs after it before the rest."""
         jumps: set[Any] = set()
         if isinstance(node, Loop):
             return self._loop(node, place)
@@ -326,9 +327,8 @@ class Lowering:
     def _ends_inside(
         self, node: ast.While, place: Place
     ) -> tuple[list[ast.stmt], set[Any], list[ast.stmt]]:
-        """A while whose test binds names: behind the loop they are what the last test made of them,
-        so that the test becomes part of a trip that may end there.
-        """
+        """Lower a while whose test binds names. After the loop they have the values of the last
+        test, so the test becomes part of an iteration that may end there."""
         ended, orelse = f"__ci_ended{self.loops}", node.orelse
         stop: list[ast.stmt] = [placed(ast.Break(), node)]
         if orelse:
@@ -363,7 +363,7 @@ class Lowering:
         return out
 
     def _is_dead(self, node: ast.stmt) -> bool:
-        """Whether a statement sets a flag that nothing reads."""
+        """True if a statement sets a flag that nothing reads."""
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             return False
         name = node.targets[0].id
@@ -389,7 +389,7 @@ class PrintSinker(Transformer):
         self.count = 0
 
     def name(self) -> str:
-        """A name that nobody else binds."""
+        """A new name that is not used elsewhere in the function."""
         while f"{PREFIX}_{self.count}" in self.taken:
             self.count += 1
         self.taken.add(f"{PREFIX}_{self.count}")
@@ -435,7 +435,8 @@ class PrintSinker(Transformer):
 
 
 def is_quiet(items: ast.expr) -> bool:
-    """Whether nobody sees when a loop lets go of what it runs over: a generator has a `finally`."""
+    """True if releasing the loop's iterator has no visible effect (a generator could run a
+    `finally`)."""
     for node in walk(items):
         func = node.func if isinstance(node, ast.Call) else None
         if isinstance(func, ast.Attribute):
@@ -487,7 +488,7 @@ def is_print(node: ast.expr) -> bool:
 
 
 def with_exits_behind(root: Any) -> Any:
-    """The function with such statements behind its loops."""
+    """The function with such statements after its loops."""
     return PrintSinker(root).visit(root)
 
 

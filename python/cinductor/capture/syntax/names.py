@@ -1,9 +1,9 @@
-"""Walking, changing and placing syntax, and the names in it: what `ast` has for that, without asking a node
-for each of its fields by name and a visitor for each method again. Long functions are walked many times.
+"""Traversing, changing and placing syntax trees, and the names of a function.
 
-Of a function it is known which names it binds, what decides where a name of its body lives, and what
-they stand for where they stand. Operators and contexts, which have neither parts nor places, are left
-out where a field holds one.
+A faster replacement for `ast`'s visitors, which look up every field and every visitor method by
+name; long functions are traversed many times. For a function it also computes which names it
+binds, in which scope each name lives, and how each use of a name is used. Operators and contexts
+have neither parts nor positions and are skipped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Visitor:
         cls._quiet = frozenset(c for c in LEAVES if not hasattr(cls, f"visit_{c.__name__}"))
 
     def visit(self, node: Any) -> Any:
-        """What the method for the node's class gives."""
+        """The result of the method for the node's class."""
         return node if type(node) in self._quiet else self._methods[type(node)](self, node)
 
     def generic_visit(self, node: ast.AST) -> Any:
@@ -98,7 +98,8 @@ def type_parameters(node: Any) -> Names | None:
 
 
 def is_closed(node: FunctionNode) -> bool:
-    """Whether it is a function of ours, which reads no names of those around."""
+    """True if cinductor created the function, so that it reads no names of the enclosing functions.
+    """
     return getattr(node, "ci_is_closed", False)
 
 
@@ -128,7 +129,7 @@ class Names:
             self.gathers, self.results = uses.gathered(), uses.gathered(RETURNED)
 
     def add(self, *nodes: ast.AST | None) -> None:
-        """What these bind, one after the other."""
+        """Add the names that these nodes bind, in order."""
         left = list(nodes[::-1])
         while left:
             node = left.pop()
@@ -195,7 +196,8 @@ class Names:
         return children(node)
 
 
-# What binds names but by a name that is stored to, and what of it is evaluated in the function itself.
+# Nodes that bind names other than by a store to a name, and the parts of them that are evaluated in
+# the function itself.
 BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
     "FunctionDef": Names._function,
     "Lambda": Names._function,
@@ -212,8 +214,8 @@ BINDS: dict[str, Callable[[Names, Any], list[Any]]] = {
 # --- what names stand for ---
 
 
-# What a name is where it stands: bound to `[]`; in front of `.append(...)`; the only argument of a
-# call; the first one of `len` or `enumerate`; what a loop runs over; in front of an index; in what the
+# What a name is where it stands: bound to `[]`; before `.append(...)`; the only argument of a call;
+# the first one of `len` or `enumerate`; what a loop runs over; before an index; in what the
 # function returns at its end, where it returns nothing before.
 EMPTY, APPENDED, GIVEN, MEASURED, ITERATED, INDEXED, RETURNED = range(7)
 MEASURES = frozenset({"len", "enumerate"})
@@ -243,7 +245,8 @@ class Uses(Visitor):
             self.stand(value, RETURNED)
 
     def note(self, node: ast.Name, *what: int) -> None:
-        """A name stands there; of one in a function inside, or a comprehension, nobody knows when."""
+        """Record a use of a name. The order of uses inside an inner function or a comprehension is
+        unknown."""
         place = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)  # ours may have none
         use = Use(*place, () if self.nested else what)
         self.of.setdefault(node.id, []).append(use)
@@ -256,10 +259,9 @@ class Uses(Visitor):
             self.visit(node)
 
     def gathered(self, *others: int) -> frozenset[str]:
-        """Lists that are made empty, filled by `append` and behind the last only handed to calls,
-        which the stage sees: how such a list holds its items is nobody's business. others: what they
-        may be besides.
-        """
+        """Lists that start empty, are filled by `append`, and after the last append are only passed
+        to calls, which the stage sees, so that their representation is invisible. others:
+        further uses that are allowed."""
         found, names = set(), self.names
         allowed = frozenset((EMPTY, APPENDED, GIVEN, *others)).intersection
         for name in self.made_empty & names.bound - names.arguments - names.loads:
@@ -328,7 +330,7 @@ class Uses(Visitor):
         self.note(node)
 
     def visit_Lambda(self, node: FunctionNode) -> None:
-        """Whatever stands in a function inside is something else."""
+        """Whatever is in a function inside is something else."""
         self.nested += 1
         for child in walk(node):
             if isinstance(child, ast.Name) and not is_closed(node):
@@ -349,7 +351,8 @@ class Uses(Visitor):
 
 
 def result_of(body: list[Any]) -> list[ast.expr] | None:
-    """What a `return` returns, which is the last statement, and the only one."""
+    """The values of the function's only `return`, which must be the last statement; otherwise None.
+    """
     last = body[-1]
     inner = [n for statement in body[:-1] for n in walk(statement) if isinstance(n, ast.Return)]
     if not isinstance(last, ast.Return) or last.value is None or inner:

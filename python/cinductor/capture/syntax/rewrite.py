@@ -1,18 +1,18 @@
-"""Where a function's source is, and the function that asks the stage about every step, which it becomes.
+"""Finds a function's source and rewrites it so that every step goes through the stage.
 
-Source is trusted only if compiling it as it is gives the function's own bytecode: an edited file,
-the other of two lambdas on a line, or a decorator that replaced the code all fail this test.
+Source is trusted only if compiling it gives the function's own bytecode: an edited file, the
+other of two lambdas on a line, or a decorator that replaced the code all fail this test.
 
 Reads of globals, builtins and free names, attribute and item loads, calls, stores and deletes
-become calls of `__ci__`, a closure cell that holds the stage, and so does what decides: conditions
-(`asking`), loops and branches (`control`). Jumps become flags first (`jumps`), and `cfg` tells which
-names a loop carries. Everything else stays as written, in the user's own frame, with the user's line
-numbers and file. It is done once per code object. What cannot be rewritten has a reason
-(`NotRewritable`). Every class of Python's syntax has a row that says what becomes of it.
+become calls of `__ci__`, a closure cell that holds the stage. So do conditions (`asking`), loops
+and branches (`control`). Jumps become flags first (`jumps`), and `cfg` computes which names a
+loop carries. Everything else stays as written, in the user's own frame, with the user's line
+numbers and file. The rewriting is done once per code object. Code that cannot be rewritten has a
+reason (`NotRewritable`). Every class of Python's syntax has a row with its treatment:
 
-captured: becomes a call of the stage, which sees the value or the effect.
-kept: stays as written; its parts are captured where they are.
-break: a function that contains it runs in NumPy whole, for the reason given.
+captured: becomes a call of the stage, which sees the value or the effect. kept: stays as
+written; its parts are captured where they are. break: a function that contains it runs in NumPy
+whole, for the reason given.
 """
 
 from __future__ import annotations
@@ -81,9 +81,8 @@ def find_function(code: types.CodeType, qualname: str) -> FunctionNode | None:
 
 
 def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What ast.parse or compile makes, None when they cannot; without the warnings about source,
-    which Python gave when it compiled the file.
-    """
+    """The result of ast.parse or compile, or None if it fails. Warnings about the source are
+    suppressed, because Python issued them when it compiled the file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -95,9 +94,8 @@ def silently(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def is_source_of(
     node: FunctionNode, code: types.CodeType, owner: str, imports: Iterable[str]
 ) -> bool:
-    """Whether the node compiles to `code`; mangles the node's private names. A notebook compiles the
-    statements of a cell one by one, so that its imports change nothing.
-    """
+    """True if the node compiles to `code`; mangles the node's private names. A notebook compiles the statements of a
+    cell one by one, so that its imports change nothing."""
     if owner:
         Mangler(owner).visit(node)
     for names in (imports, ()) if imports else ((),):
@@ -267,7 +265,7 @@ def compile_function(tree: ast.Module, like: types.CodeType) -> types.CodeType |
 
 
 def is_same(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two code objects do the same; lines and qualified names are not looked at."""
+    """True if two code objects do the same; lines and qualified names are not looked at."""
     return (
         a.co_code == b.co_code
         and a.co_names == b.co_names
@@ -419,10 +417,9 @@ class NotRewritable(Exception):
 
 
 class Rewritten:
-    """A code object's rewriting: `code` takes the original's place, with one more cell for the
-    stage; `sites` are its constructs and those of functions inside, by number; `inside`: the codes of
-    these functions, by id, for codes of other functions may be equal.
-    """
+    """The rewriting of a code object. `code` replaces the original and has one more cell, for the
+    stage. `sites` are its constructs and those of inner functions, by number. `inside` has the
+    codes of the inner functions, by id, because codes of different functions may be equal."""
 
     __slots__ = ("code", "original", "tree", "sites", "inside")
 
@@ -462,7 +459,7 @@ def codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 _memo: dict[tuple[types.CodeType, str], Rewritten | str] = {}
-GIVEN = "__cinductor_source__"  # the node of a function that stands in no file
+GIVEN = "__cinductor_source__"  # the node of a function that is in no file
 NOT_FOUND = "its source is not found"
 
 
@@ -555,7 +552,7 @@ DOUBTFUL = {name for name, row in SYNTAX.items() if row.verdict == BREAK} | {
 
 
 def is_resized(func: ast.expr, code: types.CodeType) -> bool:
-    """Whether a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
+    """True if a call may be of ndarray.resize: `a.resize(...)`, but for a module's function."""
     if not isinstance(func, ast.Attribute) or func.attr != "resize":
         return False
     own = (*code.co_varnames, *code.co_cellvars, *code.co_freevars)

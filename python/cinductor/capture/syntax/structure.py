@@ -1,9 +1,9 @@
 """Blocks of instructions made loops and branches, which are statements.
 
-Tests that only lead to tests are `and` and `or`, blocks that only leave a value are operands; what is
-left are loops (a block that something behind it goes back to) and branches, distinguished by where their
-ways meet. Python tests a while's condition at its end again, and puts a small end of the function
-wherever it is reached: both are undone, for the compiler will do them again.
+Tests that only lead to tests are `and` and `or`, blocks that only leave a value are operands;
+what is left are loops (a block that something after it goes back to) and branches, distinguished
+by where their ways meet. Python tests a while's condition at its end again, and puts a small end
+of the function wherever it is reached: both are undone, because the compiler will do them again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ class Unknown(Exception):
 
 
 class Block:
-    """Instructions that run one after another. test: what decides between `ahead` (it holds) and `other`;
-    items: a `for` asks for its next item, and goes to `other` behind the last.
-    """
+    """Instructions that run one after another. test: what decides between `ahead` (it holds) and
+    `other`; items: a `for` asks for its next item, and goes to `other` after the last."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -50,12 +49,12 @@ class Block:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it does nothing but leave values."""
+        """True if it does nothing but leave values."""
         return not self.body and not self.items and self.pops == 0
 
 
 def is_place(value: Any, target: Any) -> bool:
-    """Whether what is read is what is stored to."""
+    """True if what is read is what is stored to."""
     if type(value) is not type(target):
         return False
     if isinstance(value, ast.Name):
@@ -80,7 +79,7 @@ class Filling(Transformer):
         return ast.copy_location(ast.Name(f"{SLOT}{depth - len(self.stack)}", ast.Load()), node)
 
     def each(self, values: list[Any]) -> list[Any]:
-        """The same in each of several."""
+        """The visited copies of several values."""
         return [self.visit(v) if isinstance(v, ast.AST) else v for v in values]
 
 
@@ -116,11 +115,11 @@ class Structure:
     # --- blocks that belong together ---
 
     def all(self) -> list[Block]:
-        """Those that can be reached, in their order."""
+        """All reachable blocks, by number."""
         return sorted(reached_from(self.first, ()), key=lambda b: b.number)
 
     def joins(self) -> bool:
-        """Whether two blocks were made one."""
+        """True if two blocks were made one."""
         blocks = self.all()
         before: dict[Block, int] = dict.fromkeys(blocks, 0)
         before[self.first] = 1
@@ -141,7 +140,7 @@ class Structure:
         return False
 
     def append(self, a: Block, b: Any) -> None:
-        """What b does behind a."""
+        """Append the effect of block b to block a."""
         fill = Filling(a.stack)
         a.body += fill.each(b.body)
         test = None if b.test is None else fill.visit(b.test)
@@ -274,7 +273,7 @@ class Structure:
             if block.turns:
                 test, then, other = negated(test), other, then
             if other is not None and ways is not None and end is ways.head and is_jump(other, end):
-                other = end  # the end of a trip, which nobody has written
+                other = end  # the end of an iteration, which the source does not show
             arms = [self.sequence(b, end, [*stack]) for b in (then, other)]
             out.append(self.choice(test, *arms))
             if meet is None:
@@ -302,12 +301,12 @@ class Structure:
         return follow if first is None and follow in common else first
 
     def is_head(self, block: Block) -> bool:
-        """Whether something behind the block goes back to it."""
+        """True if something after the block goes back to it."""
         stops = self.stops(None)
         return any(block in b.next and b not in stops for b in reached_from(block, stops))
 
     def loop(self, head: Block, stack: list[Any]) -> tuple[ast.stmt, Block | None]:
-        """A loop, and what stands behind it."""
+        """A loop, and what stands after it."""
         stops = self.stops(None)
         inside = {
             b
@@ -326,7 +325,7 @@ class Structure:
             else:
                 start, end = (first, second) if first in inside else (second, first)
                 test = head.test if first in inside else negated(head.test)
-        for block in outs:  # what stands behind the loop may stand where it is left, too
+        for block in outs:  # code after the loop may also be the target of a jump out of it
             if block is not end is not None and block.ends and block.pops and (tail := tail_of(end, block)):
                 block.body, block.ends, block.ahead = [], False, tail
         jumps = [b.ahead for b in outs if b is not end and is_jump(b, b.ahead, True)]
@@ -372,13 +371,14 @@ def negated(test: Any) -> Any:
 
 
 def is_jump(block: Block, target: Block | None, may_pop: bool = False) -> bool:
-    """Whether a block only goes there."""
+    """True if a block only goes there."""
     is_empty = block.is_pure or (may_pop and not block.body and not block.items)
     return is_empty and not block.stack and block.test is None and block.ahead is target is not None
 
 
 def is_copy(a: Block | None, b: Block | None) -> bool:
-    """Whether two blocks are one, or end the function alike: Python puts small ones where they are reached."""
+    """True if two blocks are one, or end the function alike: Python puts small ones where they are
+    reached."""
     if a is b or a is None or b is None:
         return a is b
     return a.ends and b.ends and [*map(ast.dump, a.body)] == [*map(ast.dump, b.body)]
@@ -399,7 +399,7 @@ def tail_of(end: Block, block: Block) -> Block | None:
 
 
 def reached_from(block: Block, stops: tuple[Any, ...]) -> set[Block]:
-    """The block and all that can be reached from it, but for what is behind stops."""
+    """The block and all that can be reached from it, but for what is after stops."""
     found, left = set(), [block]
     while left:
         at = left.pop()

@@ -1,0 +1,112 @@
+"""Models of tests/torch/models.py under eager, Inductor and cinductor: seconds to compile, medians of a step.
+
+    python benchmarks/torch_models.py [--models mlp,lstm] [--backends eager,cinductor] [--history FILE]
+
+Each pair of model and backend runs in a process of its own with empty caches. `own` is the time in cinductor itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 1.0  # of a steady measurement
+
+
+def measure(name: str, backend: str) -> dict[str, float]:
+    """Seconds of the first call and in cinductor itself, and microseconds of a later one: inference and a training step."""
+    sys.path.insert(0, str(ROOT / "tests" / "torch"))
+    import torch
+    from models import MODELS
+
+    import cinductor.torch
+    from cinductor.torch import entry
+
+    own, compile_fx = [0.0], entry.compile_fx
+
+    def timed(*args, **kwargs):
+        start = time.perf_counter()
+        try:
+            return compile_fx(*args, **kwargs)
+        finally:
+            own[0] += time.perf_counter() - start
+
+    entry.compile_fx = timed
+    torch.manual_seed(0)
+    cls, make = MODELS[name]
+    model, arguments, found = cls(), make(), {}
+    which = {"eager": None, "inductor": "inductor", "cinductor": cinductor.torch.backend}[backend]
+    fast = model if which is None else torch.compile(model, backend=which)
+
+    def infer():
+        with torch.no_grad():
+            fast(*arguments)
+
+    def train():
+        fast(*arguments).square().mean().backward()
+
+    for kind, call in (("infer", infer), ("train", train)):
+        own[0], start = 0.0, time.perf_counter()
+        call()
+        found[f"{kind} first s"], found[f"{kind} own s"] = time.perf_counter() - start, own[0]
+        found[f"{kind} us"] = steady(call)
+    return found
+
+
+def steady(call) -> float:
+    """Median microseconds of a call."""
+    times: list[float] = []
+    until = time.perf_counter() + SECONDS
+    while len(times) < 10 or time.perf_counter() < until:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def in_process(name: str, backend: str) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        cold = {"CINDUCTOR_CACHE_DIR": f"{folder}/ours", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/theirs", "OMP_WAIT_POLICY": "passive"}
+        done = subprocess.run(
+            [sys.executable, __file__, "--one", name, backend], env={**os.environ, **cold}, capture_output=True, text=True
+        )
+    if done.returncode:
+        print(f"{name} {backend}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return {}
+    made: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--one", nargs=2, metavar=("MODEL", "BACKEND"), help=argparse.SUPPRESS)
+    parser.add_argument("--models", default="mlp,resnet,unet,mobilenet,encoder,decoder,lstm,gnn,vae,diffusion,recommender")
+    parser.add_argument("--backends", default="eager,inductor,cinductor")
+    parser.add_argument("--history", default="", metavar="FILE", help="a line of JSON is added for this run")
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measure(*given.one)))
+        return
+    columns = ["infer first s", "infer own s", "infer us", "train first s", "train own s", "train us"]
+    print("| model | backend | " + " | ".join(columns) + " |\n|" + "---|" * (len(columns) + 2))
+    results = []
+    for name in given.models.split(","):
+        for backend in given.backends.split(","):
+            found = in_process(name, backend)
+            results.append({"model": name, "backend": backend, **found})
+            print(f"| {name} | {backend} | " + " | ".join(f"{found[c]:.2f}" if c in found else "" for c in columns) + " |", flush=True)
+    if given.history:
+        with open(given.history, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"when": time.strftime("%Y-%m-%d"), "results": results}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+/* A call of a program with torch's tensors: arguments by pointer, no Python in between.
+ *
+ * What the program is not for (another type, dtype, rank or device, sizes that its graph excludes, a check that
+ * fails) eager runs, with the same arguments: nothing has been written then. */
+#include "foreign/tensor_private.h"
+#include "state/array.h"
+
+enum { DEVICE_HOST = 1 }; /* of DLPack */
+
+/* ---- memory of a call ---- */
+
+/* Rows of `size` bytes; the first pass measures, with base NULL. */
+static void *
+carve(char *base, size_t *at, int count, size_t size)
+{
+    void *row = base != NULL ? base + *at : NULL;
+    *at += ((size_t)count * size + 15) / 16 * 16;
+    return row;
+}
+
+static size_t
+lay_out(CxTensorCall *call, const CxTensorProgram *t, char *base)
+{
+    int n = t->program->graph->ninputs, nbuffers = t->program->nbuffers;
+    size_t at = (sizeof *call + 15) / 16 * 16;
+
+    call->tensors = carve(base, &at, n, sizeof *call->tensors);
+    call->objects = carve(base, &at, n, sizeof *call->objects);
+    call->data = carve(base, &at, n, sizeof *call->data);
+    call->sizes = carve(base, &at, n, sizeof *call->sizes);
+    call->strides = carve(base, &at, n, sizeof *call->strides);
+    call->copies = carve(base, &at, n, sizeof *call->copies);
+    call->differs = carve(base, &at, n, sizeof *call->differs);
+    call->scalars = carve(base, &at, t->program->nscalars, sizeof *call->scalars);
+    call->numbers = carve(base, &at, t->nnumbers, sizeof *call->numbers);
+    call->buffers = carve(base, &at, nbuffers, sizeof *call->buffers);
+    call->memory = carve(base, &at, nbuffers, sizeof *call->memory);
+    call->has_layout = carve(base, &at, nbuffers, sizeof *call->has_layout);
+    call->bases = carve(base, &at, t->program->nreturns, sizeof *call->bases);
+    call->is_taken = carve(base, &at, t->program->nreturns, sizeof *call->is_taken);
+    call->made = carve(base, &at, t->ngives, sizeof *call->made);
+    call->given = carve(base, &at, t->ngives, sizeof *call->given);
+    call->run.buffers = carve(base, &at, nbuffers, sizeof *call->run.buffers);
+    return at;
+}
+
+static CxTensorCall *
+open_call(CxTensorProgram *t)
+{
+    CxTensorCall measured;
+    size_t size = lay_out(&measured, t, NULL);
+    CxTensorCall *call = PyMem_Calloc(1, size);
+
+    if (call == NULL)
+        return (CxTensorCall *)PyErr_NoMemory();
+    lay_out(call, t, (char *)call);
+    call->program = t;
+    call->shown = (CxCallSizes){t->program->graph, t->places, t->nplaces, call->sizes, call->strides,
+                                call->scalars};
+    call->run.program = t->program;
+    call->run.inputs = call->data;
+    call->run.sizes = call->sizes;
+    call->run.input_objects = call->objects;
+    call->run.scalars = call->scalars;
+    call->run.new_result = cx_tensor_new_result;
+    return call;
+}
+
+static void
+close_call(CxTensorCall *call)
+{
+    cx_tensor_returns_close(call);
+    cx_run_close(&call->run);
+    for (int k = 0; k < call->run.program->graph->ninputs; k++) {
+        if (call->copies[k] != NULL)
+            call->program->torch->delete (call->copies[k]);
+        Py_XDECREF(call->objects[k]);
+    }
+    for (int k = 0; k < call->program->ngives; k++)
+        Py_XDECREF(call->given[k]);
+    PyMem_Free(call);
+}
+
+/* ---- arguments: 1 as the program takes them, 0 another way, -1 with an exception ---- */
+
+static bool
+is_plain(const CxTorch *torch, PyObject *object)
+{
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(torch->types); k++)
+        if ((PyObject *)Py_TYPE(object) == PyTuple_GET_ITEM(torch->types, k))
+            return true;
+    return false;
+}
+
+static int
+has_bit(PyObject *method, PyObject *tensor)
+{
+    PyObject *answer = PyObject_CallOneArg(method, tensor);
+    int bit = answer != NULL ? PyObject_IsTrue(answer) : -1;
+    Py_XDECREF(answer);
+    return bit;
+}
+
+/* A tensor whose memory holds other values than its own stands for those in memory of their own. */
+static int
+resolve(CxTensorCall *call, int k, CiDtype dtype)
+{
+    static const char *const methods[] = {"resolve_conj", "resolve_neg"};
+    const CxTorch *torch = call->program->torch;
+    int conj = (dtype == CI_DTYPE_c64 || dtype == CI_DTYPE_c128) ? has_bit(torch->is_conj, call->objects[k]) : 0;
+    int neg = conj >= 0 ? has_bit(torch->is_neg, call->objects[k]) : -1;
+
+    if (conj < 0 || neg < 0)
+        return -1;
+    if (!conj && !neg)
+        return 1;
+    if (call->program->inputs[k].is_written)
+        return 0;
+    for (int m = 0; m < 2; m++) {
+        PyObject *resolved = PyObject_CallMethod(call->objects[k], methods[m], NULL);
+        if (resolved == NULL)
+            return -1;
+        Py_SETREF(call->objects[k], resolved);
+    }
+    return 1;
+}
+
+static int
+read_tensor(CxTensorCall *call, int k)
+{
+    static char nowhere[1];
+    const CiNode *node = call->shown.graph->inputs[k];
+    CxDlTensor *tensor = &call->tensors[k];
+    int ready = is_plain(call->program->torch, call->objects[k]) ? resolve(call, k, node->dtype) : 0;
+
+    if (ready <= 0)
+        return ready;
+    if (call->program->torch->view(call->objects[k], tensor) != 0) {
+        PyErr_Clear(); /* eager says it in its own words */
+        return 0;
+    }
+    if (tensor->device_type != DEVICE_HOST || cx_dlpack_dtype(tensor) != node->dtype ||
+        tensor->ndim != node->rank || (tensor->strides == NULL && node->rank > 0))
+        return 0;
+    call->data[k] = tensor->data != NULL ? (char *)tensor->data + tensor->byte_offset : nowhere;
+    call->sizes[k] = tensor->shape;
+    call->strides[k] = tensor->strides;
+    return 1;
+}
+
+/* All of them are kept before the first is looked at: torch gives up the lock, and another thread may change
+ * the list. */
+static bool
+keep_arguments(CxTensorCall *call, PyObject *arguments)
+{
+    const CxTensorProgram *t = call->program;
+
+    if (PyList_GET_SIZE(arguments) < t->nargs)
+        return false;
+    for (int k = 0; k < call->shown.graph->ninputs; k++) {
+        PyObject *constant = t->inputs[k].constant;
+        call->objects[k] =
+            Py_NewRef(constant != NULL ? constant : PyList_GET_ITEM(arguments, t->inputs[k].argument));
+    }
+    for (int k = 0; k < t->ngives; k++)
+        if (t->gives[k].kind == CX_GIVE_argument)
+            call->given[k] = Py_NewRef(PyList_GET_ITEM(arguments, t->gives[k].index));
+    return true;
+}
+
+static int
+read_arguments(CxTensorCall *call, PyObject *arguments)
+{
+    int nscalars = 0, ready = keep_arguments(call, arguments);
+
+    for (int k = 0; ready == 1 && k < call->shown.graph->ninputs; k++) {
+        CiDtype dtype = call->shown.graph->inputs[k]->dtype;
+        if (call->shown.graph->inputs[k]->kind != CI_KIND_python)
+            ready = read_tensor(call, k);
+        else if (cx_slot_from(call->objects[k], dtype, &call->scalars[nscalars++]) < 0)
+            ready = -1;
+    }
+    return ready;
+}
+
+/* ---- sizes ---- */
+
+static void
+body_sizes(CiContext *ctx, void *arg)
+{
+    CxTensorCall *call = arg;
+    const CxTensorProgram *t = call->program;
+    int wrong;
+
+    call->is_wanted = cx_call_sizes_fit(ctx, &call->shown, &wrong);
+    for (int k = 0; call->is_wanted && k < call->shown.graph->ninputs; k++)
+        call->differs[k] = cx_call_strides_differ(ctx, &call->shown, k);
+    for (int k = 0; call->is_wanted && k < t->nnumbers; k++)
+        call->numbers[k] = t->numbers[k]->kind == CI_EXPR_const
+                               ? t->numbers[k]->value
+                               : ci_expr_evaluate(ctx, t->numbers[k], cx_call_symbol, &call->shown);
+}
+
+typedef struct Strides {
+    CxTensorCall *call;
+    int input;
+    int64_t strides[CI_MAX_RANK];
+} Strides;
+
+static void
+body_strides(CiContext *ctx, void *arg)
+{
+    Strides *s = arg;
+    const CiGraph *g = s->call->shown.graph;
+    for (int axis = 0; axis < g->inputs[s->input]->rank; axis++)
+        s->strides[axis] =
+            ci_expr_evaluate(ctx, g->strides[s->input][axis], cx_call_symbol, &s->call->shown);
+}
+
+/* The same elements in the strides that the program reads them by. */
+static int
+make_copy(CxTensorCall *call, int k)
+{
+    const CxTensorProgram *t = call->program;
+    const CiNode *node = call->shown.graph->inputs[k];
+    Strides wanted = {.call = call, .input = k};
+
+    if (t->inputs[k].is_written)
+        return 0;
+    if (cx_protect(t->program->state, t->program->ctx, body_strides, &wanted) < 0)
+        return -1;
+    CxHandle given = cx_torch_from_memory(t->torch, call->data[k], node->dtype, node->rank, call->sizes[k],
+                                          call->strides[k]);
+    bool made = given != NULL &&
+                t->torch->empty_strided(node->rank, call->sizes[k], wanted.strides,
+                                        t->torch->dtypes[node->dtype], 0, 0, &call->copies[k]) == 0 &&
+                t->torch->copy(call->copies[k], given, 0) == 0 &&
+                t->torch->data_of(call->copies[k], &call->data[k]) == 0;
+    if (given != NULL)
+        t->torch->delete (given);
+    return made;
+}
+
+static int
+check_sizes(CxTensorCall *call)
+{
+    CxProgram *p = call->run.program;
+    int ready = cx_protect(p->state, p->ctx, body_sizes, call) < 0 ? -1 : call->is_wanted;
+
+    for (int k = 0; ready == 1 && k < p->graph->ninputs; k++)
+        if (call->differs[k])
+            ready = make_copy(call, k);
+    return ready;
+}
+
+/* ---- the call ---- */
+
+static int
+run(CxTensorCall *call)
+{
+    CxState *state = call->run.program->state;
+
+    if (cx_program_run(&call->run) == 0)
+        return 1;
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    if (!PyErr_ExceptionMatches(cx_exception(state, "CheckFailed")))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+PyObject *
+cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names)
+{
+    CxTensorProgram *t = (CxTensorProgram *)self;
+    PyObject *made = NULL;
+
+    CX_ENTRY();
+    if (PyVectorcall_NARGS(nargs) != 1 || names != NULL || !PyList_Check(args[0]))
+        return PyErr_Format(PyExc_TypeError, "a program of tensors takes one list");
+    CxTensorCall *call = open_call(t);
+    if (call == NULL)
+        return NULL;
+    int ready = read_arguments(call, args[0]);
+    if (ready == 1)
+        ready = check_sizes(call);
+    if (ready == 1)
+        ready = run(call);
+    if (ready == 1)
+        made = cx_tensor_returns(call);
+    close_call(call);
+    if (ready == 0)
+        return PyObject_CallOneArg(t->eager, args[0]);
+    if (made != NULL && PyList_SetSlice(args[0], 0, PyList_GET_SIZE(args[0]), NULL) < 0)
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,78 @@
+/* A program that is called with torch's tensors: what its files share. */
+#ifndef CX_TENSOR_PRIVATE_H
+#define CX_TENSOR_PRIVATE_H
+
+#include "program/call_sizes.h"
+#include "state/torch_functions.h"
+
+/* Where an input of the program is found: an argument, or a tensor of the program's own. */
+typedef struct CxTensorInput {
+    int argument;
+    PyObject *constant; /* or NULL */
+    bool is_written;
+} CxTensorInput;
+
+typedef enum CxGiveKind {
+    CX_GIVE_result,   /* a return of the program as it is */
+    CX_GIVE_part,     /* strides over the memory of one */
+    CX_GIVE_argument, /* the argument itself */
+    CX_GIVE_size,     /* an int */
+    CX_GIVE_constant
+} CxGiveKind;
+
+/* One value that a call returns. */
+typedef struct CxGive {
+    CxGiveKind kind;
+    int index;          /* of the return or argument */
+    int rank, at, count; /* numbers of the call: sizes, strides, offset; or the size */
+    PyObject *constant;
+} CxGive;
+
+typedef struct CxTensorProgram {
+    PyObject_HEAD vectorcallfunc vectorcall;
+    CxProgram *program;
+    PyObject *functions; /* capsule of torch */
+    const CxTorch *torch;
+    PyObject *eager; /* called with the arguments where the program is not for them */
+    CxTensorInput *inputs;
+    int nargs;
+    CxGive *gives;
+    int ngives, nnumbers;
+    const CiExpr **numbers;
+    int *owners; /* per result buffer: the give whose layout it may be made in, or -1 */
+    CxPlace *places;
+    int nplaces;
+} CxTensorProgram;
+
+/* One call; arrays are per input unless it says otherwise. */
+typedef struct CxTensorCall {
+    CxRun run; /* first: run.new_result is given it */
+    CxTensorProgram *program;
+    CxCallSizes shown;
+    CxDlTensor *tensors;
+    PyObject **objects; /* owned */
+    void **data;
+    const int64_t **sizes, **strides;
+    CxHandle *copies; /* in the strides of the graph, or NULL */
+    bool *differs;
+    bool is_wanted;    /* sizes are those that the program is for */
+    CiSlot *scalars;   /* per input that is a number */
+    int64_t *numbers;  /* per number of the gives */
+    CxHandle *buffers; /* per result buffer */
+    void **memory;     /* per result buffer */
+    bool *has_layout;  /* per result buffer: it is made as its owner says */
+    CxHandle *bases;   /* per return of the program, made when one is given */
+    bool *is_taken;    /* per return: its base is given away */
+    CxHandle *made;    /* per give */
+    PyObject **given;  /* per give that is an argument; owned */
+} CxTensorCall;
+
+/* tensor_call.c */
+PyObject *cx_tensor_program_call(PyObject *self, PyObject *const *args, size_t nargs, PyObject *names);
+
+/* tensor_returns.c: makes a result buffer; then the list that the call returns. */
+void *cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer);
+PyObject *cx_tensor_returns(CxTensorCall *call);
+void cx_tensor_returns_close(CxTensorCall *call);
+
+#endif

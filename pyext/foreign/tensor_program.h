@@ -1,0 +1,9 @@
+/* Programs that are called with tensors of torch. */
+#ifndef CX_TENSOR_PROGRAM_H
+#define CX_TENSOR_PROGRAM_H
+
+#include "state/state.h"
+
+extern PyType_Spec cx_tensor_program_spec;
+
+#endif

@@ -1,0 +1,215 @@
+/* The values that a call with tensors returns: results in memory of torch's own allocator, and parts of them. */
+#include "foreign/tensor_private.h"
+
+/* Where a tensor without elements is said to lie. */
+static char nowhere[1];
+
+/* ---- result buffers ---- */
+
+static bool
+is_layout(int rank, const int64_t *sizes, const int64_t *strides, const int64_t *wanted)
+{
+    for (int k = 0; k < rank; k++)
+        if (sizes[k] != wanted[k] || (sizes[k] > 1 && strides[k] != wanted[rank + k]))
+            return false;
+    return true;
+}
+
+/* With the strides that torch has promised where they only differ along axes of one element. */
+void *
+cx_tensor_new_result(void *arg, int number, const CiResultBuffer *buffer)
+{
+    CxTensorCall *call = arg;
+    const CxTorch *torch = call->program->torch;
+    int owner = call->program->owners[number];
+    const int64_t *strides = buffer->strides;
+
+    if (owner >= 0) {
+        const int64_t *wanted = call->numbers + call->program->gives[owner].at;
+        call->has_layout[number] = is_layout(buffer->rank, buffer->sizes, strides, wanted);
+        if (call->has_layout[number])
+            strides = wanted + buffer->rank;
+    }
+    if (torch->empty_strided(buffer->rank, buffer->sizes, strides, torch->dtypes[buffer->dtype], 0, 0,
+                             &call->buffers[number]) != 0 ||
+        torch->data_of(call->buffers[number], &call->memory[number]) != 0)
+        return NULL;
+    return call->memory[number] != NULL ? call->memory[number] : nowhere;
+}
+
+/* ---- returns of the program ---- */
+
+/* The memory that a return is a view of. */
+static void *
+memory_of(const CxTensorCall *call, const CiReturn *r)
+{
+    const CiGraph *graph = call->run.program->graph;
+
+    if (r->result_buffer >= 0)
+        return call->memory[r->result_buffer];
+    if (graph->inputs[r->input]->kind != CI_KIND_python)
+        return call->data[r->input];
+    int number = 0;
+    for (int k = 0; k < r->input; k++)
+        number += graph->inputs[k]->kind == CI_KIND_python;
+    return &call->scalars[number];
+}
+
+/* A tensor of its own of a return that shares its memory with something else. */
+static CxHandle
+copy_of(const CxTensorCall *call, const CiReturn *r)
+{
+    const CxTorch *torch = call->program->torch;
+    char *data = memory_of(call, r);
+    CxHandle copy = NULL;
+
+    data = data != NULL ? data + r->offset * ci_dtype_size(r->dtype) : nowhere;
+    CxHandle view = cx_torch_from_memory(torch, data, r->dtype, r->rank, r->sizes, r->strides);
+    if (view == NULL || torch->clone(view, &copy) != 0)
+        copy = NULL;
+    if (view != NULL)
+        torch->delete (view);
+    return copy;
+}
+
+/* The tensor of a return, and its layout. */
+static CxHandle
+base_of(CxTensorCall *call, int position, int64_t *storage, CiReturn *r)
+{
+    const CxReturn *back = &call->run.program->returns[position];
+    CxHandle *base = &call->bases[position];
+
+    *r = back->layout;
+    if (r->sizes == NULL)
+        ci_program_return_at(call->run.program->program, position, call->run.symbols, storage, r);
+    if (*base == NULL && back->is_shared)
+        *base = copy_of(call, r);
+    else if (*base == NULL) {
+        *base = call->buffers[r->result_buffer];
+        call->buffers[r->result_buffer] = NULL;
+    }
+    return *base;
+}
+
+/* Whether the base is already the tensor that a give asks for. */
+static bool
+is_as_asked(const CxTensorCall *call, const CxGive *give, const CiReturn *r)
+{
+    const int64_t *wanted = call->numbers + give->at;
+    size_t row = sizeof *wanted * (size_t)give->rank;
+    bool has_layout = r->result_buffer >= 0 && !call->run.program->returns[give->index].is_shared &&
+                      call->has_layout[r->result_buffer] &&
+                      call->program->owners[r->result_buffer] == give - call->program->gives;
+
+    return give->rank == r->rank && wanted[2 * give->rank] == 0 &&
+           (has_layout || (memcmp(wanted, r->sizes, row) == 0 &&
+                           memcmp(wanted + give->rank, r->strides, row) == 0));
+}
+
+/* The tensor of one give, which belongs to call->made then. */
+static int
+make_tensor(CxTensorCall *call, int number)
+{
+    const CxGive *give = &call->program->gives[number];
+    const int64_t *wanted = call->numbers + give->at;
+    int64_t storage[2 * CI_MAX_RANK];
+    CiReturn r;
+    CxHandle base = base_of(call, give->index, storage, &r);
+
+    if (base == NULL)
+        return -1;
+    if (!call->is_taken[give->index] && (give->kind == CX_GIVE_result || is_as_asked(call, give, &r))) {
+        call->is_taken[give->index] = true;
+        call->made[number] = base;
+        return 0;
+    }
+    if (give->kind == CX_GIVE_result)
+        return call->program->torch->reinterpret(base, r.rank, r.sizes, r.strides, 0, &call->made[number]);
+    return call->program->torch->reinterpret(base, give->rank, wanted, wanted + give->rank,
+                                             wanted[2 * give->rank], &call->made[number]);
+}
+
+/* ---- the list ---- */
+
+/* Capsules of all tensors made, which are torch's when it is called with them. */
+static PyObject *
+wrap(CxTensorCall *call)
+{
+    PyObject *capsules = PyList_New(0), *tensors = NULL;
+
+    for (int k = 0; capsules != NULL && k < call->program->ngives; k++) {
+        PyObject *one = call->made[k] != NULL ? PyCapsule_New(call->made[k], NULL, NULL) : NULL;
+        if (call->made[k] != NULL && (one == NULL || PyList_Append(capsules, one) < 0))
+            Py_CLEAR(capsules);
+        Py_XDECREF(one);
+    }
+    if (capsules != NULL && PyList_GET_SIZE(capsules) == 0)
+        return capsules;
+    if (capsules != NULL) {
+        memset(call->made, 0, sizeof *call->made * (size_t)call->program->ngives);
+        for (int k = 0; k < call->run.program->nreturns; k++)
+            if (call->is_taken[k])
+                call->bases[k] = NULL;
+        tensors = PyObject_CallOneArg(call->program->torch->wrap, capsules);
+        Py_DECREF(capsules);
+    }
+    return tensors;
+}
+
+static PyObject *
+give_one(CxTensorCall *call, int number, PyObject *tensors, Py_ssize_t *next)
+{
+    const CxGive *give = &call->program->gives[number];
+    switch (give->kind) {
+    case CX_GIVE_argument:
+        return Py_NewRef(call->given[number]);
+    case CX_GIVE_size:
+        return PyLong_FromLongLong(call->numbers[give->at]);
+    case CX_GIVE_constant:
+        return Py_NewRef(give->constant);
+    default:
+        return Py_NewRef(PyList_GET_ITEM(tensors, (*next)++));
+    }
+}
+
+PyObject *
+cx_tensor_returns(CxTensorCall *call)
+{
+    const CxTensorProgram *t = call->program;
+    Py_ssize_t next = 0;
+
+    for (int k = 0; k < t->ngives; k++)
+        if (t->gives[k].kind <= CX_GIVE_part && make_tensor(call, k) != 0)
+            return PyErr_NoMemory();
+    PyObject *tensors = wrap(call), *list = tensors != NULL ? PyList_New(t->ngives) : NULL;
+    for (int k = 0; list != NULL && k < t->ngives; k++) {
+        PyObject *one = give_one(call, k, tensors, &next);
+        if (one == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, k, one);
+    }
+    Py_XDECREF(tensors);
+    return list;
+}
+
+static void
+drop(const CxTorch *torch, CxHandle tensor)
+{
+    if (tensor != NULL)
+        torch->delete (tensor);
+}
+
+void
+cx_tensor_returns_close(CxTensorCall *call)
+{
+    const CxTorch *torch = call->program->torch;
+
+    for (int k = 0; k < call->run.program->nbuffers; k++)
+        drop(torch, call->buffers[k]);
+    for (int k = 0; k < call->run.program->nreturns; k++)
+        if (!call->is_taken[k])
+            drop(torch, call->bases[k]);
+    for (int k = 0; k < call->program->ngives; k++)
+        drop(torch, call->made[k]);
+}

@@ -1,0 +1,289 @@
+/* The Builder type: makes a graph from Python, node by node. Types and sizes come from inference.
+ *
+ * A value is named by its number, which every method that makes one returns. Types, symbols and sizes are
+ * written as in a graph's text (docs/ir.md); a size is also an int. compile_graph() compiles the graph
+ * without running it, and spends the builder.
+ */
+#include "program/builder.h"
+
+#include "ir/form.h"
+
+/* ---- methods ---- */
+
+static PyObject *
+run_body(PyObject *self, void (*body)(CiContext *, void *), CxBuilderCall *call)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    call->builder = b;
+    if (b->ctx == NULL)
+        return PyErr_Format(PyExc_ValueError, "the builder's graph has been compiled");
+    return cx_protect(b->state, b->ctx, body, call) < 0 ? NULL : PyLong_FromLong(call->number);
+}
+
+static PyObject *
+builder_symbol(PyObject *self, PyObject *text)
+{
+    CxBuilderCall call = {.type = PyUnicode_AsUTF8(text)};
+    return call.type == NULL ? NULL : run_body(self, cx_builder_symbol, &call);
+}
+
+static PyObject *
+builder_input(PyObject *self, PyObject *text)
+{
+    CxBuilderCall call = {.type = PyUnicode_AsUTF8(text)};
+    return call.type == NULL ? NULL : run_body(self, cx_builder_input, &call);
+}
+
+static PyObject *
+builder_node(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"op",      "args", "type", "axes", "starts", "steps", "combine",
+                            "distinct", "name", "key",  "file", "line",   NULL};
+    CxBuilderCall a = {.number = -1};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "sO|z$OOOzpzOzi:node", names, &a.op, &a.args,
+                                     &a.type, &a.axes, &a.starts, &a.steps, &a.combine, &a.distinct,
+                                     &a.name, &a.value, &a.file, &a.line))
+        return NULL;
+    return run_body(self, cx_builder_node, &a);
+}
+
+static PyObject *
+builder_const(PyObject *self, PyObject *args)
+{
+    CxBuilderCall a = {.number = -1};
+    return PyArg_ParseTuple(args, "sO:const", &a.type, &a.value) ? run_body(self, cx_builder_const, &a)
+                                                                 : NULL;
+}
+
+static PyObject *
+builder_expr(PyObject *self, PyObject *size)
+{
+    CxBuilderCall a = {.value = size};
+    return run_body(self, cx_builder_expr, &a);
+}
+
+static PyObject *
+builder_check(PyObject *self, PyObject *args)
+{
+    CxBuilderCall a = {.number = -1};
+    return PyArg_ParseTuple(args, "Os|zi:check", &a.value, &a.name, &a.file, &a.line)
+               ? run_body(self, cx_builder_check, &a)
+               : NULL;
+}
+
+static PyObject *
+builder_define(PyObject *self, PyObject *args)
+{
+    CxBuilderCall a = {.number = -1};
+    return PyArg_ParseTuple(args, "Os|zi:define", &a.value, &a.type, &a.file, &a.line)
+               ? run_body(self, cx_builder_define, &a)
+               : NULL;
+}
+
+static PyObject *
+builder_write(PyObject *self, PyObject *args)
+{
+    CxBuilderCall a = {.number = -1};
+    return PyArg_ParseTuple(args, "OO:write", &a.args, &a.value) ? run_body(self, cx_builder_write, &a)
+                                                                 : NULL;
+}
+
+static PyObject *
+builder_results(PyObject *self, PyObject *values)
+{
+    CxBuilderCall a = {.args = values};
+    return run_body(self, cx_builder_results, &a);
+}
+
+static PyObject *
+builder_block(PyObject *self, PyObject *unused)
+{
+    CxBuilderCall a = {.number = -1};
+    (void)unused;
+    return run_body(self, cx_builder_block, &a);
+}
+
+static PyObject *
+builder_enter(PyObject *self, PyObject *number)
+{
+    CxBuilderCall a = {.number = (int)PyLong_AsLong(number)};
+    return PyErr_Occurred() ? NULL : run_body(self, cx_builder_enter, &a);
+}
+
+static PyObject *
+builder_param(PyObject *self, PyObject *text)
+{
+    CxBuilderCall a = {.type = PyUnicode_AsUTF8(text)};
+    return a.type == NULL ? NULL : run_body(self, cx_builder_param, &a);
+}
+
+static PyObject *
+builder_region(PyObject *self, PyObject *args)
+{
+    CxBuilderCall a = {.number = -1};
+    return PyArg_ParseTuple(args, "sOO|Oszi:region", &a.op, &a.args, &a.blocks, &a.value, &a.name,
+                            &a.file, &a.line)
+               ? run_body(self, cx_builder_region, &a)
+               : NULL;
+}
+
+/* The number of nodes, values and guards: where a caller that gives up a node goes back to. */
+static PyObject *
+builder_position(PyObject *self, PyObject *unused)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    (void)unused;
+    if (b->ctx == NULL)
+        return PyErr_Format(PyExc_ValueError, "the builder's graph has been compiled");
+    return Py_BuildValue("(iii)", b->graph->at->nnodes, b->nvalues, b->graph->env->nguards);
+}
+
+static PyObject *
+builder_rewind(PyObject *self, PyObject *args)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    int nnodes, nvalues, nguards;
+
+    if (!PyArg_ParseTuple(args, "(iii):rewind", &nnodes, &nvalues, &nguards))
+        return NULL;
+    if (b->ctx == NULL || nnodes > b->graph->at->nnodes || nvalues > b->nvalues ||
+        nguards > b->graph->env->nguards || nnodes < 0 || nvalues < 0 || nguards < 0)
+        return PyErr_Format(PyExc_ValueError, "the builder has no such position");
+    b->graph->at->nnodes = nnodes;
+    b->nvalues = nvalues;
+    b->graph->env->nguards = nguards;
+    Py_RETURN_NONE;
+}
+
+typedef struct Print {
+    CiGraph *graph;
+    CiNode *node; /* or NULL: the whole graph */
+    CiText text;
+} Print;
+
+static void
+body_print(CiContext *ctx, void *arg)
+{
+    Print *print = arg;
+    const CiNode *node = print->node;
+    print->text = ci_text_new(ctx);
+    if (node == NULL)
+        ci_graph_print(&print->text, print->graph);
+    else
+        ci_form_print_type(&print->text, node->kind, node->dtype, node->rank, node->sizes,
+                           node->order, NULL);
+}
+
+static PyObject *
+print_text(CxBuilder *b, CiNode *node)
+{
+    Print print = {b->graph, node, {0}};
+    return cx_protect(b->state, b->ctx, body_print, &print) < 0
+               ? NULL
+               : PyUnicode_FromString(print.text.data);
+}
+
+static PyObject *
+builder_text(PyObject *self, PyObject *unused)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    (void)unused;
+    return b->ctx != NULL ? print_text(b, NULL)
+                          : PyErr_Format(PyExc_ValueError, "the builder's graph has been compiled");
+}
+
+static PyObject *
+builder_type(PyObject *self, PyObject *number)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    long at = PyLong_AsLong(number);
+    if (PyErr_Occurred())
+        return NULL;
+    if (b->ctx == NULL || at < 0 || at >= b->nvalues)
+        return PyErr_Format(PyExc_ValueError, "the builder has no value %ld", at);
+    return print_text(b, b->values[at]);
+}
+
+/* ---- the type ---- */
+
+typedef struct New {
+    const char *name;
+    CiGraph *graph;
+} New;
+
+static void
+body_new(CiContext *ctx, void *arg)
+{
+    New *new = arg;
+    new->graph = ci_graph_new(ctx, ci_intern(ctx, new->name));
+}
+
+static PyObject *
+builder_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"name", NULL};
+    New new = {"", NULL};
+
+    CX_ENTRY();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s:Builder", names, &new.name))
+        return NULL;
+    CxBuilder *b = (CxBuilder *)type->tp_alloc(type, 0);
+    if (b == NULL)
+        return NULL;
+    b->state = PyType_GetModuleState(type);
+    b->ctx = b->state == NULL ? NULL : ci_context_open();
+    if (b->ctx == NULL || cx_protect(b->state, b->ctx, body_new, &new) < 0) {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        Py_DECREF(b);
+        return NULL;
+    }
+    b->graph = new.graph;
+    return (PyObject *)b;
+}
+
+static void
+builder_dealloc(PyObject *self)
+{
+    CxBuilder *b = (CxBuilder *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    if (b->ctx != NULL)
+        ci_context_close(b->ctx);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef builder_methods[] = {
+    {"symbol", builder_symbol, METH_O, "symbol(text): declares a size symbol, \"s0 in [2, inf) from in0.sizes 1 hint 7\"."},
+    {"input", builder_input, METH_O, "input(type): the number of the next input, of a type as \"f32[s0,4] strides [1,s0]\"."},
+    {"node", (PyCFunction)(void (*)(void))builder_node, METH_VARARGS | METH_KEYWORDS,
+     "node(op, args, type=None, *, axes, starts, steps, combine, distinct, name, key, file, line): the number of a\n"
+     "new value. type: where the op does not determine it (reshape, expand, slice, cast, extern, ...)."},
+    {"const", builder_const, METH_VARARGS, "const(type, value): a constant of rank 0."},
+    {"expr", builder_expr, METH_O, "expr(size): the value of a symbolic expression, python i64."},
+    {"check", builder_check, METH_VARARGS, "check(condition, why, file, line): the program stops, unchanged, if the condition is false."},
+    {"define", builder_define, METH_VARARGS, "define(value, \"u0 in [0, s0)\", file, line): an unbacked symbol has that value."},
+    {"write", builder_write, METH_VARARGS, "write(input, value): the input's memory holds the value when the program ends."},
+    {"results", builder_results, METH_O, "results(values): what the current block, or the graph, returns."},
+    {"block", builder_block, METH_NOARGS, "block(): the number of a new block of a region, which is entered."},
+    {"enter", builder_enter, METH_O, "enter(number): nodes are appended to this block; -1 is the graph's body."},
+    {"param", builder_param, METH_O, "param(type): a parameter of the current block."},
+    {"region", builder_region, METH_VARARGS,
+     "region(op, args, blocks, trip, name, file, line): a for, while or if of these blocks; the number of its first result."},
+    {"position", builder_position, METH_NOARGS, "position(): what rewind() goes back to."},
+    {"rewind", builder_rewind, METH_VARARGS, "rewind(position): drops the nodes of the current block that were made since."},
+    {"text", builder_text, METH_NOARGS, "text(): the graph's text."},
+    {"type", builder_type, METH_O, "type(number): the type of a value as text."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot builder_slots[] = {
+    CX_SLOT(Py_tp_new, builder_new),
+    CX_SLOT(Py_tp_dealloc, builder_dealloc),
+    CX_SLOT(Py_tp_methods, builder_methods),
+    {Py_tp_doc, "Builder(name): a graph that is being made."},
+    {0, NULL},
+};
+
+PyType_Spec cx_builder_spec = {"cinductor._core.Builder", sizeof(CxBuilder), 0, CX_TYPE_FLAGS,
+                               builder_slots};

@@ -1,0 +1,18 @@
+/* Detects tools that record the lines of a call; the original function runs then. */
+#ifndef CX_WATCHED_H
+#define CX_WATCHED_H
+
+#include "state/state.h"
+
+/* The state of one compiled function. */
+typedef struct CxWatched {
+    uint64_t version; /* of sys.monitoring when the job was asked last */
+    bool is_watched;  /* what it answered */
+    bool is_told;     /* the job knows that NumPy answers */
+} CxWatched;
+
+/* 1 if a trace function of this thread or a tool of sys.monitoring records the lines; -1 with an
+ * exception. miss: the compiled function's, a method of its job; other methods of the job are called. */
+int cx_is_watched(CxState *state, CxWatched *watched, PyObject *miss);
+
+#endif

@@ -1,0 +1,125 @@
+/* Finds torch's functions. */
+#include "state/torch_functions.h"
+
+#include <dlfcn.h>
+
+#define NAME "cinductor.torch_functions"
+
+/* DLPackExchangeAPI, as of version 1 of DLPack. */
+typedef struct ExchangeTable {
+    uint32_t major, minor;
+    void *older;
+    void *allocate, *managed_from, *managed_to;
+    int (*view)(void *object, CxDlTensor *out);
+    void *stream;
+} ExchangeTable;
+
+static bool
+find(const CxTorch *torch, const char *name, void *function)
+{
+    void *found = dlsym(torch->library, name);
+    memcpy(function, &found, sizeof found);
+    return found != NULL;
+}
+
+/* torch's number of each dtype; what it lacks stays below 0. */
+static void
+find_dtypes(CxTorch *torch)
+{
+    static const char *const names[CI_DTYPE_COUNT] = {
+        [CI_DTYPE_bool] = "bool",     [CI_DTYPE_i8] = "int8",       [CI_DTYPE_i16] = "int16",
+        [CI_DTYPE_i32] = "int32",     [CI_DTYPE_i64] = "int64",     [CI_DTYPE_u8] = "uint8",
+        [CI_DTYPE_u16] = "uint16",    [CI_DTYPE_u32] = "uint32",    [CI_DTYPE_u64] = "uint64",
+        [CI_DTYPE_f16] = "float16",   [CI_DTYPE_bf16] = "bfloat16", [CI_DTYPE_f32] = "float32",
+        [CI_DTYPE_f64] = "float64",   [CI_DTYPE_c64] = "complex64", [CI_DTYPE_c128] = "complex128"};
+    for (int d = 0; d < CI_DTYPE_COUNT; d++) {
+        char name[64] = "";
+        int32_t (*number)(void) = NULL;
+        if (names[d] != NULL)
+            snprintf(name, sizeof name, "aoti_torch_dtype_%s", names[d]);
+        torch->dtypes[d] = name[0] != '\0' && find(torch, name, &number) ? number() : -1;
+    }
+}
+
+static bool
+find_all(CxTorch *torch)
+{
+    return find(torch, "aoti_torch_empty_strided", &torch->empty_strided) &&
+           find(torch, "aoti_torch_create_tensor_from_blob_v2", &torch->from_memory) &&
+           find(torch, "aoti_torch__reinterpret_tensor", &torch->reinterpret) &&
+           find(torch, "aoti_torch_clone_preserve_strides", &torch->clone) &&
+           find(torch, "aoti_torch_copy_", &torch->copy) &&
+           find(torch, "aoti_torch_get_data_ptr", &torch->data_of) &&
+           find(torch, "aoti_torch_delete_tensor_object", &torch->delete);
+}
+
+/* The library stays open: those of its functions that are found are called until the process ends. */
+static void
+free_functions(PyObject *capsule)
+{
+    CxTorch *torch = PyCapsule_GetPointer(capsule, NAME);
+    Py_XDECREF(torch->types);
+    Py_XDECREF(torch->is_conj);
+    Py_XDECREF(torch->is_neg);
+    Py_XDECREF(torch->wrap);
+    PyMem_Free(torch);
+}
+
+/* torch_functions(library, exchange, types, is_conj, is_neg, wrap): what TensorProgram calls, or None
+ * where this torch has not all of it. library: the path of torch's C++ library, which is loaded. */
+static PyObject *
+torch_functions(PyObject *module, PyObject *args)
+{
+    const char *path = NULL;
+    PyObject *exchange = NULL, *types = NULL, *is_conj = NULL, *is_neg = NULL, *wrap = NULL;
+
+    CX_ENTRY();
+    if (!PyArg_ParseTuple(args, "sOO!OOO:torch_functions", &path, &exchange, &PyTuple_Type, &types,
+                          &is_conj, &is_neg, &wrap))
+        return NULL;
+    const ExchangeTable *table = PyCapsule_GetPointer(exchange, "dlpack_exchange_api");
+    if (table == NULL)
+        return NULL;
+    CxTorch *torch = PyMem_Calloc(1, sizeof *torch);
+    if (torch == NULL)
+        return PyErr_NoMemory();
+    torch->state = PyModule_GetState(module);
+    torch->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (table->major != 1 || table->view == NULL || torch->library == NULL || !find_all(torch)) {
+        PyMem_Free(torch);
+        Py_RETURN_NONE;
+    }
+    find_dtypes(torch);
+    torch->view = table->view;
+    torch->types = Py_NewRef(types);
+    torch->is_conj = Py_NewRef(is_conj);
+    torch->is_neg = Py_NewRef(is_neg);
+    torch->wrap = Py_NewRef(wrap);
+    PyObject *capsule = PyCapsule_New(torch, NAME, free_functions);
+    if (capsule == NULL)
+        PyMem_Free(torch); /* out of memory: the references stay */
+    return capsule;
+}
+
+PyMethodDef cx_torch_methods[] = {
+    {"torch_functions", torch_functions, METH_VARARGS,
+     "torch_functions(library, exchange, types, is_conj, is_neg, wrap): functions of the torch that is loaded."},
+    {NULL, NULL, 0, NULL},
+};
+
+const CxTorch *
+cx_torch_of(PyObject *capsule)
+{
+    return PyCapsule_GetPointer(capsule, NAME);
+}
+
+CxHandle
+cx_torch_from_memory(const CxTorch *torch, void *data, CiDtype dtype, int rank, const int64_t *sizes,
+                     const int64_t *strides)
+{
+    CxHandle made = NULL;
+    if (torch->dtypes[dtype] < 0 || torch->from_memory(data, rank, sizes, strides, 0, torch->dtypes[dtype],
+                                                       0, 0, &made, 0, NULL, 0) != 0)
+        return NULL;
+    return made;
+}

@@ -1,0 +1,360 @@
+"""One FX graph of ATen ops -> a graph of the core.
+
+Each call has a row of aten.rows, or becomes a library call that runs ATen itself inside of the program.
+A value that the emitter makes is compared with what torch's meta function says of the node.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+import torch
+
+from .. import _core
+from . import layout, library
+from .promote import WORDS
+from .sizes import UnknownSize, are_equal, hint, range_text, text_of
+from .values import GraphValue, Refused, Unmapped
+
+aten = torch.ops.aten
+DTYPES_OF = {name: dtypes for name, _, _, dtypes in _core.ops()}
+BOOLEAN = {
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
+    "logical_xor", "logical_not", "isnan", "isinf", "isfinite", "signbit",
+}  # fmt: skip
+
+
+@dataclass
+class Return:
+    """How one output of the FX graph is made after a run.
+
+    kind : "result" (a result of the program), "part" (strides over the memory of one), "input", "size" or "constant".
+    index : number of the result or of the FX input.
+    value : the constant or size; of a part its sizes, strides and offset.
+    """
+
+    kind: str
+    index: int = -1
+    value: Any = None
+
+
+@dataclass
+class Emitted:
+    """What emission gives: a builder that is ready to compile, and how to call the program."""
+
+    builder: _core.Builder
+    inputs: list[tuple[str, Any]]  # per input of the program: ("tensor" | "int" | "float", FX input) or ("constant", tensor)
+    returns: list[Return]
+    nodes: list[tuple[str, str, str]] = field(default_factory=list)  # per call: target, "core" or "library", why
+
+
+class Emitter:
+    def __init__(self, gm: torch.fx.GraphModule, name: str, row_of: Callable[[Any], Callable[[Emitter, torch.fx.Node], Any]]):
+        self.gm, self.row_of = gm, row_of
+        self.builder = _core.Builder(name)
+        self.env: dict[torch.fx.Node, Any] = {}
+        self.inputs: list[tuple[str, Any]] = []
+        self.symbols: set[str] = set()
+        self.constants: dict[Any, GraphValue] = {}
+        self.log: list[tuple[str, str, str]] = []
+        self.writes: list[tuple[GraphValue, GraphValue]] = []
+        self.line: tuple[str | None, int] = (None, 0)
+        self.shape_env: Any = None
+        self.owners: dict[int, torch.fx.Node] | None = None
+
+    # ---- nodes ----
+
+    def put(
+        self, op: str, args: list[GraphValue], dtype: torch.dtype, sizes: Any, order: str = "", **attributes: Any
+    ) -> GraphValue:
+        """A node of the core of that dtype and those sizes."""
+        known = DTYPES_OF.get(op)
+        operand = args[-1].dtype if args else dtype
+        if known is not None and op not in ("cast", "gather") and not known.get(WORDS.get(operand), True):
+            raise Unmapped(f"the core has no {op} of {operand}")
+        sizes = tuple(sizes)
+        number = self.builder.node(
+            op, [a.number for a in args], self.type_text(dtype, sizes, order),
+            file=self.line[0], line=self.line[1], **attributes,
+        )  # fmt: skip
+        return GraphValue(number, dtype, sizes)
+
+    def type_text(self, dtype: torch.dtype, sizes: Any, order: str = "") -> str:
+        if dtype not in WORDS:
+            raise Unmapped(f"the core has no {dtype}")
+        return f"{WORDS[dtype]}[{','.join(str(text_of(s)) for s in sizes)}]{order}"
+
+    def constant(self, value: Any, dtype: torch.dtype) -> GraphValue:
+        key = (dtype, repr(value))
+        if key not in self.constants:
+            number = complex(value) if dtype.is_complex else float(value) if dtype.is_floating_point else int(value)
+            made = self.builder.const(self.type_text(dtype, ()), number)
+            self.constants[key] = GraphValue(made, dtype, ())
+        return self.constants[key]
+
+    def value(self, x: Any, dtype: torch.dtype) -> GraphValue:
+        """An operand in that dtype: the value of a node, a number, or a size."""
+        if isinstance(x, torch.fx.Node):
+            x = self.env[x]
+        if isinstance(x, GraphValue):
+            return self.cast(x, dtype)
+        if isinstance(x, (torch.SymInt, sympy.Basic)) and not isinstance(text_of(x), int):
+            made = GraphValue(self.builder.expr(text_of(x)), torch.int64, (), is_weak=True)
+            return self.cast(made, dtype)
+        if isinstance(x, (bool, int, float, complex)):
+            return self.constant(x, dtype)
+        if isinstance(x, torch.SymInt):
+            return self.constant(text_of(x), dtype)
+        raise Unmapped(f"an operand is a {type(x).__name__}")
+
+    def cast(self, v: GraphValue, dtype: torch.dtype) -> GraphValue:
+        if v.dtype == dtype and not v.is_weak:
+            return v
+        if v.dtype.is_complex and not dtype.is_complex:
+            raise Unmapped("a complex value where a real one is needed")
+        if dtype == torch.bool and v.dtype != torch.bool:  # NaN is true in torch, too
+            return self.apply("not_equal", [self.cast(v, v.dtype), self.constant(0, v.dtype)])
+        return self.put("cast", [v], dtype, v.sizes)
+
+    def apply(self, op: str, values: list[GraphValue], dtype: torch.dtype | None = None) -> GraphValue:
+        """An element-wise op on operands that broadcast together."""
+        if dtype is None:
+            dtype = torch.bool if op in BOOLEAN else values[-1].dtype
+        return self.put(op, values, dtype, broadcast([v.sizes for v in values]))
+
+    def reshape(self, v: GraphValue, sizes: Any) -> GraphValue:
+        return v if are_equal(v.sizes, sizes) else self.put("reshape", [v], v.dtype, sizes)
+
+    def expand(self, v: GraphValue, sizes: Any) -> GraphValue:
+        return v if are_equal(v.sizes, sizes) else self.put("expand", [v], v.dtype, sizes)
+
+    def permute(self, v: GraphValue, axes: list[int]) -> GraphValue:
+        return self.put("permute", [v], v.dtype, [v.sizes[a] for a in axes], axes=axes) if axes else v
+
+    def slice(self, v: GraphValue, starts: Any, steps: Any, sizes: Any) -> GraphValue:
+        return self.put(
+            "slice", [v], v.dtype, sizes, starts=[text_of(s) for s in starts], steps=[text_of(s) for s in steps]
+        )
+
+    def along(self, v: GraphValue, axis: int, start: Any, step: Any, size: Any) -> GraphValue:
+        """A slice along one axis."""
+        rank = range(len(v.sizes))
+        starts, steps = [0] * len(rank), [1] * len(rank)
+        starts[axis], steps[axis] = start, step
+        return self.slice(v, starts, steps, [size if k == axis else v.sizes[k] for k in rank])
+
+    def fold(self, op: str, v: GraphValue, axes: list[int], keep: bool, dtype: torch.dtype | None = None) -> GraphValue:
+        """A reduction over axes, which stay as axes of size 1 with keep."""
+        axes = sorted({a % len(v.sizes) for a in axes}) if v.sizes else []
+        if not axes:
+            return v if dtype is None else self.cast(v, dtype)
+        left = [s for k, s in enumerate(v.sizes) if k not in axes]
+        out = self.put(op, [v], dtype or v.dtype, left, axes=axes)
+        return self.reshape(out, [1 if k in axes else s for k, s in enumerate(v.sizes)]) if keep else out
+
+    def iota(self, size: Any) -> GraphValue:
+        return self.put("iota", [], torch.int64, (size,), axes=[0])
+
+    def check(self, condition: GraphValue, why: str) -> None:
+        """The program stops, and eager runs the graph, unless the condition holds everywhere."""
+        if condition.sizes:
+            condition = self.fold("all", condition, list(range(len(condition.sizes))), False)
+        self.builder.check(condition.number, why, self.line[0], self.line[1])
+
+    def copy(self, v: GraphValue, order: str = "") -> GraphValue:
+        """The same elements in memory of their own."""
+        return self.put("copy", [v], v.dtype, v.sizes, order) if v.sizes else v
+
+    # ---- the graph ----
+
+    def run(self) -> Emitted:
+        for node in self.gm.graph.nodes:
+            self.line = line_of(node)
+            if node.op == "placeholder":
+                self.placeholder(node)
+            elif node.op == "get_attr":
+                self.attribute(node)
+            elif node.op == "output":
+                return Emitted(self.builder, self.inputs, self.finish(node), self.log)
+            else:
+                self.call(node)
+        raise Refused("a graph without outputs")
+
+    def placeholder(self, node: torch.fx.Node) -> None:
+        val, number = node.meta["val"], len(self.inputs)
+        if isinstance(val, torch.Tensor):
+            self.env[node] = self.tensor(val, ("tensor", number))
+        elif isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
+            self.inputs.append(("int", number))
+            self.env[node] = GraphValue(self.builder.input("python i64[]"), torch.int64, (), is_weak=True)
+            if isinstance(val, torch.SymInt) and val.node.expr.is_Symbol:
+                self.symbol(val.node.expr, val.node.shape_env, f" from in{number} hint {hint(val)}")
+        elif isinstance(val, (torch.SymFloat, float)):
+            self.inputs.append(("float", number))
+            self.env[node] = GraphValue(self.builder.input("python f64[]"), torch.float64, (), is_weak=True)
+        else:
+            raise Refused(f"an input is a {type(val).__name__}")
+
+    def tensor(self, val: Any, source: tuple[str, Any]) -> GraphValue:
+        """An input that is a tensor, with its symbols."""
+        if type(val).__name__ not in ("FakeTensor", "Tensor", "Parameter") or not layout.is_plain(val):
+            raise Refused(f"an input is a {type(val).__name__} of layout {val.layout}")
+        if val.dtype not in WORDS:
+            raise Refused(f"an input is of {val.dtype}")
+        val = val.resolve_conj().resolve_neg()  # as the call resolves the real one
+        for s in (*val.size(), *val.stride()):
+            if isinstance(s, torch.SymInt):
+                for symbol in s.node.expr.free_symbols:
+                    self.symbol(symbol, s.node.shape_env, "")
+        text = self.type_text(val.dtype, val.size())
+        if val.dim() and not val.is_contiguous():
+            text += f" strides [{','.join(str(text_of(s)) for s in val.stride())}]"
+        self.inputs.append(source)
+        return GraphValue(self.builder.input(text), val.dtype, tuple(val.size()))
+
+    def symbol(self, symbol: sympy.Symbol, env: Any, source: str) -> None:
+        if symbol.name not in self.symbols:
+            self.symbols.add(symbol.name)
+            self.shape_env = env
+            self.builder.symbol(f"{symbol.name} in {range_text(symbol, env)}{source}")
+
+    def attribute(self, node: torch.fx.Node) -> None:
+        value: Any = self.gm
+        for name in str(node.target).split("."):
+            value = getattr(value, name)
+        if not isinstance(value, torch.Tensor):
+            self.env[node] = value  # the graph of a branch or body
+            return
+        self.env[node] = self.tensor(value, ("constant", value))
+
+    def call(self, node: torch.fx.Node) -> None:
+        target, val = node.target, node.meta.get("val")
+        if target is operator.getitem:
+            self.env[node] = self.env[node.args[0]][node.args[1]]
+            return
+        if target is aten.copy_.default and getattr(node.args[0], "op", "") == "placeholder":
+            base = self.env[node.args[0]]
+            value = self.expand(self.cast(self.env[node.args[1]], base.dtype), base.sizes)
+            self.writes.append((base, value))
+            self.env[node] = base
+            self.log.append((str(target), "core", ""))
+            return
+        if isinstance(val, (torch.SymInt, int)) and not isinstance(val, bool):
+            self.env[node] = val  # arithmetic of sizes, which torch has done
+            return
+        self.call_op(node, val)
+
+    def call_op(self, node: torch.fx.Node, val: Any) -> None:
+        before, constants = self.builder.position(), dict(self.constants)
+        try:
+            made = self.row_of(node.target)(self, node)
+            compare(node, made, val)
+            why = ""
+        except (Unmapped, UnknownSize) as error:
+            self.builder.rewind(before)
+            self.constants = constants
+            made, why = library.call(self, node, val), str(error)
+        self.env[node] = made
+        self.log.append((str(node.target), "library" if why else "core", why))
+
+    # ---- outputs ----
+
+    def finish(self, node: torch.fx.Node) -> list[Return]:
+        outputs = node.args[0] if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+        results: list[int] = []
+        bases = self.shared_bases(outputs)
+        returns = [self.give(x, results, bases) for x in outputs]
+        for base, value in self.writes:
+            self.builder.write(base.number, value.number)
+        self.builder.results(results)
+        return returns
+
+    def shared_bases(self, outputs: Any) -> dict[int, Any]:
+        """Storage of several outputs, or of one that leaves gaps -> [the node that is all of it, number of its result]."""
+        uses: dict[int, set[Any]] = {}
+        for x in outputs:
+            if isinstance(x, torch.fx.Node) and isinstance(x.meta.get("val"), torch.Tensor):
+                uses.setdefault(layout.storage_of(x.meta["val"]), set()).add(x)
+        shared: dict[int, Any] = {}
+        for key, nodes in uses.items():
+            if len(nodes) == 1 and layout.is_dense(next(iter(nodes)).meta["val"]):
+                continue
+            n = self.owner_of(key)
+            if n is None or n.op == "placeholder":
+                continue  # parts of an input that torch does not call views have memory of their own
+            if layout.is_whole(n.meta["val"]):
+                shared[key] = [n, -1]
+            elif len(nodes) > 1:
+                raise Refused("outputs share memory that no node of the graph is the whole of")
+        return shared
+
+    def owner_of(self, storage: int) -> torch.fx.Node | None:
+        """The first node whose value is of that storage."""
+        if self.owners is None:
+            self.owners = {}
+            for n in self.gm.graph.nodes:
+                if layout.is_strided(val := n.meta.get("val")):
+                    self.owners.setdefault(layout.storage_of(val), n)
+        return self.owners.get(storage)
+
+    def give(self, x: Any, results: list[int], bases: dict[int, Any]) -> Return:
+        if not isinstance(x, torch.fx.Node):
+            return Return("constant", value=x)
+        value, val = self.env[x], x.meta.get("val")
+        if isinstance(value, torch.SymInt):
+            return Return("size", value=value)
+        if not isinstance(value, GraphValue):
+            return Return("constant", value=value)
+        number = next((k for k, n in enumerate(self.gm.graph.find_nodes(op="placeholder")) if n is x), -1)
+        if number >= 0:
+            return Return("input", number)
+        if not isinstance(val, torch.Tensor):
+            raise Refused(f"an output is a {type(val).__name__}")
+        base = bases.get(layout.storage_of(val))
+        if base is None:
+            is_dense = layout.is_dense(val)  # of others torch promises no strides: they are parts of something
+            results.append(self.copy(value, layout.order_text(val) if is_dense else "").number)
+            return Return("part" if is_dense else "result", len(results) - 1, (tuple(val.size()), tuple(val.stride()), 0))
+        owner = base[0]
+        if base[1] < 0:
+            results.append(self.copy(self.env[owner], layout.order_text(owner.meta["val"])).number)
+            base[1] = len(results) - 1
+        return Return("part", base[1], (tuple(val.size()), tuple(val.stride()), val.storage_offset()))
+
+
+def compare(node: torch.fx.Node, made: Any, val: Any) -> None:
+    """Fails unless a row's value is what torch's meta function says of the node."""
+    several = isinstance(made, (tuple, list))
+    for m, v in zip(made, val, strict=False) if several else [(made, val)]:
+        if m is None or v is None:
+            continue
+        if m.dtype != v.dtype or not are_equal(m.sizes, tuple(v.size())):
+            raise AssertionError(
+                f"the row of {node.target} makes {m.dtype} {m.sizes}, torch {v.dtype} {tuple(v.size())}: {node.format_node()}"
+            )
+
+
+def broadcast(all_sizes: list[Any]) -> tuple[Any, ...]:
+    rank = max((len(sizes) for sizes in all_sizes), default=0)
+    out: list[Any] = [1] * rank
+    for sizes in all_sizes:
+        for axis, s in enumerate(sizes, rank - len(sizes)):
+            if not (isinstance(s, int) and s == 1):
+                out[axis] = s
+    return tuple(out)
+
+
+def line_of(node: torch.fx.Node) -> tuple[str | None, int]:
+    """The model's own line from which a node comes: the innermost of its stack trace."""
+    trace = node.meta.get("stack_trace") or (node.stack_trace or "")
+    for text in reversed(trace.splitlines()):
+        text = text.strip()
+        if text.startswith('File "'):
+            path, _, rest = text[6:].partition('", line ')
+            number = rest.partition(",")[0]
+            return path, int(number) if number.isdigit() else 0
+    return None, 0

@@ -1,0 +1,58 @@
+"""Memory of tensors: in which order a dense tensor's axes are stored, and which tensors share storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .sizes import hint
+
+
+def order_of(tensor: Any) -> list[int]:
+    """Axes from the largest stride to the smallest, as the core names the order of an array's memory."""
+    strides, sizes = [hint(s) for s in tensor.stride()], [hint(s) for s in tensor.size()]
+    return sorted(range(tensor.dim()), key=lambda k: (-strides[k], -sizes[k], k))
+
+
+def order_text(tensor: Any) -> str:
+    """` order [1,0]`; nothing for C order."""
+    order = order_of(tensor)
+    real = [k for k in order if hint(tensor.size(k)) != 1]
+    return "" if real == sorted(real) else " order [" + ",".join(map(str, order)) + "]"
+
+
+def is_dense(tensor: Any) -> bool:
+    """Whether the elements fill their memory without gaps or overlaps, in some order of axes."""
+    step = 1
+    for k in reversed(order_of(tensor)):
+        size = hint(tensor.size(k))
+        if size != 1 and hint(tensor.stride(k)) != step:
+            return False
+        step *= size
+    return True
+
+
+def is_strided(value: Any) -> bool:
+    """Whether it is a tensor that has strides and storage."""
+    return isinstance(value, torch.Tensor) and value.layout == torch.strided
+
+
+def is_whole(tensor: Any) -> bool:
+    """Whether it is dense from the start of its memory on."""
+    return is_dense(tensor) and hint(tensor.storage_offset()) == 0
+
+
+def storage_of(tensor: Any) -> int:
+    """An identity of the memory that a fake or real tensor is of."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether the core can read it: strided memory with one dtype, none of torch's lazy or wrapped kinds."""
+    return bool(
+        tensor.layout == torch.strided
+        and not tensor.is_quantized
+        and not tensor.is_nested
+        and tensor.device.type in ("cpu", "cuda")
+    )

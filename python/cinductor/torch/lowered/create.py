@@ -1,0 +1,104 @@
+"""Ops that make a tensor, or put one into another one's part."""
+
+from __future__ import annotations
+
+import torch
+
+from ..emit import Emitter
+from ..sizes import hint
+from ..values import GraphValue, Unmapped
+from . import argument, has_argument, meta, sizes
+from .view import size_of, start_of
+
+
+def _filled(emitter: Emitter, node: torch.fx.Node, value: object) -> GraphValue:
+    out = meta(node)
+    return emitter.expand(emitter.value(value, out.dtype), tuple(out.size()))
+
+
+def zeros(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Zeros; also of ops that leave their elements open."""
+    return _filled(emitter, node, 0)
+
+
+def ones(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _filled(emitter, node, 1)
+
+
+def full(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    for name in ("fill_value", "value", "s"):
+        if has_argument(node, name):
+            return _filled(emitter, node, argument(node, name))
+    raise Unmapped("no value to fill with")
+
+
+def iota(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node)
+    n = size_of(emitter, node.args[0])
+    start, step = size_of(emitter, node.kwargs["start"]), size_of(emitter, node.kwargs["step"])
+    v = emitter.iota(n)
+    if not (isinstance(step, int) and step == 1):
+        v = emitter.apply("multiply", [v, emitter.value(step, torch.int64)])
+    if not (isinstance(start, int) and start == 0):
+        v = emitter.apply("add", [v, emitter.value(start, torch.int64)])
+    return emitter.cast(v, out.dtype)
+
+
+def arange(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """A range of ints from ints."""
+    out = meta(node)
+    start, step = argument(node, "start"), argument(node, "step")
+    if not all(isinstance(size_of(emitter, x), (int, torch.SymInt)) for x in (start, step)) or out.dtype.is_floating_point:
+        raise Unmapped("a range of floats")
+    v = emitter.apply("multiply", [emitter.iota(out.size(0)), emitter.value(size_of(emitter, step), torch.int64)])
+    return emitter.cast(emitter.apply("add", [v, emitter.value(size_of(emitter, start), torch.int64)]), out.dtype)
+
+
+def pad(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, out = emitter.env[node.args[0]], meta(node)
+    widths = [size_of(emitter, p) for p in node.args[1]]
+    if any(hint(p) < 0 for p in widths):
+        raise Unmapped("negative padding")
+    rank = len(x.sizes)
+    low = [0] * rank
+    for k in range(len(widths) // 2):
+        low[rank - 1 - k] = widths[2 * k]
+    base = emitter.copy(emitter.expand(emitter.value(argument(node, "value"), x.dtype), tuple(out.size())))
+    if any(hint(s) == 0 for s in x.sizes):
+        return base
+    return put_into(emitter, base, emitter.slice(base, low, [1] * rank, x.sizes), x)
+
+
+def put_into(emitter: Emitter, base: GraphValue, view: GraphValue, value: GraphValue) -> GraphValue:
+    """A version of base whose elements that the view sees are the value's."""
+    return emitter.put("assign", [base, view, value], base.dtype, base.sizes)
+
+
+def writable(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The operand that a scatter makes a version of. The core copies it if its old value is read later."""
+    return emitter.cast(emitter.env[node.args[0]], meta(node).dtype)
+
+
+def slice_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    base, part = writable(emitter, node), sizes(node.args[1])
+    axis = argument(node, "dim") % len(part)
+    if any(hint(s) == 0 for s in part):
+        return base
+    base = emitter.copy(base)
+    start = start_of(emitter, argument(node, "start"), base.sizes[axis])
+    view = emitter.along(base, axis, start, size_of(emitter, argument(node, "step")), part[axis])
+    return put_into(emitter, base, view, emitter.value(node.args[1], base.dtype))
+
+
+def select_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    base = emitter.copy(writable(emitter, node))
+    axis, i = argument(node, "dim") % len(base.sizes), size_of(emitter, argument(node, "index"))
+    if isinstance(i, int) and i < 0:
+        i = base.sizes[axis] + i
+    value = emitter.value(node.args[1], base.dtype)
+    one = [1 if k == axis else s for k, s in enumerate(base.sizes)]
+    return put_into(emitter, base, emitter.along(base, axis, i, 1, 1), emitter.reshape(value, one))
+
+
+def copy(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return emitter.expand(emitter.value(node.args[1], meta(node).dtype), sizes(node))

@@ -1,0 +1,181 @@
+"""Reductions, scans and what is made of them: means, variances, softmax."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..emit import Emitter
+from ..promote import computation_dtype
+from ..sizes import hint
+from ..values import GraphValue, Unmapped
+from . import argument, has_argument, meta, sizes
+
+
+def axes_of(node: torch.fx.Node, x: GraphValue) -> list[int]:
+    """The axes that a reduction is over; all of them without dim."""
+    name = "dim" if has_argument(node, "dim") else "dims"
+    dims = argument(node, name) if has_argument(node, name) else None
+    rank = len(x.sizes)
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return list(range(rank))
+    return [d % rank if rank else 0 for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
+
+
+def keeps(node: torch.fx.Node) -> bool:
+    return has_argument(node, "keepdim") and bool(argument(node, "keepdim"))
+
+
+def is_empty(v: GraphValue) -> bool:
+    return any(hint(s) == 0 for s in v.sizes)
+
+
+def count(emitter: Emitter, x: GraphValue, axes: list[int], dtype: torch.dtype) -> GraphValue:
+    """The number of elements that a reduction adds up."""
+    return emitter.value(math.prod([x.sizes[a] for a in axes]), dtype)
+
+
+def reduction(emitter: Emitter, node: torch.fx.Node, op: str, compute: torch.dtype) -> GraphValue:
+    x = emitter.value(node.args[0], compute)
+    axes = axes_of(node, x)
+    if op in ("max", "min") and is_empty(x):
+        raise Unmapped("a reduction of nothing")
+    return emitter.cast(emitter.fold(op, x, axes, keeps(node)), meta(node).dtype)
+
+
+def sum_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "sum", computation_dtype(meta(node).dtype))
+
+
+def prod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "prod", computation_dtype(meta(node).dtype))
+
+
+def amax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "max", meta(node).dtype)
+
+
+def amin(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "min", meta(node).dtype)
+
+
+def any_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "any", torch.bool)
+
+
+def all_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return reduction(emitter, node, "all", torch.bool)
+
+
+def mean(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node).dtype
+    x = emitter.value(node.args[0], computation_dtype(out))
+    axes = axes_of(node, x)
+    total = emitter.fold("sum", x, axes, keeps(node))
+    return emitter.cast(emitter.apply("divide", [total, count(emitter, x, axes, x.dtype)]), out)
+
+
+def _variance(emitter: Emitter, node: torch.fx.Node, out: torch.dtype, keep: bool) -> tuple[GraphValue, GraphValue]:
+    """The variance, and the mean with its axes kept."""
+    x = emitter.value(node.args[0], computation_dtype(out))
+    if x.dtype.is_complex or not out.is_floating_point:
+        raise Unmapped("a variance of complex numbers")
+    correction = argument(node, "correction")
+    correction = 1 if correction is None else correction
+    axes = axes_of(node, x)
+    n = count(emitter, x, axes, x.dtype)
+    middle = emitter.apply("divide", [emitter.fold("sum", x, axes, True), n])
+    d = emitter.apply("subtract", [x, middle])
+    total = emitter.fold("sum", emitter.apply("multiply", [d, d]), axes, keep)
+    left = emitter.apply("maximum", [emitter.apply("subtract", [n, emitter.constant(correction, x.dtype)]), emitter.constant(0, x.dtype)])
+    return emitter.cast(emitter.apply("divide", [total, left]), out), middle
+
+
+def var(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _variance(emitter, node, meta(node).dtype, keeps(node))[0]
+
+
+def var_mean(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    out = meta(node)[0].dtype
+    variance, middle = _variance(emitter, node, out, keeps(node))
+    return [variance, emitter.cast(emitter.reshape(middle, tuple(meta(node)[1].size())), out)]
+
+
+def _softmax_parts(emitter: Emitter, node: torch.fx.Node) -> tuple[GraphValue, int]:
+    x = emitter.env[node.args[0]]
+    if not x.sizes or is_empty(x):
+        raise Unmapped("a softmax of a number or of nothing")
+    x = emitter.value(x, computation_dtype(meta(node).dtype))
+    axis = argument(node, "dim") % len(x.sizes)
+    return emitter.apply("subtract", [x, emitter.fold("max", x, [axis], True)]), axis
+
+
+def softmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    d, axis = _softmax_parts(emitter, node)
+    e = emitter.apply("exp", [d])
+    return emitter.cast(emitter.apply("divide", [e, emitter.fold("sum", e, [axis], True)]), meta(node).dtype)
+
+
+def log_softmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    d, axis = _softmax_parts(emitter, node)
+    total = emitter.fold("sum", emitter.apply("exp", [d]), [axis], True)
+    return emitter.cast(emitter.apply("subtract", [d, emitter.apply("log", [total])]), meta(node).dtype)
+
+
+def _arg(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if not x.sizes or is_empty(x):
+        raise Unmapped("a position in a number or in nothing")
+    dim = argument(node, "dim")
+    if dim is None:
+        x, dim = emitter.reshape(x, (math.prod(x.sizes),)), 0
+    axis = dim % len(x.sizes)
+    made = emitter.put(op, [x], torch.int64, [s for k, s in enumerate(x.sizes) if k != axis], axes=[axis])
+    return emitter.reshape(made, sizes(node))
+
+
+def argmax(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _arg(emitter, node, "argmax")
+
+
+def argmin(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _arg(emitter, node, "argmin")
+
+
+def _extreme(emitter: Emitter, node: torch.fx.Node, op: str) -> list[GraphValue]:
+    """Values and their positions along one axis."""
+    x = emitter.env[node.args[0]]
+    if not x.sizes or is_empty(x):
+        raise Unmapped("an extreme of a number or of nothing")
+    axis = argument(node, "dim") % len(x.sizes)
+    value = emitter.fold(op, x, [axis], False)
+    at = emitter.put("arg" + op, [x], torch.int64, value.sizes, axes=[axis])
+    first, second = meta(node)
+    return [emitter.reshape(value, tuple(first.size())), emitter.reshape(at, tuple(second.size()))]
+
+
+def max_dim(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    return _extreme(emitter, node, "max")
+
+
+def min_dim(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    return _extreme(emitter, node, "min")
+
+
+def _scan(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
+    out = meta(node).dtype
+    x = emitter.value(node.args[0], computation_dtype(out))
+    if x.sizes:
+        x = emitter.put(op, [x], x.dtype, x.sizes, axes=[argument(node, "dim") % len(x.sizes)])
+    return emitter.cast(x, out)
+
+
+def cumsum(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _scan(emitter, node, "cumsum")
+
+
+def cumprod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _scan(emitter, node, "cumprod")
+
+

@@ -1,0 +1,140 @@
+"""Ops that read or write at indices. An index out of range fails a check, and eager raises its own exception."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..emit import Emitter, broadcast
+from ..sizes import hint
+from ..values import GraphValue, Unmapped
+from . import argument, has_argument, meta, sizes
+
+MOST_INDICES = 3  # of a gather or scatter of the core
+COMBINE = {"sum": "add", "amax": "maximum", "amin": "minimum", "prod": "multiply", "add": "add", "multiply": "multiply"}
+
+
+def inside(emitter: Emitter, index: Any, size: Any) -> GraphValue:
+    """Indices that are checked to be from 0 to size - 1: only x[i] counts negative ones from the end."""
+    i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
+    is_positive = emitter.apply("greater_equal", [i, emitter.constant(0, torch.int64)])
+    emitter.check(emitter.apply("logical_and", [is_positive, emitter.apply("less", [i, n])]), "index out of range")
+    return i
+
+
+def wrapped(emitter: Emitter, index: Any, size: Any) -> GraphValue:
+    """Indices from 0 on, of some that count from the end where they are negative."""
+    i, n = emitter.value(index, torch.int64), emitter.value(size, torch.int64)
+    is_low = emitter.apply("greater_equal", [i, emitter.apply("negative", [n])])
+    emitter.check(emitter.apply("logical_and", [is_low, emitter.apply("less", [i, n])]), "index out of range")
+    from_end = emitter.apply("less", [i, emitter.constant(0, torch.int64)])
+    return emitter.apply("where", [from_end, emitter.apply("add", [i, n]), i])
+
+
+def embedding(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    weight, i = emitter.env[node.args[0]], emitter.env[node.args[1]]
+    return emitter.put("gather", [weight, inside(emitter, i, weight.sizes[0])], weight.dtype, sizes(node), axes=[0])
+
+
+def index_select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
+    if not x.sizes or not i.sizes:
+        raise Unmapped("an element of a number")
+    axis = node.args[1] % len(x.sizes)
+    return emitter.put("gather", [x, inside(emitter, i, x.sizes[axis])], x.dtype, sizes(node), axes=[axis])
+
+
+def _indices(emitter: Emitter, x: GraphValue, indices: Any) -> tuple[list[int], list[GraphValue]]:
+    axes = [k for k, i in enumerate(indices) if i is not None]
+    if any(meta(indices[k]).dtype in (torch.bool, torch.uint8) for k in axes):
+        raise Unmapped("a mask as an index")
+    if not 0 < len(axes) <= MOST_INDICES:
+        raise Unmapped(f"{len(axes)} indices")
+    return axes, [wrapped(emitter, indices[k], x.sizes[k]) for k in axes]
+
+
+def are_neighbours(axes: list[int]) -> bool:
+    return axes == list(range(axes[0], axes[0] + len(axes)))
+
+
+def index(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    axes, ids = _indices(emitter, x, node.args[1])
+    left = [s for k, s in enumerate(x.sizes) if k not in axes]
+    common, at = list(broadcast([i.sizes for i in ids])), axes[0]
+    v = emitter.put("gather", [x, *ids], x.dtype, left[:at] + common + left[at:], axes=axes)
+    if are_neighbours(axes):
+        return v
+    moved = list(range(at, at + len(common)))  # the axes of indices that are no neighbours come first
+    return emitter.permute(v, moved + [k for k in range(len(v.sizes)) if k not in moved])
+
+
+def index_put(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, value = emitter.env[node.args[0]], emitter.value(node.args[2], meta(node).dtype)
+    axes, ids = _indices(emitter, x, node.args[1])
+    if not are_neighbours(axes):
+        raise Unmapped("indices of axes that are no neighbours")
+    return _scatter(emitter, x, value, axes, ids, "add" if argument(node, "accumulate") else None)
+
+
+def _scatter(emitter: Emitter, x: GraphValue, value: GraphValue, axes: list[int], ids: list[GraphValue], combine: str | None) -> GraphValue:
+    base = emitter.copy(x)
+    more = {"combine": combine} if combine else {}
+    return emitter.put("scatter", [base, base, value, *ids], x.dtype, x.sizes, axes=axes, **more)
+
+
+def _along(emitter: Emitter, x: GraphValue, axis: int, i: GraphValue) -> tuple[list[int], list[GraphValue]]:
+    """Indices of all axes: those of one as they are given, those of the others counted."""
+    rank = len(i.sizes)
+    if rank > MOST_INDICES:
+        raise Unmapped(f"{rank} indices")
+    if any(hint(s) == 0 for s in i.sizes):
+        raise Unmapped("no index")
+    ids = []
+    for k in range(rank):
+        counted = [i.sizes[k] if d == k else 1 for d in range(rank)]
+        ids.append(inside(emitter, i, x.sizes[k]) if k == axis else emitter.reshape(emitter.iota(i.sizes[k]), counted))
+    return list(range(rank)), ids
+
+
+def gather(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
+    if not x.sizes or not i.sizes:
+        raise Unmapped("an element of a number")
+    axes, ids = _along(emitter, x, node.args[1] % len(x.sizes), i)
+    return emitter.put("gather", [x, *ids], x.dtype, sizes(node), axes=axes)
+
+
+def scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _scatter_along(emitter, node, None)
+
+
+def scatter_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _scatter_along(emitter, node, "add")
+
+
+def scatter_reduce(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    combine = COMBINE.get(argument(node, "reduce"))
+    if combine is None or (has_argument(node, "include_self") and not argument(node, "include_self")):
+        raise Unmapped("a mean, or without the element itself")
+    return _scatter_along(emitter, node, combine)
+
+
+def _scatter_along(emitter: Emitter, node: torch.fx.Node, combine: str | None) -> GraphValue:
+    x, i = emitter.env[node.args[0]], emitter.env[node.args[2]]
+    if not x.sizes or not i.sizes:
+        raise Unmapped("an element of a number")
+    axes, ids = _along(emitter, x, node.args[1] % len(x.sizes), i)
+    value = emitter.value(node.args[3], x.dtype)
+    if value.sizes:
+        value = emitter.slice(value, [0] * len(i.sizes), [1] * len(i.sizes), i.sizes)
+    return _scatter(emitter, x, value, axes, ids, combine)
+
+
+def index_add(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, i, v = emitter.env[node.args[0]], emitter.env[node.args[2]], emitter.env[node.args[3]]
+    if not x.sizes or not i.sizes or argument(node, "alpha") != 1:
+        raise Unmapped("an element of a number, or with alpha")
+    axis = node.args[1] % len(x.sizes)
+    return _scatter(emitter, x, emitter.value(v, x.dtype), [axis], [inside(emitter, i, x.sizes[axis])], "add")

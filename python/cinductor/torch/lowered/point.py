@@ -1,0 +1,206 @@
+"""Element-wise ops that no expression of a row says: casts, powers, divisions that round, bounds."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..emit import Emitter
+from ..promote import computation_dtype, promoted
+from ..values import GraphValue, Unmapped
+from . import argument, meta, sizes
+
+
+def cast(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node)
+    if out.device != meta(node.args[0]).device:
+        raise Unmapped("a copy to another device")
+    v = emitter.env[node.args[0]]
+    if v.dtype.is_complex and not out.dtype.is_complex:
+        raise Unmapped("a complex number that becomes a real one")
+    if v.dtype.is_floating_point and out.dtype in (torch.uint8, torch.int8, torch.int16):
+        v = emitter.cast(v, torch.int64)  # so torch converts what is out of range
+    return emitter.cast(v, out.dtype)
+
+
+def absolute(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, out = emitter.env[node.args[0]], meta(node).dtype
+    return emitter.put("complex_absolute" if x.dtype.is_complex else "absolute", [x], out, x.sizes)
+
+
+def rounded(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    return emitter.apply("rint", [x]) if x.dtype.is_floating_point else x
+
+
+def integer_or(op: str) -> object:
+    """floor, ceil and trunc are nothing to ints."""
+
+    def lowering(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+        x: GraphValue = emitter.env[node.args[0]]
+        return emitter.apply(op, [x]) if x.dtype.is_floating_point else x
+
+    return lowering
+
+
+floor, ceil, trunc = integer_or("floor"), integer_or("ceil"), integer_or("trunc")
+
+
+def divide(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """div with a rounding mode, and floor_divide."""
+    name = str(node.target)
+    mode = argument(node, "rounding_mode") if "_mode" in name else "floor"
+    kind = "float" if mode is None else "default"
+    compute, _ = promoted(kind, [meta(x) for x in node.args[:2]])
+    a, b = (emitter.value(x, compute) for x in node.args[:2])
+    if mode is not None and not compute.is_floating_point:
+        emitter.check(emitter.apply("not_equal", [b, emitter.constant(0, compute)]), "division by zero")
+        if mode == "trunc":
+            raise Unmapped("integer division towards zero")
+    made = emitter.apply("floor_divide" if mode == "floor" else "divide", [a, b])
+    if mode == "trunc":
+        made = emitter.apply("trunc", [made])
+    return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
+
+
+def remainder(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The sign of the divisor; a zero is positive unless the dividend's sign says otherwise, as torch has it."""
+    return _modulo(emitter, node, "remainder")
+
+
+def fmod(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return _modulo(emitter, node, "fmod")
+
+
+def _modulo(emitter: Emitter, node: torch.fx.Node, op: str) -> GraphValue:
+    compute, _ = promoted("default", [meta(x) for x in node.args[:2]])
+    a, b = (emitter.value(x, compute) for x in node.args[:2])
+    zero = emitter.constant(0, compute)
+    if not compute.is_floating_point:
+        emitter.check(emitter.apply("not_equal", [b, zero]), "division by zero")
+        return emitter.expand(emitter.cast(emitter.apply(op, [a, b]), meta(node).dtype), sizes(node))
+    if op == "fmod":
+        made = emitter.apply("fmod", [a, b])
+    else:  # torch's: fmod, moved by the divisor where the signs differ
+        left = emitter.apply("fmod", [a, b])
+        differs = emitter.apply("not_equal", [emitter.apply("less", [b, zero]), emitter.apply("less", [left, zero])], torch.bool)
+        moves = emitter.apply("logical_and", [emitter.apply("not_equal", [left, zero]), differs])
+        made = emitter.apply("where", [moves, emitter.apply("add", [left, b]), left])
+    return emitter.expand(emitter.cast(made, meta(node).dtype), sizes(node))
+
+
+def power(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    a, b = node.args[:2]
+    compute, result = promoted("bool_to_long", [meta(a), meta(b)])
+    if result == torch.float16 and b in (0.5, -0.5):
+        raise Unmapped("a root of float16")  # eager's pow(-inf, 0.5) is inf
+    if not isinstance(b, torch.fx.Node) and isinstance(a, torch.fx.Node) and (made := _constant_power(emitter, emitter.value(a, compute), b)):
+        return emitter.cast(made, result)
+    if not compute.is_floating_point:
+        raise Unmapped("a power of ints")
+    made = emitter.apply("power", [emitter.value(a, compute), emitter.value(b, compute)])
+    return emitter.expand(emitter.cast(made, result), sizes(node))
+
+
+def _constant_power(emitter: Emitter, x: GraphValue, b: float) -> GraphValue | None:
+    """Powers that torch computes by products and roots."""
+    if b == 1:
+        return x
+    if b == 2:
+        return emitter.apply("multiply", [x, x])
+    if b == 3:
+        return emitter.apply("multiply", [emitter.apply("multiply", [x, x]), x])
+    if not x.dtype.is_floating_point:
+        return None
+    one = emitter.constant(1, x.dtype)
+    if b == 0.5:
+        return emitter.apply("sqrt", [x])
+    if b == -0.5:
+        return emitter.apply("divide", [one, emitter.apply("sqrt", [x])])
+    if b == -1:
+        return emitter.apply("divide", [one, x])
+    if b == -2:
+        return emitter.apply("divide", [one, emitter.apply("multiply", [x, x])])
+    return None
+
+
+def clamp(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """Bounds. NaN stays, and a zero at a bound that is a number; one at a bound of a tensor has the bound's sign."""
+    out, name = meta(node).dtype, str(node.target)
+    low = argument(node, "min") if "clamp_max" not in name else None
+    high = argument(node, "max") if "clamp_min" not in name else None
+    return _bounded(emitter, node, emitter.value(node.args[0], out), low, high)
+
+
+def hardtanh(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.value(node.args[0], meta(node).dtype)
+    return _bounded(emitter, node, x, argument(node, "min_val"), argument(node, "max_val"))
+
+
+def _bounded(emitter: Emitter, node: torch.fx.Node, x: GraphValue, low: object, high: object) -> GraphValue:
+    for bound, test in ((low, "less"), (high, "greater")):
+        if bound is None:
+            continue
+        b = emitter.value(bound, x.dtype)
+        is_tensor = isinstance(bound, torch.fx.Node)
+        over = emitter.apply(test + "_equal" if is_tensor else test, [x, b])
+        if is_tensor and x.dtype.is_floating_point:
+            over = emitter.apply("logical_or", [over, emitter.apply("isnan", [b])])
+        x = emitter.apply("where", [over, b, x])
+    return emitter.expand(x, sizes(node))
+
+
+def gelu(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node).dtype
+    x = emitter.value(node.args[0], computation_dtype(out))
+
+    def c(value: float) -> GraphValue:
+        return emitter.constant(value, x.dtype)
+
+    def times(a: GraphValue, b: GraphValue) -> GraphValue:
+        return emitter.apply("multiply", [a, b])
+
+    if argument(node, "approximate") == "none":
+        t = emitter.apply("erf", [times(x, c(math.sqrt(0.5)))])
+    else:
+        inner = emitter.apply("add", [x, times(c(0.044715), times(times(x, x), x))])
+        t = emitter.apply("tanh", [times(c(math.sqrt(2 / math.pi)), inner)])
+    return emitter.cast(times(times(c(0.5), x), emitter.apply("add", [c(1), t])), out)
+
+
+def cross(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The vector product along an axis of 3, in which narrow floats are rounded once."""
+    out = meta(node)
+    compute, axis = computation_dtype(out.dtype), argument(node, "dim") % out.dim()
+    a, b = (emitter.expand(emitter.value(x, compute), tuple(out.size())) for x in node.args[:2])
+
+    def product(j: int, k: int) -> GraphValue:
+        parts = [emitter.along(a, axis, j, 1, 1), emitter.along(b, axis, k, 1, 1)]
+        return emitter.apply("multiply", parts)
+
+    made = [emitter.apply("subtract", [product((k + 1) % 3, (k + 2) % 3), product((k + 2) % 3, (k + 1) % 3)]) for k in range(3)]
+    return emitter.cast(emitter.put("concat", made, compute, tuple(out.size()), axes=[axis]), out.dtype)
+
+
+def where(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    condition, a, b = node.args
+    compute = meta(node).dtype
+    made = emitter.apply("where", [emitter.value(condition, torch.bool), emitter.value(a, compute), emitter.value(b, compute)])
+    return emitter.expand(made, sizes(node))
+
+
+def part(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if not x.dtype.is_complex:
+        return x
+    return emitter.put("real" if ".real" in str(node.target) else "imag", [x], meta(node).dtype, x.sizes)
+
+
+def complex_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node).dtype
+    half = {torch.complex64: torch.float32, torch.complex128: torch.float64}.get(out)
+    if half is None:
+        raise Unmapped(f"{out}")
+    made = emitter.apply("join_parts", [emitter.value(x, half) for x in node.args], out)
+    return emitter.expand(made, sizes(node))

@@ -1,0 +1,199 @@
+"""Ops whose result is their operand's elements in another arrangement."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from .. import layout
+from ..emit import Emitter
+from ..sizes import are_equal, hint, is_equal
+from ..values import GraphValue, Refused, Unmapped
+from . import argument, meta, sizes
+
+
+def reshape(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if x.dtype != meta(node).dtype:
+        raise Unmapped("a view of another dtype")
+    return emitter.reshape(x, sizes(node))
+
+
+def same(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """The operand: only what leaves the graph has an order in memory."""
+    value: GraphValue = emitter.env[node.args[0]]
+    return value
+
+
+def permute(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    return emitter.permute(x, [a % len(x.sizes) for a in node.args[1]])
+
+
+def transpose(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    axes = list(range(len(x.sizes)))
+    if axes:
+        a, b = argument(node, "dim0") % len(axes), argument(node, "dim1") % len(axes)
+        axes[a], axes[b] = axes[b], axes[a]
+    return emitter.permute(x, axes)
+
+
+def t(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    return emitter.permute(x, list(range(len(x.sizes)))[::-1])
+
+
+def expand(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    return emitter.expand(emitter.env[node.args[0]], sizes(node))
+
+
+def broadcast_in_dim(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, middle = emitter.env[node.args[0]], [1] * len(sizes(node))
+    for k, d in enumerate(node.args[2]):
+        middle[d] = x.sizes[k]
+    return emitter.expand(emitter.reshape(x, middle), sizes(node))
+
+
+def size_of(emitter: Emitter, x: Any) -> Any:
+    """A size argument: an int or a SymInt."""
+    if isinstance(x, torch.fx.Node):
+        value = emitter.env[x]
+        return meta(x) if isinstance(value, GraphValue) else value
+    return x
+
+
+def start_of(emitter: Emitter, i: Any, size: Any) -> Any:
+    """The first index of a slice, as torch clamps it."""
+    i = size_of(emitter, i)
+    if i is None:
+        return 0
+    if isinstance(i, int) and isinstance(size, int):
+        return min(max(i + size if i < 0 else i, 0), size)
+    return size + i if isinstance(i, int) and i < 0 else i
+
+
+def slice_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, out = emitter.env[node.args[0]], sizes(node)
+    axis = argument(node, "dim") % len(out)
+    start = 0 if hint(out[axis]) == 0 else start_of(emitter, argument(node, "start"), x.sizes[axis])
+    return emitter.along(x, axis, start, size_of(emitter, argument(node, "step")), out[axis])
+
+
+def select(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    axis, i = node.args[1] % len(x.sizes), size_of(emitter, node.args[2])
+    if isinstance(i, int) and i < 0:
+        i = x.sizes[axis] + i
+    return emitter.reshape(emitter.along(x, axis, i, 1, 1), sizes(node))
+
+
+def split(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    x, at, made = emitter.env[node.args[0]], 0, []
+    axis = argument(node, "dim") % len(x.sizes)
+    for out in meta(node):
+        made.append(emitter.along(x, axis, at, 1, out.size(axis)))
+        at = at + out.size(axis)
+    return made
+
+
+def unbind(emitter: Emitter, node: torch.fx.Node) -> list[GraphValue]:
+    x = emitter.env[node.args[0]]
+    axis = argument(node, "dim") % len(x.sizes)
+    return [emitter.reshape(emitter.along(x, axis, k, 1, 1), tuple(out.size())) for k, out in enumerate(meta(node))]
+
+
+def diagonal(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    axes = [argument(node, name) % len(x.sizes) for name in ("dim1", "dim2")]
+    return emitter.put("diagonal", [x], x.dtype, sizes(node), axes=axes, starts=[argument(node, "offset")])
+
+
+def unfold(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if not x.sizes:
+        raise Unmapped("windows of a number")
+    axis, size, step = node.args[1] % len(x.sizes), node.args[2], node.args[3]
+    whole = [s - size + 1 if k == axis else s for k, s in enumerate(x.sizes)] + [size]
+    return emitter.along(emitter.put("window", [x], x.dtype, whole, axes=[axis]), axis, 0, step, sizes(node)[axis])
+
+
+def flip(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x = emitter.env[node.args[0]]
+    if not x.sizes or any(hint(s) == 0 for s in x.sizes):
+        return x
+    axes = {d % len(x.sizes) for d in node.args[1]}
+    starts = [x.sizes[k] - 1 if k in axes else 0 for k in range(len(x.sizes))]
+    return emitter.slice(x, starts, [-1 if k in axes else 1 for k in range(len(x.sizes))], x.sizes)
+
+
+def cat(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    out = meta(node)
+    parts = [x for x in node.args[0] if not (meta(x).dim() == 1 and hint(meta(x).size(0)) == 0 and out.dim() != 1)]
+    values = [emitter.value(x, out.dtype) for x in parts]
+    if len(values) < 2:
+        return values[0] if values else emitter.expand(emitter.constant(0, out.dtype), tuple(out.size()))
+    return emitter.put("concat", values, out.dtype, tuple(out.size()), axes=[argument(node, "dim") % out.dim()])
+
+
+def memory_of(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """All elements of the storage that a node's value is a part of, in the order of memory."""
+    owner = emitter.owner_of(layout.storage_of(meta(node)))
+    if owner is None or not layout.is_whole(meta(owner)):
+        raise Refused("strides over memory that no node of the graph is the whole of")
+    whole = emitter.env[owner]
+    if whole.dtype != meta(node).dtype:
+        raise Refused("strides over memory of another dtype")
+    order = layout.order_of(meta(owner))
+    if order != sorted(order):
+        whole = emitter.permute(whole, order)
+    return emitter.reshape(whole, (math.prod(whole.sizes),))
+
+
+def positions(emitter: Emitter, room: Any, extents: Any, strides: Any, offset: Any) -> GraphValue:
+    """Where in the memory of that many elements those of a view with these strides are."""
+    if hint(offset) + sum((hint(s) - 1) * hint(t) for s, t in zip(extents, strides, strict=True)) >= hint(room):
+        raise Refused("strides that leave the operand's memory")
+    at = emitter.value(offset, torch.int64)
+    for k, (size, stride) in enumerate(zip(extents, strides, strict=True)):
+        step = emitter.apply("multiply", [emitter.iota(size), emitter.value(stride, torch.int64)])
+        at = emitter.apply("add", [at, emitter.reshape(step, [size if d == k else 1 for d in range(len(extents))])])
+    return emitter.expand(at, extents)
+
+
+def view_of_memory(emitter: Emitter, node: torch.fx.Node) -> tuple[list[Any], list[Any], Any]:
+    """The sizes, strides and offset that a call has."""
+    x, out = node.args[0], [argument(node, name) for name in ("size", "stride", "storage_offset")]
+    extents, strides = ([size_of(emitter, s) for s in values] for values in out[:2])
+    return extents, strides, meta(x).storage_offset() if out[2] is None else size_of(emitter, out[2])
+
+
+def as_strided(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    x, out = node.args[0], meta(node)
+    extents, strides, offset = view_of_memory(emitter, node)
+    if are_equal(extents, sizes(x)) and are_equal(strides, meta(x).stride()) and is_equal(offset, meta(x).storage_offset()):
+        return same(emitter, node)
+    memory = memory_of(emitter, x)
+    if layout.is_whole(out) and is_equal(math.prod(extents), memory.sizes[0]):
+        order = layout.order_of(out)
+        v = emitter.reshape(memory, [extents[k] for k in order])
+        return v if order == sorted(order) else emitter.permute(v, [order.index(k) for k in range(len(order))])
+    if any(hint(s) == 0 for s in extents):
+        return emitter.expand(emitter.constant(0, out.dtype), tuple(extents))
+    return emitter.put("gather", [memory, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, tuple(extents), axes=[0])
+
+
+def as_strided_scatter(emitter: Emitter, node: torch.fx.Node) -> GraphValue:
+    """A version of the operand. Its elements outside of the view stay; of places that are written twice one value stays."""
+    x, out = node.args[0], meta(node)
+    if not layout.is_whole(meta(x)):
+        raise Refused("a write by strides into memory that has more than the operand")
+    extents, strides, offset = view_of_memory(emitter, node)
+    order = layout.order_of(meta(x))
+    memory = memory_of(emitter, x)
+    base = emitter.copy(emitter.reshape(emitter.permute(emitter.env[x], order), memory.sizes))
+    value = emitter.value(node.args[1], out.dtype)
+    made = emitter.put("scatter", [base, base, value, positions(emitter, memory.sizes[0], extents, strides, offset)], out.dtype, base.sizes, axes=[0])
+    return emitter.permute(emitter.reshape(made, [sizes(x)[k] for k in order]), [order.index(k) for k in range(len(order))])

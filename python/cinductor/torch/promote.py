@@ -1,0 +1,57 @@
+"""Types of torch in the core: names of dtypes, and in which dtype an element-wise op computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
+from torch._prims_common import elementwise_dtypes, get_computation_dtype
+
+WORDS = {
+    torch.float32: "f32",
+    torch.float64: "f64",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.bool: "bool",
+    torch.int8: "i8",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.uint16: "u16",
+    torch.uint32: "u32",
+    torch.uint64: "u64",
+    torch.complex64: "c64",
+    torch.complex128: "c128",
+}
+
+# The second column of aten.rows -> torch's rule.
+PROMOTIONS = {
+    "default": KIND.DEFAULT,
+    "float": KIND.INT_TO_FLOAT,
+    "bool": KIND.ALWAYS_BOOL,
+    "same": KIND.NO_OPMATH,
+    "complex_to_float": KIND.COMPLEX_TO_FLOAT,
+    "bool_to_long": KIND.BOOL_TO_LONG,
+}
+
+
+def promoted(promotion: str, operands: list[Any]) -> tuple[torch.dtype, torch.dtype]:
+    """The dtypes in which an element-wise op computes, and of its result.
+
+    Parameters
+    ----------
+    promotion : str
+        A key of PROMOTIONS.
+    operands : list
+        Fake tensors and Python numbers, as the op has them.
+    """
+    compute, result = elementwise_dtypes(*operands, type_promotion_kind=PROMOTIONS[promotion])
+    return compute, result
+
+
+def computation_dtype(dtype: torch.dtype) -> torch.dtype:
+    """float32 for the narrow floats, in which reductions and functions of them compute."""
+    computed: torch.dtype = get_computation_dtype(dtype)
+    return computed

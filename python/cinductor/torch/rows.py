@@ -1,0 +1,228 @@
+"""Reads aten.rows: what each ATen op is in the core, and whether the installed torch's op is the one meant.
+
+A row is `schema | promotion | meaning`. The schema is torch's own text of the op; a row whose schema differs from the
+installed torch's is off, and its op is a library call. The meaning is one of
+
+* an expression over core ops, parameters and numbers: `divide(1, add(1, exp(negative(self))))`;
+* `code file.function`: a function of lowered/ that takes the emitter and the FX node;
+* `library why`: the op is called as it is, inside of the program;
+* `decompose`: torch's own decomposition is used;
+* `refuse why`: eager runs the whole graph.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .emit import Emitter
+from .promote import promoted
+from .values import GraphValue, Refused, Unmapped
+
+PATH = Path(__file__).with_name("aten.rows")
+Lowering = Callable[[Emitter, torch.fx.Node], Any]
+
+
+@dataclass(frozen=True)
+class AtenRow:
+    """One row. status: "row" (in the core), "library", "decompose", "refuse"; or "off": the schema differs."""
+
+    name: str
+    schema: str
+    promotion: str
+    meaning: str
+    status: str
+
+
+def read(text: str) -> list[tuple[str, str, str]]:
+    """The columns of each row of a text: schema, promotion, meaning."""
+    rows = []
+    for line in text.splitlines():
+        if line.strip() and not line.startswith("#"):
+            schema, promotion, meaning = (part.strip() for part in line.split(" | "))
+            rows.append((schema, promotion, meaning))
+    return rows
+
+
+def text() -> str:
+    """The text of aten.rows."""
+    return PATH.read_text(encoding="utf-8")
+
+
+def core_ops(meaning: str) -> list[str]:
+    """The core's ops in a row's expression."""
+    return [t.func.id for t in ast.walk(ast.parse(meaning, mode="eval")) if isinstance(t, ast.Call) and isinstance(t.func, ast.Name)]
+
+
+def overload(name: str) -> Any:
+    """torch's op of a name as `aten::add.Tensor`, or None."""
+    namespace, _, rest = name.partition("::")
+    packet, _, which = rest.partition(".")
+    found = getattr(getattr(torch.ops, namespace), packet, None)
+    return getattr(found, which or "default", None) if found is not None else None
+
+
+@functools.cache
+def table() -> dict[Any, AtenRow]:
+    """The rows by torch's op; those that the installed torch has not are left out."""
+    rows = {}
+    for schema, promotion, meaning in read(text()):
+        name = schema.partition("(")[0]
+        op = overload(name)
+        if op is None:
+            continue
+        status = meaning.split()[0] if meaning.split()[0] in ("library", "decompose", "refuse") else "row"
+        if str(op._schema) != schema:
+            status = "off"
+        rows[op] = AtenRow(name, schema, promotion, meaning, status)
+    return rows
+
+
+@functools.cache
+def row_of(op: Any) -> Lowering:
+    """The function that makes core nodes of a node with this op."""
+    row = table().get(op)
+    if row is None:
+        return _unmapped("no row")
+    if row.status == "off":
+        return _unmapped("the installed torch has another schema of it")
+    word, _, rest = row.meaning.partition(" ")
+    if word == "library":
+        return _unmapped(rest or "a library call")
+    if word == "decompose":
+        return _unmapped("not decomposed")
+    if word == "refuse":
+        return _refused(rest)
+    if word == "code":
+        module, _, function = rest.partition(".")
+        found: Lowering = getattr(importlib.import_module(f"cinductor.torch.lowered.{module}"), function)
+        return found
+    return Expression(row, [a.name for a in op._schema.arguments], [a.default_value for a in op._schema.arguments])
+
+
+def decompositions() -> dict[Any, Any]:
+    """torch's decompositions of the ops that have no row of their own, and that draw no random numbers."""
+    kept = {op for op, row in table().items() if row.status in ("row", "library", "refuse")}
+    return {
+        op: function
+        for op, function in torch._decomp.decomposition_table.items()
+        if op not in kept and isinstance(op, torch._ops.OpOverload) and op._opname not in HARMFUL and not draws(op)
+    }
+
+
+def statuses() -> list[tuple[str, str, str]]:
+    """Name, status and tags (of core and pointwise) of each ATen op that a graph may have.
+
+    A graph has functional ops that torch does not always take apart. An op without a row is decomposed by torch, or it
+    is a library call.
+    """
+    decomposed, found = decompositions(), []
+    for op in sorted(functional_ops(), key=str):
+        tags = " ".join(t for t in ("core", "pointwise") if getattr(torch.Tag, t) in op.tags)
+        row = table().get(op)
+        status = row.status if row is not None else "decompose" if op in decomposed else "library"
+        found.append((str(op._schema).partition("(")[0], status, tags))
+    return found
+
+
+def functional_ops() -> list[Any]:
+    """ATen's ops, and those of prims that have a row."""
+    ops = []
+    for schema in torch._C._jit_get_all_schemas():
+        if schema.name.startswith("aten::") and not schema.is_mutable:
+            op = overload(f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name)
+            if isinstance(op, torch._ops.OpOverload) and torch._C._dispatch_has_kernel(op.name()) and is_of_tensors(op):
+                ops.append(op)
+    return list({*ops, *(op for op in table() if op.namespace == "prims")})
+
+
+def is_of_tensors(op: Any) -> bool:
+    """Whether the op has tensors, and a kernel of its own."""
+    kinds = [str(a.type) for a in (*op._schema.arguments, *op._schema.returns)]
+    has_own = not op.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd)
+    return any("Tensor" in k for k in kinds) and (has_own or op in table())
+
+
+def counts(found: list[tuple[str, str, str]]) -> dict[str, int]:
+    """How many ops have each status."""
+    made: dict[str, int] = {}
+    for _, status, _ in found:
+        made[status] = made.get(status, 0) + 1
+    return made
+
+
+def draws(op: Any) -> bool:
+    """Whether it takes numbers of a generator: a decomposition would draw others than eager."""
+    return torch.Tag.nondeterministic_seeded in op.tags
+
+
+# Decompositions that make real tensors of constants, or copy into a part of a value.
+HARMFUL = {"lift_fresh", "lift", "lift_fresh_copy", "diagonal_scatter", "polar"}
+
+
+def _unmapped(why: str) -> Lowering:
+    def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
+        raise Unmapped(why)
+
+    return lowering
+
+
+def _refused(why: str) -> Lowering:
+    def lowering(emitter: Emitter, node: torch.fx.Node) -> Any:
+        raise Refused(f"{node.target}: {why}")
+
+    return lowering
+
+
+class Expression:
+    """The lowering of a row whose meaning is an expression."""
+
+    def __init__(self, row: AtenRow, names: list[str], defaults: list[Any]):
+        self.promotion, self.names, self.defaults = row.promotion, names, defaults
+        self.tree = ast.parse(row.meaning, mode="eval").body
+        self.operands = [n for n in names if n in {t.id for t in ast.walk(self.tree) if isinstance(t, ast.Name)}]
+
+    def __call__(self, emitter: Emitter, node: torch.fx.Node) -> Any:
+        given = dict(zip(self.names, self.defaults, strict=True))
+        given.update(zip(self.names, node.args, strict=False))
+        given.update(node.kwargs)
+        for name in self.names:
+            if name not in self.operands and name in node.kwargs and node.kwargs[name] is not None and name != "dtype":
+                raise Unmapped(f"with {name}={node.kwargs[name]!r}")
+        val = node.meta["val"]
+        if self.promotion == "same":
+            compute = val.dtype
+        else:
+            compute, _ = promoted(self.promotion, [_meta(given[n]) for n in self.operands if n not in ("alpha", "value")])
+        made = self.visit(self.tree, emitter, given, compute)
+        value = emitter.value(made, compute) if not isinstance(made, GraphValue) else made
+        return emitter.expand(emitter.cast(value, val.dtype), tuple(val.size()))
+
+    def visit(self, tree: Any, emitter: Emitter, given: dict[str, Any], compute: torch.dtype) -> Any:
+        """A GraphValue, or a number that is not in the graph yet."""
+        if isinstance(tree, ast.Constant):
+            return tree.value
+        if isinstance(tree, ast.UnaryOp):
+            return operator.neg(self.visit(tree.operand, emitter, given, compute))
+        if isinstance(tree, ast.Name):
+            x = given[tree.id]
+            return emitter.value(x, compute) if isinstance(x, (torch.fx.Node, torch.SymInt)) else x
+        op = tree.func.id
+        args = [self.visit(a, emitter, given, compute) for a in tree.args]
+        if op == "multiply" and any(not isinstance(a, GraphValue) and a == 1 for a in args):
+            return next(a for a in args if isinstance(a, GraphValue) or a != 1 or a is args[-1])
+        if op == "where":
+            return emitter.apply(op, [emitter.value(args[0], torch.bool), *(emitter.value(a, compute) for a in args[1:])])
+        return emitter.apply(op, [emitter.value(a, compute) for a in args])
+
+
+def _meta(x: Any) -> Any:
+    return x.meta["val"] if isinstance(x, torch.fx.Node) else x

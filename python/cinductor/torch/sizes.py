@@ -1,0 +1,84 @@
+"""Sizes: torch's SymInt (sympy expressions) as texts of the core's expressions, and the symbols they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+import torch
+
+
+class UnknownSize(Exception):
+    """A size has no form in the core."""
+
+
+def text_of(size: Any) -> int | str:
+    """A size as the Builder takes it: an int, or the text of an expression."""
+    if isinstance(size, torch.SymInt):
+        size = size.node.expr
+    if isinstance(size, sympy.Basic):
+        return int(size) if size.is_Integer else expression(size)
+    return int(size)
+
+
+def expression(e: Any) -> str:
+    """The text of a sympy expression of sizes."""
+    name = type(e).__name__
+    if e.is_Integer:
+        return str(int(e))
+    if e.is_Symbol:
+        return str(e.name)
+    args = [expression(a) for a in e.args]
+    if e.is_Add:
+        return "(" + " + ".join(args) + ")"
+    if e.is_Mul:
+        return "*".join(args)
+    if e.is_Pow and e.exp.is_Integer and e.exp > 0:
+        return "*".join([args[0]] * int(e.exp))
+    if name in ("FloorDiv", "CleanDiv"):
+        return f"(({args[0]})//({args[1]}))"
+    if name in ("Mod", "PythonMod"):
+        return f"(({args[0]}) % ({args[1]}))"
+    if name == "ModularIndexing":
+        return f"((({args[0]})//({args[1]})) % ({args[2]}))"
+    if name in ("Max", "Min"):
+        text = args[0]
+        for other in args[1:]:
+            text = f"{name.lower()}({text}, {other})"
+        return text
+    raise UnknownSize(f"a size is {e}, which has {name}")
+
+
+def is_equal(a: Any, b: Any) -> bool:
+    """Whether two sizes are equal for all values of their symbols, as far as sympy can tell."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    return bool(sympy.expand(_symbolic(a) - _symbolic(b)) == 0)
+
+
+def are_equal(a: Any, b: Any) -> bool:
+    """The same of two lists of sizes."""
+    return len(a) == len(b) and all(is_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def hint(size: Any) -> int:
+    """The value that a size had when the graph was captured; raises UnknownSize if data decide it."""
+    if not isinstance(size, torch.SymInt):
+        return int(size)
+    if not size.node.has_hint():
+        raise UnknownSize(f"the size {size} is decided by data")
+    return int(size.node.hint)
+
+
+def range_text(symbol: sympy.Symbol, env: Any) -> str:
+    """`[2, inf)`: the values that a symbol may have."""
+    low, high = 0, "inf"
+    known = env.var_to_range.get(symbol) if env is not None else None
+    if known is not None:
+        low = int(known.lower) if known.lower.is_Integer else 0
+        high = str(int(known.upper) + 1) if known.upper.is_Integer and int(known.upper) < 2**40 else "inf"
+    return f"[{low}, {high})"
+
+
+def _symbolic(size: Any) -> Any:
+    return size.node.expr if isinstance(size, torch.SymInt) else sympy.sympify(size)

@@ -1,0 +1,30 @@
+"""What rows and library calls make: values of the core's graph, and the ways to say that there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+class Unmapped(Exception):
+    """A row does not cover this node; it becomes a library call."""
+
+
+class Refused(Exception):
+    """The graph has something that no program can have; eager runs it."""
+
+
+@dataclass(frozen=True)
+class GraphValue:
+    """A value of the core's graph.
+
+    number : the builder's name of it.
+    is_weak : a Python number: an int or float input, or a size.
+    """
+
+    number: int
+    dtype: torch.dtype
+    sizes: tuple[Any, ...]
+    is_weak: bool = False

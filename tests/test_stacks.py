@@ -1,0 +1,299 @@
+"""Lists that a loop pops from before it pushes anything. Stacks of numbers and of tuples are captured whole. All give what Python
+gives, whatever they hold, however large they become, and if an empty one is popped."""
+
+import copy
+
+import numpy as np
+import pytest
+from test_regions import outcome, same
+
+import cinductor
+
+pytestmark = pytest.mark.filterwarnings("error:cinductor")
+RNG = np.random.default_rng(0)
+X = [RNG.random(40), RNG.random(40), np.zeros(40), np.ones(40)]
+IMAGE = (RNG.random((9, 11)) > 0.35).astype(int)
+ENDS = np.cumsum([0, *RNG.integers(0, 5, 30)])
+NEXT = RNG.integers(0, 30, ENDS[-1])
+
+
+def flood_fill(image, y, x):
+    h, w = image.shape
+    out = np.zeros_like(image)
+    stack = [(y, x)]
+    while stack:
+        i, j = stack.pop()
+        if i < 0 or j < 0 or i >= h or j >= w or out[i, j] != 0 or image[i, j] != 1:
+            continue
+        out[i, j] = 1
+        for di, dj in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            stack.append((i + di, j + dj))
+    return out
+
+
+def depth_first(ends, following, start):
+    seen = np.zeros(len(ends) - 1, bool)
+    order = []
+    stack = [start]
+    while stack:
+        v = stack.pop()
+        if seen[v]:
+            continue
+        seen[v] = True
+        order.append(v)
+        for k in range(ends[v], ends[v + 1]):
+            if not seen[following[k]]:
+                stack.append(int(following[k]))
+    return order, seen
+
+
+def quicksort(a):
+    stack = [(0, len(a) - 1)]
+    while stack:
+        low, high = stack.pop()
+        if low >= high:
+            continue
+        i = low
+        for j in range(low, high):
+            if a[j] < a[high]:
+                a[i], a[j] = float(a[j]), float(a[i])
+                i += 1
+        a[i], a[high] = float(a[high]), float(a[i])
+        stack.append((low, i - 1))
+        stack.append((i + 1, high))
+    return a
+
+
+def simplified_line(points, eps):
+    n = len(points)
+    kept = np.zeros(n, bool)
+    kept[0] = kept[n - 1] = True
+    stack = [(0, n - 1)]
+    while stack:
+        a, b = stack.pop()
+        most, at = -1.0, -1
+        for k in range(a + 1, b):
+            d = abs((points[b, 0] - points[a, 0]) * (points[a, 1] - points[k, 1]) - (points[a, 0] - points[k, 0]) * (points[b, 1] - points[a, 1]))
+            if d > most:
+                most, at = d, k
+        if most > eps:
+            kept[at] = True
+            stack.append((a, at))
+            stack.append((at, b))
+    return kept
+
+
+def what_is_left(x, n=12):
+    stack, s = [1, 2, n], 0.0
+    while len(stack) > 1:
+        k = stack.pop()
+        s += x[k]
+        if x[k] > 0.9 and k > 0:
+            stack.append(k // 2)
+    return s, stack, len(stack)
+
+
+def pops_in_a_for(x):
+    left, s = [5, 4, 3, 2, 1] * 4, 0.0
+    for i in range(len(x) // 4):
+        k = left.pop()
+        if x[k] > 0.1:
+            s += x[k] * i
+    return s, left
+
+
+def of_two_names(x):
+    stack, s = [3], 0
+    other = stack
+    while stack:
+        k = stack.pop()
+        s += len(other)
+        if x[k] > 0.3 and k < 20:
+            other.append(k + 1)
+    return s, other is stack, other
+
+
+def numbers_of_numpys(x):
+    stack, s = [x[0]], 0.0
+    while stack:
+        v = stack.pop()
+        s += v
+        if v < 3:
+            stack.append(v + x[1] + 0.1)
+    return s
+
+
+def flags_in_tuples(x):
+    stack, s = [(0, True)], 0.0
+    while stack:
+        k, is_up = stack.pop()
+        s = s + x[k] if is_up else s - x[k]
+        if k < 30:
+            stack.append((k + 1, bool(x[k] > 0.5)))
+    return s
+
+
+CASES = [
+    (flood_fill, [(IMAGE, 0, 0), (IMAGE, 4, 5), (IMAGE[:5, :8].copy(), 2, 2), (np.ones((3, 3), int), 1, 1)]),
+    (depth_first, [(ENDS, NEXT, start) for start in (0, 3, 29, 3)]),
+    (quicksort, [(RNG.random(n),) for n in (30, 30, 1, 0, 2, 50)]),
+    (simplified_line, [(RNG.random((n, 2)), eps) for n, eps in ((30, 0.1), (30, 0.01), (50, 0.05))]),
+    *((f, [(x,) for x in X]) for f in (what_is_left, pops_in_a_for, of_two_names, numbers_of_numpys, flags_in_tuples)),
+]
+
+
+def agree(compiled, fn, args):
+    ours, theirs = copy.deepcopy(args), copy.deepcopy(args)
+    same(outcome(compiled, ours), outcome(fn, theirs))
+    same(ours, theirs)
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize(("fn", "calls"), CASES, ids=[fn.__name__ for fn, _ in CASES])
+def test_is_captured_whole(fn, calls, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", fullgraph=True, dynamic=dynamic)
+    for args in calls:
+        for _ in range(2):
+            agree(compiled, fn, args)
+
+
+def is_popped_empty(x):
+    stack, n = [3], 0
+    while n < 100:
+        k = stack.pop()
+        n += 1
+        if x[k] > 0.2 and k < 30:
+            stack.append(k + 1)
+    return n
+
+
+def is_popped_empty_and_told(x):
+    stack, n = [3], 0
+    while True:
+        try:
+            k = stack.pop()
+        except IndexError:
+            return n
+        n += 1
+        if x[k] > 0.2 and k < 30:
+            stack.append(k + 1)
+
+
+def becomes_large(x):
+    stack, n = [0], 0
+    while stack:
+        k = stack.pop()
+        n += 1
+        if k < 9000 and x[k % 40] >= 0:
+            stack.append(k + 1)
+            stack.append(k + 1)
+        if n > 9500:
+            break
+    return n, len(stack)
+
+
+def of_several_types(x):
+    stack, s = [3, 4.5], 0.0
+    while stack:
+        k = stack.pop()
+        s += k
+        if x[int(k)] > 0.5 and k < 20:
+            stack.append(k + 1)
+    return s
+
+
+def of_arrays(x):
+    stack, s = [x, x * 2], 0.0
+    while stack:
+        v = stack.pop()
+        if v[0] < 3:
+            s += v.sum()
+    return s
+
+
+def of_texts(x):
+    stack, s = ["a", "b", "ab"] * 5, 0.0
+    while stack:
+        s += x[len(stack.pop())]
+    return s
+
+
+def of_the_callers(x, stack=None):
+    stack, s = [3, 5] if stack is None else stack, 0.0
+    while stack:
+        k = stack.pop()
+        s += x[k]
+        if x[k] > 0.5 and k < 20:
+            stack.append(k + 1)
+    return s
+
+
+def from_the_front(x):
+    queue, s = [3, 5], 0.0
+    while queue:
+        k = queue.pop(0)
+        s += x[k]
+        if x[k] > 0.5 and k < 20:
+            queue.append(k + 1)
+    return s
+
+
+def under_a_condition(x):
+    stack, s = list(range(20)), 0.0
+    for i in range(30):
+        if stack and x[i] > 0.3:
+            s += x[stack.pop()]
+    return s, stack
+
+
+def beside_another(x):
+    stack, other, s = [0, 5], [3.0], 0.0
+    while stack:
+        k = stack.pop()
+        if x[k] > 0.5:
+            other.append(x[k] * 1.0)
+        if k < 20 and x[k] < 0.8:
+            stack.append(k + 3)
+        s += x[k]
+    return s, other
+
+
+def in_a_loop(x):
+    n = 0
+    for r in range(len(x) // 4):
+        stack = [r]
+        while stack:
+            k = stack.pop()
+            n += 1
+            if x[k] > 0.4 and 2 * k + 2 < len(x):
+                stack.append(2 * k + 1)
+                stack.append(2 * k + 2)
+    return n
+
+
+def held_by_a_list(x):
+    held, s = [[1, 2, 3]], 0.0
+    while held[0]:
+        k = held[0].pop()
+        s += x[k]
+        if x[k] > 0.7 and k < 30:
+            held[0].append(k + 4)
+    return s, held
+
+
+OTHERS = [
+    *(is_popped_empty, is_popped_empty_and_told, becomes_large, of_several_types, of_arrays, of_texts, of_the_callers),
+    *(from_the_front, under_a_condition, beside_another, in_a_loop, held_by_a_list),
+]
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+@pytest.mark.parametrize("fn", OTHERS)
+def test_is_pythons(fn, dynamic):
+    compiled = cinductor.compile(fn, backend="interp", dynamic=dynamic)
+    for x in X:
+        for _ in range(2):
+            agree(compiled, fn, (x,))
+    if fn is of_the_callers:
+        for x in X:
+            agree(compiled, fn, (x, [1, 2]))

@@ -1,0 +1,207 @@
+"""Element-wise ops on NaN, infinities, zeros of both signs, denormals and extremes, in each dtype, as eager has them."""
+
+import math
+
+import pytest
+from agreement import compiled
+
+# isort: split
+import torch
+import torch.nn.functional as F
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+NEAR = {torch.float16: 4e-3, torch.bfloat16: 2e-2, torch.float32: 2e-6, torch.float64: 1e-12}
+
+
+def edges(dtype):
+    if dtype == torch.bool:
+        return torch.tensor([True, False])
+    if not dtype.is_floating_point:
+        info = torch.iinfo(dtype)
+        return torch.tensor(sorted({0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min // 2 - 1 if info.min else 5}), dtype=dtype)
+    info = torch.finfo(dtype)
+    values = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 7.25, info.tiny, info.tiny / 4, info.eps, info.max, math.inf, 20.0]
+    return torch.tensor([s * v for v in values for s in (1, -1)] + [math.nan], dtype=dtype)
+
+
+def bits(t):
+    """Comparable values: the sign of zero counts, that of NaN does not."""
+    return torch.where(t.isnan(), torch.nan, t), torch.where(t.isnan(), False, t.signbit())
+
+
+def compare(name, got, wanted, tolerance, near=0.0):
+    assert got.dtype == wanted.dtype, f"{name}: {got.dtype}, eager {wanted.dtype}"
+    if not wanted.dtype.is_floating_point:
+        bad = got != wanted
+    else:
+        (a, s), (b, r) = bits(got.double()), bits(wanted.double())
+        is_near = torch.isclose(a, b, rtol=tolerance, atol=0, equal_nan=True)
+        is_near |= ((a - b).abs() <= max(near, torch.finfo(wanted.dtype).tiny))
+        bad = ~is_near | ((s != r) & (b == 0) & (a == 0) & (near == 0))
+    return [] if not bad.any() else [(name, int(bad.sum()), bad.nonzero()[0].tolist(), got[bad][0].item(), wanted[bad][0].item())]
+
+
+EXACT = {
+    name: getattr(torch, name)
+    for name in "neg abs sign sgn floor ceil trunc round frac square relu isnan isinf isfinite isposinf isneginf signbit logical_not positive sqrt reciprocal nan_to_num".split()
+} | {
+    "bool": lambda x: x.bool(),
+    "clamp": lambda x: x.clamp(0, 1),
+    "clamp_min": lambda x: x.clamp_min(0),
+    "clamp_max": lambda x: x.clamp_max(0),
+    "relu6": F.relu6,
+    "hardtanh": F.hardtanh,
+    "leaky_relu": F.leaky_relu,
+    "threshold": lambda x: F.threshold(x, 0.5, 3.0),
+    "hardshrink": F.hardshrink,
+    "plus 1": lambda x: x + 1,
+    "1 minus": lambda x: 1 - x,
+    "times -0.5": lambda x: x * -0.5,
+    "over 3": lambda x: x / 3,
+    "squared": lambda x: x**2,
+    "cubed": lambda x: x**3,
+    "float": lambda x: x.float(),
+    "double": lambda x: x.double(),
+    "half": lambda x: x.half(),
+    "bfloat16": lambda x: x.bfloat16(),
+    "heaviside": lambda x: torch.heaviside(x, torch.tensor(0.5, dtype=x.dtype)),
+    "max": lambda x: x.max(),
+    "min": lambda x: x.min(),
+    "argmax": lambda x: x.argmax(),
+    "argmin": lambda x: x.argmin(),
+    "any": lambda x: x.any(),
+    "all": lambda x: x.all(),
+}
+CLOSE = {
+    name: getattr(torch, name)
+    for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid rsqrt lgamma digamma erfinv logit sinc deg2rad".split()
+} | {
+    "silu": F.silu,
+    "softshrink": F.softshrink,
+    "gelu": F.gelu,
+    "gelu tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "softplus": F.softplus,
+    "elu": F.elu,
+    "selu": F.selu,
+    "mish": F.mish,
+    "hardswish": F.hardswish,
+    "hardsigmoid": F.hardsigmoid,
+    "logsigmoid": F.logsigmoid,
+    "softsign": F.softsign,
+    "tanhshrink": F.tanhshrink,
+    "power 0.5": lambda x: x**0.5,
+    "power -0.5": lambda x: x**-0.5,
+    "power -1": lambda x: x**-1,
+    "power -2": lambda x: x**-2,
+    "power 4": lambda x: x**4,
+    "power 2.5": lambda x: x**2.5,
+    "2 to": lambda x: 2.0**x,
+}
+PAIRS = {
+    name: getattr(torch, name)
+    for name in "add sub mul div maximum minimum fmax fmin eq ne lt le gt ge logical_and logical_or logical_xor copysign nextafter".split()
+} | {
+    "true_divide": torch.true_divide,
+    "where": lambda a, b: torch.where(a > b, a, b),
+    "lerp": lambda a, b: torch.lerp(a, b, 0.25) if a.dtype.is_floating_point else a + b,
+    "clamp by tensors": lambda a, b: torch.clamp(a, min=b),
+    "addcmul": lambda a, b: torch.addcmul(a, a, b, value=2),
+}
+DIVISIONS = {
+    "floor": lambda a, b: torch.div(a, b, rounding_mode="floor"),
+    "trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+    "floor_divide": torch.floor_divide,
+    "remainder": torch.remainder,
+    "fmod": torch.fmod,
+}
+CLOSE_PAIRS = {"atan2": torch.atan2, "hypot": torch.hypot, "pow": torch.pow, "logaddexp": torch.logaddexp, "xlogy": torch.xlogy}
+OF_INTS = {
+    name: getattr(torch, name) for name in "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift gcd".split()
+}
+
+
+def table(functions, operands, tolerance=0.0, near=0.0):
+    """All functions in one graph, as many as eager takes in this dtype; what differs."""
+    kept = {}
+    for name, fn in functions.items():
+        try:
+            kept[name] = fn(*operands), fn
+        except (RuntimeError, TypeError, IndexError):
+            continue
+    got = compiled(lambda *xs: [fn(*xs) for _, fn in kept.values()])(*operands)
+    wrong = []
+    for (name, (wanted, _)), value in zip(kept.items(), got, strict=True):
+        wrong += compare(name, value, wanted, tolerance, near)
+    return wrong
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool], ids=str)
+def test_functions_of_one(dtype):
+    assert table(EXACT, [edges(dtype)], NEAR.get(dtype, 0) if dtype in NEAR else 1e-6) == []
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_close_functions_of_one(dtype):
+    """Near zero eager's are of another library: neither its sign nor its last bits are promised."""
+    assert table(CLOSE, [edges(dtype)], NEAR[dtype], 4 * torch.finfo(dtype).eps) == []
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool], ids=str)
+def test_functions_of_two(dtype):
+    """Eager's maximum of two zeros is, of narrow floats, the first one: there signs of zeros are not promised."""
+    x = edges(dtype)
+    near = torch.finfo(dtype).tiny if dtype in (torch.float16, torch.bfloat16) else 0.0
+    assert table(PAIRS, [x[:, None], x[None, :]], 1e-6 if not dtype.is_floating_point else NEAR[dtype], near) == []
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_close_functions_of_two(dtype):
+    x = edges(dtype)
+    assert table(CLOSE_PAIRS, [x[:, None], x[None, :]], NEAR[dtype]) == []
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS], ids=str)
+def test_divisions(dtype):
+    """Of quotients below 1e6: beyond eager's vector code gives NaN where its scalar code is exact."""
+    x = edges(dtype)
+    if dtype.is_floating_point:
+        x = x[((x.abs() < 1000) & (x.abs() > 1e-3)) | (x == 0) | ~x.isfinite()]
+    divisors = x if dtype.is_floating_point else x[x != 0]
+    if not dtype.is_floating_point:
+        divisors = divisors[divisors != -1]  # the least int by -1 is the hardware's fault in eager
+    assert table(DIVISIONS, [x[:, None], divisors[None, :]], NEAR.get(dtype, 0)) == []
+
+
+@pytest.mark.parametrize("dtype", [*INTS, torch.bool], ids=str)
+def test_functions_of_ints(dtype):
+    x = edges(dtype)
+    y = x if dtype == torch.bool else torch.tensor([0, 1, 2, 5], dtype=dtype)
+    assert table(OF_INTS, [x[:, None], y[None, :]]) == []
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+@pytest.mark.parametrize("target", [*INTS, torch.bool], ids=str)
+def test_casts(source, target):
+    """Of values in the range of the target: what lies outside is the hardware's choice."""
+    x = edges(source)
+    if target != torch.bool:
+        info = torch.iinfo(target)
+        x = x[(x.double() >= float(info.min)) & (x.double() < float(info.max)) & x.isfinite()]
+    assert table({"cast": lambda x: x.to(target)}, [x]) == []
+
+
+@pytest.mark.parametrize("a", [torch.bool, torch.uint8, torch.int64, torch.float16, torch.float32, torch.float64, torch.complex64], ids=str)
+def test_promotion(a):
+    """Arrays, 0-d tensors and numbers of different kinds together."""
+    others = [torch.bool, torch.uint8, torch.int32, torch.int64, torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex64]
+    x = torch.tensor([1, 0, 1], dtype=a)
+    if a == torch.float16:
+        others.remove(torch.complex64)  # with a number of it complex32, which the core lacks
+    operands = [torch.ones(3, dtype=b) for b in others] + [torch.tensor(2).to(b) for b in others] + [True, 2, 2.5]
+
+    def fn(x):
+        return [f(x, y) for y in operands for f in (torch.add, torch.mul, torch.true_divide, torch.eq)]
+
+    for got, wanted in zip(compiled(fn)(x), fn(x), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-3, atol=1e-3)

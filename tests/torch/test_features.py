@@ -1,0 +1,527 @@
+"""What torch.compile promises beside values: aliases, mutation, sizes, random numbers, errors, effects, control flow."""
+
+import functools
+
+import pytest
+from agreement import agree, check, compiled, same_values
+
+# isort: split
+import torch
+import torch.nn.functional as F
+
+
+def rand(*sizes, **more):
+    return functools.partial(make_all, sizes, more)
+
+
+def make_all(sizes, more):
+    """Tensors of these sizes, drawn after the seed is set."""
+    return tuple(torch.randn(s, **more) for s in sizes)
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: (y := x * 2, y.t(), y[1:]),
+        lambda x: ((x * 2)[1:], (x + 1)[:, ::2]),
+        lambda x: (x, x.t(), x[1:]),
+        lambda x: (y := x + 1, y),
+        lambda x: ((y := x + 1).view(-1), y.reshape(4, 3)),
+        lambda x: x.exp().unbind(1),
+        lambda x: torch.split(x * 2, 2),
+        lambda x: (x * 2).expand(2, 3, 4),
+        lambda x: (x[1] * 2).unsqueeze(0).expand(5, 4),
+        lambda x: (x * 2).t().contiguous().t(),
+        lambda x: x.detach(),
+        lambda x: (x * 2).diagonal(),
+    ],
+)
+def test_outputs_share_memory_as_eager_s_do(fn):
+    agree(fn, rand((3, 4)))
+
+
+def test_channels_last_strides_stay():
+    def fn(x, w):
+        y = F.conv2d(x, w, padding=1).relu()
+        return y, y + 1, y.mean(1), F.max_pool2d(y, 2)
+
+    agree(fn, lambda: (torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last), torch.randn(4, 3, 3, 3)))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x.add_(1),
+        lambda x: (x[1:].mul_(2), x.sum())[1],
+        lambda x: (x.t().add_(torch.arange(4.0)), x + 1),
+        lambda x: (x[:2].add_(x[2:]), x * 1),
+        lambda x: (x.copy_(x * 2 + 1), x.zero_(), None)[2],
+        lambda x: (x.view(-1)[::2].fill_(3), x.clone()),
+        lambda x: (x[:, 1].index_add_(0, torch.tensor([0, 0, 2]), torch.ones(3)), x.neg()),
+        lambda x: x.relu_().add_(x),
+    ],
+)
+def test_writes_arrive(fn):
+    agree(fn, rand((4, 3)))
+
+
+def test_overlapping_inputs():
+    def fn(a, b):
+        a.add_(1)
+        return b * 2
+
+    def make():
+        x = torch.randn(10)
+        return x[:6], x[3:]
+
+    agree(fn, make)
+
+
+def test_an_input_twice():
+    def fn(a, b):
+        a.mul_(2)
+        return a + b
+
+    def make():
+        x = torch.randn(5)
+        return x, x
+
+    agree(fn, make)
+
+
+def test_inputs_with_strides_of_any_kind():
+    agree(
+        lambda a, b, c: a + b * c,
+        lambda: (torch.randn(6, 8)[::2, ::2], torch.randn(4, 3).t(), torch.randn(1, 4).expand(3, 4)),
+    )
+
+
+def test_empty_and_numbers():
+    agree(lambda x, y: (x.sum(), x * 2, y + 1, y.expand(0), torch.cat([x, x])), lambda: (torch.randn(0, 3), torch.tensor(2.5)))
+
+
+# ---- sizes ----
+
+
+def test_one_graph_for_five_sizes():
+    def fn(x, w):
+        return F.softmax(x @ w, -1).sum(0), x.shape[0] * 2
+
+    agree(fn, *(rand((n, 4), (4, 5)) for n in (2, 3, 7, 1, 16)), dynamic=True)
+
+
+def test_sizes_that_break_a_guard():
+    """Sizes that were equal in the first call, and are not in later ones."""
+
+    def fn(a, b):
+        return a + b if a.shape[0] == b.shape[0] else a.sum() + b
+
+    agree(fn, rand((4,), (4,)), rand((6,), (6,)), rand((4,), (3,)), rand((3,), (1,)), rand((1,), (5,)), dynamic=True)
+
+
+def test_sizes_that_do_not_fit_raise_eager_s_error():
+    agree(lambda a, b: a * b + 1, rand((4,), (4,)), rand((5,), (5,)), dynamic=True, fullgraph=True)
+    fast = compiled(lambda a, b: a * b + 1, dynamic=True)
+    fast(torch.randn(4), torch.randn(4))
+    with pytest.raises(Exception, match="must match the size|not broadcastable|size"):
+        fast(torch.randn(4), torch.randn(3))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x.reshape(-1, 2).sum(1),
+        lambda x: x[1:-1] + x[2:],
+        lambda x: x[: x.shape[0] // 2],
+        lambda x: torch.arange(x.shape[0]) + x.shape[0] * 3,
+        lambda x: x.unfold(0, 3, 2).mean(1),
+        lambda x: F.pad(x, (1, x.shape[0] % 5)),
+        lambda x: x.new_zeros(x.shape[0] + 1),
+        lambda x: (x.view(2, -1).t().contiguous(), x.flip(0)),
+        lambda x: torch.cat([x, x[:3]]).cumsum(0),
+        lambda x: x.mean() / x.numel(),
+        lambda x: x * max(x.shape[0], 10),
+    ],
+)
+def test_arithmetic_of_sizes(fn):
+    agree(fn, *(rand((n,)) for n in (8, 12, 26)), dynamic=True)
+
+
+def test_dynamic_training():
+    agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)), *(rand((n, 4)) for n in (3, 5, 9)), backward=True, dynamic=True)
+
+
+def test_float_arguments():
+    fast = compiled(lambda x, s: x * s + s / 2, dynamic=True)
+    for s in (1.5, 2.25, -0.5):
+        check(lambda x, s: x * s + s / 2, fast, lambda s=s: (torch.ones(4), s))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x.nonzero(),
+        lambda x: x[x > 0] * 2,
+        lambda x: torch.unique((x * 2).long()),
+        lambda x: x.new_ones(int(x.abs().sum().item()) + 1).cumsum(0),
+        lambda x: x * x.sum().item(),
+        lambda x: x.masked_select(x > 0).sum(),
+        lambda x: torch.zeros(4).repeat_interleave((x.abs() * 2).long()[:4]),
+    ],
+)
+def test_sizes_that_data_decide(fn):
+    torch._dynamo.config.capture_scalar_outputs = True
+    torch._dynamo.config.capture_dynamic_output_shape_ops = True
+    try:
+        agree(fn, rand((6,)), strict=False)
+    finally:
+        torch._dynamo.config.capture_scalar_outputs = False
+        torch._dynamo.config.capture_dynamic_output_shape_ops = False
+    agree(fn, rand((6,)), strict=False, fullgraph=False)
+
+
+# ---- random numbers ----
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: F.dropout(x, 0.5, True),
+        lambda x: F.dropout(F.dropout(x, 0.5, True), 0.2, True),
+        lambda x: x + torch.rand(8) + torch.rand(8),
+        lambda x: (torch.rand(4), torch.rand(4)),
+        lambda x: torch.randn(3) * torch.randn_like(x)[:3],
+        lambda x: (torch.randperm(8), torch.randint(0, 9, (4,)), torch.bernoulli(torch.sigmoid(x))),
+        lambda x: torch.multinomial(x.exp(), 3),
+        lambda x: x.clone().uniform_(0, 1) + x.clone().normal_(),
+        lambda x: F.rrelu(x, training=True),
+    ],
+)
+def test_random_numbers_are_eager_s(fn):
+    agree(fn, rand((8,)))
+
+
+def test_dropout_in_training():
+    agree(torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2)), rand((3, 4)), backward=True)
+
+
+def test_checkpoint_draws_the_same_again():
+    from torch.utils.checkpoint import checkpoint
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
+
+        def forward(self, x):
+            y = checkpoint(lambda v: F.dropout(torch.tanh(self.a(v)), 0.5, True), x, use_reentrant=False)
+            return self.b(y)
+
+    agree(Net(), rand((3, 4)), backward=True, strict=False)
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x.index_select(0, i),
+        lambda x, i: F.embedding(i, x),
+        lambda x, i: x.gather(0, i[:, None]),
+        lambda x, i: x.index_put((i,), torch.zeros(())),
+        lambda x, i: x.scatter(0, i[:, None], 1.0),
+        lambda x, i: x.index_add(0, i, torch.ones(3, 2)),
+        lambda x, i: x.scatter_add(0, i[:, None], torch.ones(3, 2)),
+    ],
+)
+@pytest.mark.parametrize("indices", [[0, 2, 4], [0, 7, 1], [0, -1, 1], [-6, 0, 0]])
+def test_indices(fn, indices):
+    agree(fn, lambda: (torch.arange(10.0).reshape(5, 2), torch.tensor(indices)))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: torch.as_strided(x * 2, (2, 3), (1, 2), 1),
+        lambda x: torch.as_strided((x * 2).t(), (3, 2), (2, 2)),
+        lambda x: torch.as_strided((x * 2)[1:], (2, 2), (2, 1)),
+        lambda x: torch.as_strided(x * 2, (12,), (1,)) + 1,
+        lambda x: torch.as_strided(x.exp(), (4, 3), (3, 1)).t(),
+        lambda x: torch.as_strided_scatter(x, torch.ones(2, 2), (2, 2), (4, 1), 1),
+        lambda x: torch.as_strided_scatter(x.t() * 1, torch.ones(2, 2), (2, 2), (3, 1), 1),
+    ],
+)
+def test_strides_over_memory(fn):
+    agree(fn, rand((4, 3)))
+
+
+@pytest.mark.parametrize("divide", [torch.floor_divide, torch.remainder, torch.fmod, functools.partial(torch.div, rounding_mode="trunc")])
+@pytest.mark.parametrize("divisor", [[1, -3, 2], [1, 0, 2]])
+def test_integer_division(divide, divisor):
+    agree(lambda a, b: divide(a, b), lambda: (torch.tensor([7, -7, 9]), torch.tensor(divisor)))
+
+
+def test_an_error_leaves_arguments_alone():
+    def fn(x, i, y):
+        x.add_(1)
+        return y[i] + x
+
+    fast = compiled(fn)
+    x, y = torch.zeros(3), torch.arange(3.0)
+    torch.testing.assert_close(fast(x, torch.tensor([0, 1, 2]), y), torch.tensor([1.0, 2.0, 3.0]))
+    with pytest.raises(IndexError):
+        fast(torch.zeros(3), torch.tensor([0, 1, 9]), y)
+
+
+def test_a_wrong_option_is_named():
+    with pytest.raises(Exception, match="unknown option 'fastest'"):
+        torch.compile(lambda x: x + 1, backend=cinductor_backend(), options={"fastest": 1})(torch.ones(2))
+    with pytest.raises(Exception, match="mode is 'best'"):
+        cinductor_backend()(None, [], mode="best")
+
+
+def cinductor_backend():
+    import cinductor.torch
+
+    return cinductor.torch.backend
+
+
+# ---- inputs that are not plain ----
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (torch.randn(4, dtype=torch.complex64).conj(),),
+        lambda: (torch.randn(4, dtype=torch.complex64).conj().imag,),
+        lambda: (torch._neg_view(torch.randn(4)),),
+    ],
+)
+def test_lazy_bits(make):
+    agree(lambda x: (x * 2, x + x), make)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: (torch.eye(3).to_sparse(),),
+        lambda: (torch.eye(3).to_sparse_csr(),),
+        lambda: (torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),),
+    ],
+)
+def test_inputs_that_are_refused(make):
+    agree(lambda x: x * 2, make, strict=False, fullgraph=False)
+
+
+# ---- calls ----
+
+
+@torch.library.custom_op("cinductor_tests::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("cinductor_tests::pair", mutates_args=())
+def pair(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x + 1, x.sum(0)
+
+
+@pair.register_fake
+def _(x):
+    return torch.empty_like(x), x.new_empty(x.shape[1:])
+
+
+@torch.library.custom_op("cinductor_tests::bump", mutates_args=("x",))
+def bump(x: torch.Tensor, by: float) -> None:
+    x.add_(by)
+
+
+@torch.library.custom_op("cinductor_tests::bump_two", mutates_args=("x", "y"))
+def bump_two(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    x.add_(1)
+    y.mul_(2)
+    return x + y
+
+
+@bump_two.register_fake
+def _(x, y):
+    return torch.empty_like(x)
+
+
+def mutating(x):
+    y = x * 3
+    bump(y, 1.5)
+    return y + 1
+
+
+def mutating_an_argument(x):
+    bump(x, 0.5)
+    return x * 2
+
+
+def mutating_two(x):
+    y, z = x * 2, x + 1
+    s = bump_two(y, z)
+    return s, y, z
+
+
+def mutating_a_view(x):
+    y = x * 3
+    bump(y[1:], 1.0)
+    return y
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: twice(x + 1) - 1,
+        lambda x: pair(x * 2),
+        lambda x: pair(x.t())[1] + 1,
+        mutating,
+        mutating_an_argument,
+        mutating_two,
+        mutating_a_view,
+    ],
+)
+def test_custom_ops(fn):
+    agree(fn, rand((3, 4)))
+
+
+def test_effect_tokens():
+    agree(lambda x: torch.linalg.inv(x + 4 * torch.eye(3)) @ x, rand((3, 3)), tolerance=1e-4)
+
+
+def test_conditions_and_loops():
+    from torch._higher_order_ops import while_loop
+
+    agree(lambda x: torch.cond(x.sum() > 0, lambda v: v.sin(), lambda v: v.cos(), (x,)), rand((3,)), lambda: (-torch.ones(3),), strict=False)
+    agree(
+        lambda i, x: while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5), (i, x)),
+        lambda: (torch.tensor(0), torch.ones(3)),
+        strict=False,
+    )
+
+
+# ---- training ----
+
+
+def test_batch_norm_statistics():
+    # Without a bias: before a normalisation its gradient is 0, and eager's is what rounding leaves of it.
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU())
+    agree(net, rand((2, 3, 8, 8)), rand((2, 3, 8, 8)), backward=True)
+    net.zero_grad()
+    agree(net.eval(), rand((2, 3, 8, 8)))
+
+
+def test_a_cache_is_written_in_place():
+    def fn(cache, x, at):
+        cache[:, at] = x * 2
+        cache.index_copy_(1, at + 1, x)
+        return cache.sum(1), cache[:, :3]
+
+    agree(fn, lambda: (torch.zeros(2, 6, 3), torch.randn(2, 2, 3), torch.tensor([1, 3])))
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        functools.partial(torch.optim.SGD, lr=0.1),
+        functools.partial(torch.optim.SGD, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+        functools.partial(torch.optim.AdamW, lr=0.01),
+        functools.partial(torch.optim.Adam, lr=0.01, amsgrad=True, foreach=False),
+        functools.partial(torch.optim.RMSprop, lr=0.01),
+    ],
+)
+def test_optimizer_steps(optimizer):
+    def train(step_of):
+        torch.manual_seed(0)
+        weights = [torch.nn.Parameter(torch.randn(s)) for s in ((3, 4), (4,), ())]
+        made = optimizer(weights)
+        step = step_of(made.step)
+        for k in range(4):
+            for w in weights:
+                w.grad = torch.cos(w.detach() + k)
+            step()
+        return [w.detach() for w in weights]
+
+    for a, b in zip(train(lambda step: compiled(step, fullgraph=False)), train(lambda step: step)):
+        same_values(a, b)
+
+
+def test_autocast():
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4))
+
+    def fn(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return net(x).softmax(-1)
+
+    agree(fn, rand((5, 8)), tolerance=2e-2)
+
+
+def test_functional_transforms():
+    def loss(w, x):
+        return torch.tanh(x @ w).square().sum()
+
+    agree(lambda w, x: torch.func.grad(loss)(w, x), rand((4, 3), (5, 4)))
+    agree(lambda w, x: torch.vmap(lambda row: torch.tanh(row @ w))(x), rand((4, 3), (5, 4)))
+    agree(lambda w, x: torch.func.jvp(lambda v: (v * x).sin(), (w,), (x,))[1], rand((4,), (4,)))
+
+
+def test_backward_twice():
+    def net(x):
+        return (x.sin() * x).sum()
+
+    x, y = (torch.ones(3, requires_grad=True) for _ in range(2))
+    a, b = compiled(net)(x), net(y)
+    for out in a, b:
+        out.backward(retain_graph=True)
+        out.backward()
+    same_values(x.grad, y.grad)
+    z = torch.ones(3, requires_grad=True)
+    (first,) = torch.autograd.grad(compiled(net)(z), z, create_graph=True)
+    with pytest.raises(RuntimeError, match="double backward"):
+        first.sum().backward()
+
+
+def test_gradients_of_some_inputs():
+    def fn(x, y, z):
+        return (x * y).sum(0), (y * 2).detach(), z + 1
+
+    agree(fn, lambda: (torch.randn(3, 4), torch.randn(4, requires_grad=True), torch.arange(3)), backward=True)
+
+
+def test_views_saved_for_the_backward():
+    """Activations that eager keeps as views whose memory has gaps."""
+
+    def fn(x, w):
+        q, k, v = (x @ w).chunk(3, -1)
+        return (torch.softmax(q @ k.transpose(-1, -2), -1) @ v).transpose(0, 1).tanh()
+
+    make = lambda: (torch.randn(2, 5, 4, requires_grad=True), torch.randn(4, 12, requires_grad=True))  # noqa: E731
+    agree(fn, make, backward=True)
+    agree(fn, make, backward=True, dynamic=True)
+
+
+def test_an_exported_program():
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).eval()
+    program = torch.export.export(net, (torch.randn(3, 4),))
+    agree(program.module(), rand((3, 4)))
+
+
+def test_constants_of_the_graph():
+    table = torch.arange(12.0).reshape(3, 4)
+    agree(lambda x: x + table[1] + torch.tensor([1.0, 2.0, 3.0, 4.0]), rand((4,)))
+
+
+def test_many_operands():
+    agree(lambda *xs: (torch.cat(xs), torch.stack(xs).sum(0), sum(xs)), rand(*[(3,)] * 20))
