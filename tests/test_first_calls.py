@@ -9,7 +9,7 @@ from test_robustness import PROGRAM, run, warnings_in
 
 import cinductor
 from cinductor import job
-from cinductor.user import PACKAGE
+from cinductor.user_frame import PACKAGE
 
 X = np.arange(100.0)
 

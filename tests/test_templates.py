@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from cinductor import _core, compile, explain, products
+from cinductor import _core, compile, explain, matmul_tuning
 
 OURS = {"numerics": "close", "templates": "always", "verify": True}
 SIZES = [(0, 3, 4), (3, 0, 4), (3, 4, 0), (2, 1, 3), (5, 7, 9), (13, 20, 33), (64, 31, 16), (70, 9, 66)]
@@ -128,17 +128,17 @@ def test_classes_of_shapes_are_measured_once(monkeypatch):
     asked = []
     monkeypatch.setattr(products, "_known", {})
     monkeypatch.setattr(products, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
-    assert products.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # little
-    assert not products.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # much
+    assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # little
+    assert not matmul_tuning.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # much
     for rows in (64, 70, 100, 130):
-        assert products.are_quicker("f32", 1, rows, 64, 64, 0, 0)
+        assert matmul_tuning.are_quicker("f32", 1, rows, 64, 64, 0, 0)
     assert [kind[1][1] for kind in asked] == [64, 128]
 
 
 def test_measuring():
     """Whatever it finds: it finds it, for each layout."""
     for left, right in itertools.product((0, 1), repeat=2):
-        assert products._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
+        assert matmul_tuning._is_quicker("f64", [2, 16, 16, 16], left, right) in (False, True)
 
 
 def test_auto_asks(monkeypatch):
@@ -154,7 +154,7 @@ def test_a_measurement_that_fails_is_the_librarys(monkeypatch):
         raise _core.CompileError("no")
 
     monkeypatch.setattr(_core, "compile_text", fail)
-    assert products._is_quicker("f32", [1, 8, 8, 8], 0, 0) is False
+    assert matmul_tuning._is_quicker("f32", [1, 8, 8, 8], 0, 0) is False
 
 
 def test_no_other_types():

@@ -35,13 +35,13 @@ def test_a_misspelt_keyword_is_seen_by_a_checker_and_refused_with_a_hint():
 
 
 def test_stats_and_info_have_the_keys_of_their_types():
-    from cinductor import counted
+    from cinductor import stats_types
 
     f = cinductor.compile(lambda x: x + 1, backend="interp")
     f(np.ones(3))
     found = cinductor.stats()
-    assert set(found) == set(typing.get_type_hints(counted.Stats))
+    assert set(found) == set(typing.get_type_hints(stats_types.Stats))
     for row in found["functions"].values():
-        assert set(row) == set(typing.get_type_hints(counted.FunctionStats))
-    assert set(cinductor.cache.info()) == set(typing.get_type_hints(counted.CacheInfo))
-    assert counted.COUNTERS == tuple(typing.get_type_hints(counted.Counters))
+        assert set(row) == set(typing.get_type_hints(stats_types.FunctionStats))
+    assert set(cinductor.cache.info()) == set(typing.get_type_hints(stats_types.CacheInfo))
+    assert stats_types.COUNTERS == tuple(typing.get_type_hints(stats_types.Counters))

@@ -16,13 +16,13 @@ typedef struct CiCompileInfo {
 } CiCompileInfo;
 
 /* "loops", "kernels", "procs" or "source", and its text: that level is read, and not made. */
-typedef struct CiGiven {
+typedef struct CiTextInput {
     const char *level, *text;
-} CiGiven;
+} CiTextInput;
 
 typedef struct CiRequest {
     CiGraph *graph;       /* changed by the passes */
-    const CiGiven *given; /* of a text beside the graph; NULL: every level is made */
+    const CiTextInput *given; /* of a text beside the graph; NULL: every level is made */
     const CiOptions *options;
     CiQueue queue;    /* of device 0; others of the same kind have the next indices; its runtime
                          outlives the program */

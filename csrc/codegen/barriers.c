@@ -104,7 +104,7 @@ note_all(Barriers *s, const CiStmt *stmt, Touched *touched)
 /* True if the two accesses touch different elements for any two threads and iterations of a block:
  * they have no varying symbol in common but the block's index. */
 static bool
-are_apart(const Barriers *s, const Place *a, const Place *b)
+have_no_overlap(const Barriers *s, const Place *a, const Place *b)
 {
     if (!a->index || !b->index)
         return false;
@@ -128,7 +128,7 @@ meet(const Barriers *s, const Touched *a, const Touched *b)
         bool is_read = is_loaded(a, memory);
         for (int n = 0; n < b->nstored; n++)
             if (b->stored[n].memory == memory &&
-                (is_read || !are_apart(s, &a->stored[k], &b->stored[n])))
+                (is_read || !have_no_overlap(s, &a->stored[k], &b->stored[n])))
                 return true;
     }
     return false;

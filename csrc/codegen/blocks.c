@@ -12,10 +12,10 @@
  * by one. What else a block has to do, its threads do all alike. */
 #include "codegen/blocks.h"
 
-#include "codegen/apart.h"
+#include "codegen/independence.h"
 #include "codegen/reduction.h"
 #include "codegen/scans.h"
-#include "ir/fill.h"
+#include "ir/occupancy.h"
 
 #define WARP 32
 #define BLOCK 256         /* threads of small groups that share a block */
@@ -33,7 +33,7 @@ static bool
 is_shared_loop(const CiBlocks *s, const CiStmt *stmt)
 {
     return stmt->kind == CI_STMT_for && !ci_map_find(s->ordered, CI_KEY(stmt->vars[0])) &&
-           ci_trips_are_apart(&s->r.b, stmt);
+           ci_iterations_are_independent(&s->r.b, stmt);
 }
 
 static bool
@@ -47,7 +47,7 @@ static bool
 is_shared(const CiBlocks *s, const CiStmt *stmt)
 {
     return is_shared_loop(s, stmt) || is_scan(s, stmt) ||
-           (stmt->kind == CI_STMT_fold && ci_trips_are_apart(&s->r.b, stmt));
+           (stmt->kind == CI_STMT_fold && ci_iterations_are_independent(&s->r.b, stmt));
 }
 
 static CiDomain
@@ -132,7 +132,7 @@ static const CiExpr *
 add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
 {
     CiBuild *b = &s->r.b;
-    CiNear near = {.count = s->near, .lanes = s->lanes};
+    CiRegisterRow near = {.count = s->near, .lanes = s->lanes};
     const CiExpr *to[CI_MAX_FOLD_AXES],
         *together = ci_blocks_number(s, (int64_t)s->near * s->threads);
     CiStmt *rounds =
@@ -145,7 +145,7 @@ add_near(CiBlocks *s, const CiExpr *first, const CiExpr *count)
         ci_domain_decode(b, &s->domain, ci_expr_add(b->sym, group, later), s->lanes, to);
         near.lifted[k] = lift_at(s, to, s->lanes);
     }
-    ci_near_take(&s->r, &near, ci_blocks_number(s, 0));
+    ci_reduce_registers(&s->r, &near, ci_blocks_number(s, 0));
     ci_build_leave(b, outside);
     return ci_expr_mul(b->sym, rounds->extents[0], together);
 }
@@ -211,8 +211,8 @@ share_loop(CiBlocks *s)
 static void
 add_step(CiBlocks *s, const CiExpr *const *to, int lanes)
 {
-    CiNear near = {{lift_at(s, to, lanes)}, 1, lanes};
-    ci_near_take(&s->r, &near, ci_blocks_number(s, 0));
+    CiRegisterRow near = {{lift_at(s, to, lanes)}, 1, lanes};
+    ci_reduce_registers(&s->r, &near, ci_blocks_number(s, 0));
 }
 
 /* The lanes of a thread's accumulators become one. */
@@ -221,7 +221,7 @@ close_lanes(CiReducer *r, CiOp fold, int at, int count)
 {
     CiBlocks *s = (CiBlocks *)r;
     int values[CI_MAX_ACCUMULATORS];
-    r->width = r->lanes = ci_near_lanes(r, fold, s->lanes);
+    r->width = r->lanes = ci_register_lanes(r, fold, s->lanes);
     ci_reduce_halve(r, fold, at, count, values);
     ci_reduce_store(r, s->parts + at, count, s->thread, values, NULL);
 }
@@ -230,7 +230,7 @@ static void
 open_lanes(CiReducer *r, CiOp fold, int at, int count)
 {
     const CiBlocks *s = (const CiBlocks *)r;
-    r->width = r->lanes = ci_near_lanes(r, fold, s->lanes);
+    r->width = r->lanes = ci_register_lanes(r, fold, s->lanes);
     ci_reduce_reset(r, fold, at, count);
 }
 
@@ -263,7 +263,7 @@ meet(CiReducer *r, CiOp fold, int at, int count)
     CiBlocks *s = (CiBlocks *)r;
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
     const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_meet(&r->b, s->threads, 1, &x, &y);
+    CiStmts *outside = ci_domain_enter_reduce(&r->b, s->threads, 1, &x, &y);
     ci_reduce_load(r, early, s->parts + at, count, x, 1);
     ci_reduce_load(r, late, s->parts + at, count, y, 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
@@ -317,7 +317,7 @@ static int
 choose_threads(const CiTarget *target, int64_t widest, int lanes, const CiExpr *count)
 {
     int64_t each = widest < 1024 || lanes >= 8 ? 4 : 8,
-            points = ci_fill_points(count),
+            points = ci_occupancy_points(count),
             threads = power_of_two((widest + each - 1) / each),
             most = widest < 1024 * each ? 512 : 1024;
     threads = threads > most ? most : threads;
@@ -358,7 +358,7 @@ find_widest(const CiBlocks *s, const CiStmts *body, int *lanes)
         int taken = is_scan(s, stmt) ? ci_scan_lanes(&s->r.b, s->r.family, stmt)
                                      : ci_domain_lanes(&s->r.b, s->r.family, &d);
         const CiExpr *count = stmt->count ? stmt->count : ci_domain_count(s->r.b.sym, &d, 1);
-        inside = count->high == CI_INFINITY ? ci_fill_points(count) : count->high / taken;
+        inside = count->high == CI_INFINITY ? ci_occupancy_points(count) : count->high / taken;
         *lanes = taken > *lanes ? taken : *lanes;
         widest = inside > widest ? inside : widest;
     }

@@ -39,7 +39,7 @@ ci_blocks_enter_threads(CiBlocks *s)
     return ci_build_enter(&s->r.b, &threads->body);
 }
 
-/* alone.c. ci_blocks_count counts the statements that use each memory. ci_blocks_run handles a loop
+/* single_thread.c. ci_blocks_count counts the statements that use each memory. ci_blocks_run handles a loop
  * or fold that is not divided among the threads: one thread runs it if its stores are visible to
  * others, otherwise all threads run it. ci_blocks_drop removes registers that became one thread's
  * own from the block. ci_blocks_place places memory that the threads share. */

@@ -56,28 +56,28 @@ const CiExpr *ci_pairwise_half(CiSym *sym, CiDtype dtype, const CiExpr *count);
 #define CI_PARTIAL_STEP 16
 /* csrc/kernels: the loops of a kernel of some kind are what the builder of the family makes. */
 void ci_template(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* version.c: rows that may be short are lanes where they are. */
+/* short_row_variant.c: rows that may be short are lanes where they are. */
 void ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* split.c: a long fold becomes two procs, of its parts and of what they left. */
+/* split_reduction.c: a long fold becomes two procs, of its parts and of what they left. */
 void ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* chain.c: a loop that scans or packs becomes parts that hand on what they add. */
+/* chained_scan.c: a loop that scans or packs becomes parts that hand on what they add. */
 void ci_chain(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* stop.c: whether any or all of many are true is asked piece by piece. */
+/* early_exit.c: whether any or all of many are true is asked piece by piece. */
 void ci_stop(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* poll.c: long work asks now and then whether to go on. */
+/* cancellation.c: long work asks now and then whether to go on. */
 void ci_poll(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* stage_in.c: what is read across two axes is turned in tiles of them. */
+/* tile_loads.c: what is read across two axes is turned in tiles of them. */
 void ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* map.c: what runs side by side becomes units of work. */
+/* distribute.c: what runs side by side becomes units of work. */
 void ci_map(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* jam.c: rows that are scanned run a few at a time. */
+/* jam_scans.c: rows that are scanned run a few at a time. */
 void ci_jam(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* near_rows.c: rows that read what others do are taken by one block. */
+/* jam_rows.c: rows that read what others do are taken by one block. */
 void ci_near_rows(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* grid.c: points become threads of blocks. */
 void ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* keep.c: what a thread touches in one loop and again in another it keeps. */
+/* register_cache.c: what a thread touches in one loop and again in another it keeps. */
 void ci_keep(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* barriers.c: threads of a block wait where one touches what another has stored. */
 void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
@@ -85,7 +85,7 @@ void ci_barriers(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_reduce(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* interchange.c: loops down columns run outside of those over lanes. */
 void ci_interchange_columns(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* strips.c: elementary functions become calls of NumPy's ufunc loops. */
+/* strip_mine.c: elementary functions become calls of NumPy's ufunc loops. */
 void ci_strips(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* vector.c: loops that run in vectors become loops over strips of lanes. */
 void ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family);
@@ -93,7 +93,7 @@ void ci_vector(CiProcs *procs, CiProc *proc, const CiFamily *family);
 void ci_unroll(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* simplify.c: branches, loops and masks that are known are gone. */
 void ci_simplify(CiProcs *procs, CiProc *proc, const CiFamily *family);
-/* late.c: reassociates min and max so that the loop-carried operand is applied last. */
+/* reassociate.c: reassociates min and max so that the loop-carried operand is applied last. */
 void ci_late(CiProcs *procs, CiProc *proc, const CiFamily *family);
 /* forward.c: store-to-load forwarding for registers, and removal of unused stores and values. */
 void ci_forward(CiProcs *procs, CiProc *proc, const CiFamily *family);

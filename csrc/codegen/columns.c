@@ -10,11 +10,11 @@
  *   }
  *
  * The memory of each point is stored in shared memory. */
-#include "codegen/apart.h"
+#include "codegen/independence.h"
 #include "codegen/grid.h"
 #include "codegen/reducer.h"
 #include "codegen/reduction.h"
-#include "ir/fill.h"
+#include "ir/occupancy.h"
 
 #define TOGETHER 32
 #define SECTOR 8          /* points that fill what is moved at once */
@@ -64,7 +64,7 @@ static void
 look(Survey *s, const CiStmt *stmt)
 {
     bool is_shared =
-        is_loop(stmt) && stmt->kind != CI_STMT_loop && ci_trips_are_apart(s->b, stmt);
+        is_loop(stmt) && stmt->kind != CI_STMT_loop && ci_iterations_are_independent(s->b, stmt);
     s->is_other |= is_loop(stmt) && !is_shared;
     s->is_other |= ci_stmts_have(&stmt->other, is_loop) ||
                    (!is_loop(stmt) && ci_stmts_have(&stmt->body, is_loop));
@@ -75,7 +75,7 @@ look(Survey *s, const CiStmt *stmt)
         s->is_other |= stmt->kind == CI_STMT_alloc;
     if (!is_shared)
         return;
-    int64_t count = ci_fill_points(count_of(s->b, stmt));
+    int64_t count = ci_occupancy_points(count_of(s->b, stmt));
     s->has_fold |= stmt->kind == CI_STMT_fold;
     s->longest = count > s->longest ? count : s->longest;
     for (int k = 0; k < stmt->ninto; k++)
@@ -87,7 +87,7 @@ static void
 choose_shape(Columns *c, const Survey *s)
 {
     const CiTarget *target = c->r.family->target;
-    int64_t points = ci_fill_points(c->count);
+    int64_t points = ci_occupancy_points(c->count);
     c->together = TOGETHER;
     while (c->together > 1 && c->together / 2 >= points)
         c->together /= 2;
@@ -268,7 +268,7 @@ meet(CiReducer *r, CiOp fold, int at, int count)
     Columns *c = (Columns *)r;
     int early[CI_MAX_ACCUMULATORS], late[CI_MAX_ACCUMULATORS];
     const CiExpr *x, *y;
-    CiStmts *outside = ci_domain_enter_meet(&r->b, c->together * c->group, c->together, &x, &y);
+    CiStmts *outside = ci_domain_enter_reduce(&r->b, c->together * c->group, c->together, &x, &y);
     ci_reduce_load(r, early, c->parts + at, count, x, 1);
     ci_reduce_load(r, late, c->parts + at, count, y, 1);
     ci_reduction_of(fold)->combine(&r->b, fold, 1, early, late);
@@ -388,7 +388,7 @@ ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points)
                  .memories = ci_map_new(b->ctx)};
     for (const CiStmt *stmt = points->body.first; stmt; stmt = stmt->next)
         look(&s, stmt);
-    bool is_worth_it = s.has_fold || !ci_fill_has_threads(family->target, ci_fill_points(c.count), 1);
+    bool is_worth_it = s.has_fold || !ci_fill_has_threads(family->target, ci_occupancy_points(c.count), 1);
     if (s.is_other || s.longest < LONG || !points->count || !is_worth_it)
         return false;
     choose_shape(&c, &s);

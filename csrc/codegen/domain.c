@@ -1,7 +1,7 @@
 /* Domains: neighbours that a thread takes at once, numbers of points and back. */
 #include "codegen/grid.h"
 
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 
 #define MOST_ROUNDS 8
 #define MOST_LANES 16 /* of bytes: an access has as many */
@@ -200,7 +200,7 @@ ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x, 
 }
 
 CiStmts *
-ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
+ci_domain_enter_reduce(CiBuild *b, int threads, int apart, const CiExpr **x, const CiExpr **y)
 {
     CiStmts *outside = ci_domain_enter_pairs(b, CI_RUN_meet, threads, x, y);
     outside->last->number = apart > 1 ? apart : 0;

@@ -9,7 +9,7 @@
  * takes the remainder at the end one by one. */
 #include "codegen/grid.h"
 
-#include "codegen/apart.h"
+#include "codegen/independence.h"
 
 #define FEW 64 /* threads of a block, where points are long and there may be few of them */
 
@@ -51,8 +51,8 @@ find_loop(const CiBuild *b, CiStmts *block, bool is_whole)
                     (is_outer(b->proc, loop) || is_all);
     if (!is_point || loop->run == CI_RUN_parallel || ci_kernel_tree(b->proc->kernel))
         return is_point ? loop : NULL;
-    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_apart(b, loop)
-                                            : ci_trips_are_apart(b, loop);
+    bool is_apart = is_outer(b->proc, loop) ? ci_points_are_disjoint(b, loop)
+                                            : ci_iterations_are_independent(b, loop);
     return is_apart ? loop : NULL;
 }
 
@@ -172,7 +172,7 @@ ci_grid(CiProcs *procs, CiProc *proc, const CiFamily *family)
     proc->body = (CiStmts){0};
     bool is_across = proc->kernel && !ci_kernel_tree(proc->kernel) &&
                      proc->kernel->lanes_on_outer && !ci_domain_has_scratch(&points),
-         is_shared = ci_share_tally(&b, family, &points);
+         is_shared = ci_share_histogram(&b, family, &points);
     if (!is_shared)
         is_shared = is_across ? ci_share_columns(&b, family, &points)
                               : ci_share_rows(&b, family, &points);

@@ -33,15 +33,15 @@ bool ci_domain_unrolls(CiSym *sym, const CiDomain *domain, int lanes, int thread
 /* Into a loop over pairs of threads, x and y, whose numbers differ by a multiple of `apart`. */
 CiStmts *ci_domain_enter_pairs(CiBuild *b, CiRunMode run, int threads, const CiExpr **x,
                                const CiExpr **y);
-CiStmts *ci_domain_enter_meet(CiBuild *b, int threads, int apart, const CiExpr **x,
+CiStmts *ci_domain_enter_reduce(CiBuild *b, int threads, int apart, const CiExpr **x,
                               const CiExpr **y);
 
 /* columns.c: neighbouring points are a block's, each of which has a group of threads. False where
  * this is no form of it. */
 bool ci_share_columns(CiBuild *b, const CiFamily *family, const CiDomain *points);
-/* tally.c: threads of a block combine in memory of their own first. Changes the points' body; false
+/* privatize_atomics.c: threads of a block combine in memory of their own first. Changes the points' body; false
  * where it is not worth it. */
-bool ci_share_tally(CiBuild *b, const CiFamily *family, CiDomain *points);
+bool ci_share_histogram(CiBuild *b, const CiFamily *family, CiDomain *points);
 /* blocks.c: each point is a block's, whose threads share out what is inside. False where nothing is
  * worth it. */
 bool ci_share_rows(CiBuild *b, const CiFamily *family, const CiDomain *points);

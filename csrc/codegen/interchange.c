@@ -9,7 +9,7 @@
  *
  * Registers of a lane are stored on the stack between two pieces, one element per lane, and are in
  * registers within a piece. This is why four rows are taken at a time. */
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 #include "base/map.h"

@@ -1,5 +1,5 @@
 /* How many lanes a body runs in. */
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 #include "codegen/varying.h"

@@ -2,7 +2,7 @@
 #ifndef CI_CODEGEN_REDUCER_H
 #define CI_CODEGEN_REDUCER_H
 
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 /* Blocks of a tree that are added up side by side. */
@@ -63,17 +63,17 @@ void ci_reduce_turn(CiReducer *r, CiOp fold, int at, int count);
 /* Stores the result of an empty fold. */
 void ci_reduce_start(CiReducer *r, CiOp fold, int at, int count);
 
-/* reduce_near.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
+/* reduce_registers.c: elements that a thread holds, a few groups of as many lanes. Does a reduction of the fold gain from having
  * them all at once? Its accumulators then, of how many lanes each is, and the elements into them. */
 #define CI_MOST_NEAR 16
-typedef struct CiNear {
+typedef struct CiRegisterRow {
     const int *lifted[CI_MOST_NEAR]; /* what bodies have yielded */
     int count, lanes;
-} CiNear;
+} CiRegisterRow;
 bool ci_near_helps(const CiStmt *fold);
-int ci_near_lanes(const CiReducer *r, CiOp fold, int lanes);
+int ci_register_lanes(const CiReducer *r, CiOp fold, int lanes);
 void ci_near_alloc_accumulators(CiReducer *r, int lanes);
-void ci_near_take(CiReducer *r, const CiNear *near, const CiExpr *row);
+void ci_reduce_registers(CiReducer *r, const CiRegisterRow *near, const CiExpr *row);
 
 /* reduce_block.c: is a fold of `count` elements added up at once? And the fold of as many, from
  * number `first` on, into the sums. */

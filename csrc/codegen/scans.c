@@ -13,8 +13,8 @@
  *   } */
 #include "codegen/scans.h"
 
-#include "codegen/apart.h"
-#include "codegen/at.h"
+#include "codegen/independence.h"
+#include "codegen/instantiate.h"
 #include "codegen/reduction.h"
 
 #define EACH 4 /* neighbours of a thread whose accesses move one */
@@ -119,7 +119,7 @@ ci_scan_fits(const CiBuild *b, const CiStmt *loop)
     }
     CiStmt rest = *loop;
     rest.body = without_running(b, &loop->body);
-    return ncells > 0 && ci_trips_are_apart(b, &rest);
+    return ncells > 0 && ci_iterations_are_independent(b, &rest);
 }
 
 /* ---- what elements add ---- */

@@ -1,6 +1,6 @@
 /* Simplifies conditions that are known before a kernel runs: branches that are always or never
  * taken, loops with zero or one iteration, vectors whose lanes are all live. */
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 typedef enum Truth { TRUTH_unknown, TRUTH_always, TRUTH_never } Truth;

@@ -2,7 +2,7 @@
 #ifndef CI_CODEGEN_SPLIT_H
 #define CI_CODEGEN_SPLIT_H
 
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 typedef struct CiSplitter {
@@ -28,13 +28,13 @@ void ci_split_fold_sums(CiSplitter *s, CiStmt *fold);
 CiProc *ci_split_new_finish(CiProcs *procs, const CiProc *proc);
 /* Parameter number `number` of what units leave: an element for each place. */
 CiMemory *ci_split_add_partial(CiBuild *b, CiDtype dtype, const CiExpr *places, int number);
-/* stop.c: true if the result may be known before all elements are read, and stopping has no visible
+/* early_exit.c: true if the result may be known before all elements are read, and stopping has no visible
  * effect. */
 bool ci_fold_may_stop(const CiStmt *fold);
-/* split_running.c: a loop that scans or packs, as two procs. */
+/* split_scan.c: a loop that scans or packs, as two procs. */
 void ci_split_running(CiProcs *procs, CiProc *proc);
 
-/* ---- running.c: a loop that scans or packs, in parts ---- */
+/* ---- partial_scan.c: a loop that scans or packs, in parts ---- */
 
 #define CI_MOST_CELLS 16
 

@@ -40,7 +40,7 @@ typedef struct CiStripper {
     CiStripGroup group; /* that is open; number 0: none */
 } CiStripper;
 
-/* strips_survey.c. Fills what is asked here, from the loop's body; false where it cannot be cut. */
+/* strip_groups.c. Fills what is asked here, from the loop's body; false where it cannot be cut. */
 bool ci_strip_survey(CiStripper *s, const CiStmt *loop);
 /* Like ci_strip_survey, for a loop whose iterations may run in any order but are not lanes. */
 bool ci_strip_survey_points(CiStripper *s, const CiStmt *loop);

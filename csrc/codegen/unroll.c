@@ -1,5 +1,5 @@
 /* Unrolls loops over registers, so that registers are named by constants. */
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 static void

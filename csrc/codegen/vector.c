@@ -6,7 +6,7 @@
  * Where vectors fill registers, there are as many lanes as of the widest value, and the last strip
  * stands apart, so that others need no mask. A body that no instructions have a form for is left as
  * it is, for a compiler to make vectors of; but vector mathematics has no form for one value. */
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 typedef struct Vectorizer {

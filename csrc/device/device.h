@@ -348,7 +348,7 @@ int32_t ci_memory_give_back(const CiQueue *queue);
 /* At most `limit` bytes (0: any number), `keep` of them kept for later (-1: as it was). */
 int32_t ci_memory_bound(const CiQueue *queue, int64_t limit, int64_t keep);
 
-/* ---- between devices: across.c ---- */
+/* ---- between devices: peer_copy.c ---- */
 
 /* Makes later work of `later`'s stream wait for the present work of `first`'s; both queues have the
  * same device struct. Devices without events have one stream each, which is synchronized. */

@@ -1,6 +1,6 @@
 /* Reading a graph's text form. Every node goes through inference, and what the text declares is
  * compared with what was inferred, so a wrong golden file is an error and not another graph. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/layout.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Printing a graph. Invariant: parse(print(g)) prints the same text, so every fact that is not
  * inferred is written: see docs/ir.md for the form, graph_parse.c for the reader. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/layout.h"
 
 #include <inttypes.h>

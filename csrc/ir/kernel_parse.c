@@ -1,5 +1,5 @@
 /* Reading the kernel level's text form. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/kernel.h"
 #include "ir/loop_parse.h"
 

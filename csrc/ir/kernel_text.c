@@ -1,6 +1,6 @@
 /* Printing kernels. Invariant: parse(print(kernels)) prints the same text, and makes the same
  * source. Refusals of the scheduler are comments, at the end, in the order they were met. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/kernel.h"
 #include "ir/loop_text.h"
 

@@ -4,7 +4,7 @@
  * has the name, then each variable in scope takes the place of its namesake. */
 #include "ir/loop_parse.h"
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * the order of ids. */
 #include "ir/loop_text.h"
 
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/layout.h"
 
 #include <string.h>

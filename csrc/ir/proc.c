@@ -121,7 +121,7 @@ is_dear(const CiStmt *stmt)
 }
 
 bool
-ci_stmt_is_dear_meet(const CiStmt *meet)
+ci_stmt_is_costly_reduce(const CiStmt *meet)
 {
     return ci_stmts_have(&meet->body, is_dear);
 }

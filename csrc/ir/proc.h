@@ -73,7 +73,7 @@
 
 #define CI_MAX_FOLD_AXES 8
 /* Work between two questions whether to go on. */
-#define CI_POLL_TURNS 65536
+#define CI_POLL_ITERATIONS 65536
 /* Threads of a block that exchange what they hold without memory: neighbours. */
 #define CI_WARP 32
 
@@ -235,7 +235,7 @@ bool ci_stmt_is_loop(const CiStmt *stmt);
 bool ci_stmt_is_math(const CiStmt *stmt);
 /* True for a meet whose combine step is expensive: warps then combine by halves too, instead of in
  * sequence. */
-bool ci_stmt_is_dear_meet(const CiStmt *meet);
+bool ci_stmt_is_costly_reduce(const CiStmt *meet);
 /* A let that a loop of NumPy's computes. */
 bool ci_stmt_is_ufunc(const CiStmt *stmt);
 /* Adds to each value's count how often it is an operand or tested. */

@@ -2,7 +2,7 @@
  *
  * A name of memory or of a symbol is seen from its declaration to the end of its block; names come
  * back to those outside of it, as in loop_parse.c. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/loop_parse.h"
 #include "ir/proc.h"
 

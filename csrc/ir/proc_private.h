@@ -36,7 +36,7 @@ void ci_stmt_print(CiText *out, const CiStmt *stmt);
 /* proc_bounds.c. Ends with what the proc breaks; stmt: where, or NULL. */
 _Noreturn void ci_proc_fail(CiProcVerifier *v, const CiStmt *stmt, const char *why);
 
-/* proc_turns.c: checks that units which wait for others never wait forever. */
+/* proc_tickets.c: checks that units which wait for others never wait forever. */
 void ci_proc_verify_turns(CiProcVerifier *v);
 
 /* proc_bounds.c: adds what the tests of a statement say where they hold, or where they do not. */

@@ -1,6 +1,6 @@
 /* Printing procs. Invariant: parse(print(procs)) prints the same text. An index expression is in
  * brackets wherever a line may end after it, because the % of the next line would continue it. */
-#include "ir/form.h"
+#include "ir/text_common.h"
 #include "ir/loop_text.h"
 #include "ir/proc_private.h"
 

@@ -1,7 +1,7 @@
 /* Between which numbers the elements of an integer value lie, as far as can be said without running
  * anything, with ends that are expressions: iota along an axis of s0 is in [0, s0 - 1]. Asked for a
  * node at a time, while a graph is built or lowered. Numbers alone, but of a whole graph with its
- * loops, are intervals (ir/interval.h, passes/decide.c); what an expression itself can be are its
+ * loops, are intervals (ir/interval.h, passes/range_fold.c); what an expression itself can be are its
  * bounds (sym/expr.h). */
 #ifndef CI_IR_RANGE_H
 #define CI_IR_RANGE_H

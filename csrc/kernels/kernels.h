@@ -7,7 +7,7 @@
 #ifndef CI_KERNELS_KERNELS_H
 #define CI_KERNELS_KERNELS_H
 
-#include "codegen/at.h"
+#include "codegen/instantiate.h"
 #include "codegen/codegen.h"
 
 /* The statements that compute one value of a body, and nothing else; yields the value. */

@@ -87,7 +87,7 @@ find_reader(CiLowering *low, CiNode *node)
         return;
     bool is_cheap_scalar = node->rank == 0 && !ci_op_is_function(node->op);
     bool is_dear = ci_op_is_expensive(node->op) && !is_cheap_scalar,
-         is_shared = (state->has_several_readers && is_dear) || ci_lowering_keeps_mask(low, node);
+         is_shared = (state->has_several_readers && is_dear) || ci_lowering_needs_mask(low, node);
     CiNode *narrower = find_narrower(state);
     if (is_shared && narrower && !state->is_result_base) {
         ci_lowering_state(low, narrower)->is_wanted = true;

@@ -84,7 +84,7 @@ ci_lowering_has_hazard(CiLowering *low, const CiBody *body, const CiNest *nest)
             add_facts(&o);
             add_strides(&o);
         }
-        if (!ci_sym_known_apart(low->sym, at_other_point(&o, body, op->index), nest->store,
+        if (!ci_sym_known_disjoint(low->sym, at_other_point(&o, body, op->index), nest->store,
                                 o.nstrides, o.strides, o.nfacts, o.facts))
             return true;
     }

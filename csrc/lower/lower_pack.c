@@ -130,7 +130,7 @@ ci_lowering_find_counts(CiLowering *low)
 }
 
 bool
-ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask)
+ci_lowering_needs_mask(const CiLowering *low, const CiNode *mask)
 {
     const CiNodeState *state = ci_lowering_state(low, mask);
     bool is_asked = false;

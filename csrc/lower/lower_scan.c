@@ -13,7 +13,7 @@
  * length may be shorter than a part: then there are no parts, and one unused element of `before`.
  * The size in an earlier call has no influence, because a sum's bits would otherwise depend on
  * it. */
-#include "ir/fill.h"
+#include "ir/occupancy.h"
 #include "lower/lowering.h"
 
 typedef struct Parts {
@@ -37,7 +37,7 @@ static int64_t
 length_across(const CiTarget *target, int64_t points, int64_t size)
 {
     int64_t length = ci_choice(target, CI_CHOICE_scan_column_part),
-            parts = ci_fill_threads(target) / (points > 0 ? points : 1);
+            parts = ci_occupancy_threads(target) / (points > 0 ? points : 1);
     while (length < size && size / length > parts)
         length *= 2;
     return length;

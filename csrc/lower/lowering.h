@@ -160,7 +160,7 @@ void ci_lowering_find_counts(CiLowering *low);
 /* True if the mask of compresses that are counted beforehand should be in memory. This pays off if
  * the mask is small compared with its operands, because it is read to count, again for each part of
  * a long array, and to compress. */
-bool ci_lowering_keeps_mask(const CiLowering *low, const CiNode *mask);
+bool ci_lowering_needs_mask(const CiLowering *low, const CiNode *mask);
 /* A sum, with the packs that it counts; false: there are none. */
 bool ci_lowering_count(CiLowering *low, CiNode *sum);
 void ci_lowering_compress(CiLowering *low, CiNode *node);

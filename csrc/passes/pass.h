@@ -49,7 +49,7 @@ bool ci_passes_run_one(CiGraph *g, const char *name);
 #define CI_INDEX_ASSERT "index_asserts: "
 void ci_graph_assert_indices(CiGraph *g);
 
-/* extra.c: runs it, and holds what it has made against what it was given. */
+/* user_passes.c: runs it, and holds what it has made against what it was given. */
 CiGraph *ci_pass_run_extra(CiGraph *g, const CiExtraPass *pass);
 
 #endif

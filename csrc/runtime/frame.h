@@ -29,7 +29,7 @@ void ci_frame_give(const CiFrame *frame, int slot);
 int32_t ci_frame_copy(const CiFrame *frame, const CiStep *step);
 /* A step that moves pointers between slots, without allocating or freeing. */
 void ci_frame_move(const CiFrame *frame, const CiStep *step);
-/* work.c: a launch, a library call. */
+/* dispatch.c: a launch, a library call. */
 int32_t ci_frame_launch(CiFrame *frame, int number);
 int32_t ci_frame_extern(CiFrame *frame, int number);
 /* Waits for a copy that is on its way to the slot. */

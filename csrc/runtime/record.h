@@ -74,7 +74,7 @@ void ci_recordings_ask(CiRecordings *recordings, CiRecordingUse *out);
 /* Called when no run of the program is left and the device is idle. */
 void ci_recordings_close(CiRecordings *recordings, const CiQueue *queue);
 
-/* recorded.c: the step that a partition begins with. *at becomes the last step of it where all is done;
+/* partition_run.c: the step that a partition begins with. *at becomes the last step of it where all is done;
  * else the steps that follow are to do it. */
 int32_t ci_frame_run_partition(CiFrame *frame, const CiStep **at);
 

@@ -70,7 +70,7 @@ element_of_part(const Batch *b, const CiBuffer *buffer, const CiNest *nest, cons
 }
 
 static bool
-nest_keeps_apart(const Batch *b, const CiNest *nest, const CiBuffer *buffer)
+nest_requires_disjoint(const Batch *b, const CiNest *nest, const CiBuffer *buffer)
 {
     if (nest->target == buffer && !element_of_part(b, buffer, nest, nest->store))
         return false;
@@ -101,12 +101,12 @@ why_not_nest(const Batch *b, const CiNest *nest)
         return "it has other axes";
     if (!is_stacked(b, nest->target) || b->marks.read[nest->target->id])
         return "it stores to what others read";
-    if (!nest_keeps_apart(b, nest, nest->target))
+    if (!nest_requires_disjoint(b, nest, nest->target))
         return "it stores to other parts";
     for (int k = 0; k < nest->body.nops; k++) {
         const CiBuffer *buffer = nest->body.ops[k].buffer;
         if (nest->body.ops[k].op == CI_OP_load && made[buffer->id] &&
-            !nest_keeps_apart(b, nest, buffer))
+            !nest_requires_disjoint(b, nest, buffer))
             return "it reads other parts";
     }
     return NULL;
@@ -246,7 +246,7 @@ is_barrier(const CiItem *item)
 
 /* True if the item reads a result of the items after the loop, or overwrites their operands. */
 static bool
-waits_for_later(const Batch *b, const CiItem *item)
+is_deferred(const Batch *b, const CiItem *item)
 {
     int target = target_of(item)->id;
     return b->marks.made_later[target] || b->marks.read_later[target] ||
@@ -258,7 +258,7 @@ place_item(Batch *b, const CiItem *item)
 {
     const char *why = item->nest ? why_not_nest(b, item->nest) : why_not_call(b, item->ext);
     int target = target_of(item)->id;
-    if (waits_for_later(b, item))
+    if (is_deferred(b, item))
         put_behind(b, item);
     else if (!why)
         join(b, item);

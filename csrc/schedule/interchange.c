@@ -57,7 +57,7 @@ count_far(CiScheduler *s, const CiNest *nest, const CiExpr *var)
 
 /* True unless an element at another position of the row, in any iteration, may be the same one. */
 static bool
-are_apart(CiScheduler *s, const CiKernel *positions, const CiItems *items, const CiNest *writer)
+have_no_overlap(CiScheduler *s, const CiKernel *positions, const CiItems *items, const CiNest *writer)
 {
     for (int k = 0; k < items->count; k++) {
         const CiNest *nest = items->items[k].nest;
@@ -145,7 +145,7 @@ find_rows(CiScheduler *s, const CiItem *loop, Rows *rows)
         axes[k] = (CiKernelAxis){.var = rows->axes[k].var, .extent = rows->axes[k].extent};
     CiKernel positions = {.outer = axes, .nouter = rows->count};
     for (int k = 0; k < region->body.count; k++) {
-        if (!are_apart(s, &positions, &region->body, region->body.items[k].nest))
+        if (!have_no_overlap(s, &positions, &region->body, region->body.items[k].nest))
             return false;
     }
     return true;

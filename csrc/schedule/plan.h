@@ -106,7 +106,7 @@ const CiNest *ci_refit_axes(CiScheduler *s, const CiNest *nest, int count,
 /* devices.c: where nests and calls run, where temps live; needs: devices of inputs. */
 void ci_assign_devices(CiLoops *loops);
 
-/* order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
+/* loop_order.c: point axes in the order of the target's memory, so that the last one is contiguous. */
 void ci_order_axes(CiScheduler *s, CiNest *nest);
 
 /* plan.c: the kernel that nests make together. */
@@ -119,7 +119,7 @@ void ci_add_locs(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
  * the same `part` were a kernel. */
 CiKernel *ci_plan_combined(CiScheduler *s, int count, const CiFusionNest *nests);
 
-/* fuse.c: which nests run together. combine.c: which small kernels are one launch. */
+/* fuse.c: which nests run together. horizontal_fusion.c: which small kernels are one launch. */
 void ci_fuse(CiScheduler *s);
 void ci_combine(CiScheduler *s);
 
@@ -127,7 +127,7 @@ void ci_combine(CiScheduler *s);
 const char *ci_why_no_template(CiScheduler *s, const CiKernel *kernel);
 bool ci_label_product(CiScheduler *s, CiKernel *kernel);
 
-/* together.c: NULL where `count` nests that a kernel could hold should be in it, else the reason. */
+/* fusion_policy.c: NULL where `count` nests that a kernel could hold should be in it, else the reason. */
 const char *ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count);
 
 /* margins.c: folds over rows and columns of one table, as one walk. And its axes. */
@@ -143,14 +143,14 @@ void ci_label_axes(CiScheduler *s, CiKernel *kernel);
 void ci_label_leaf(CiScheduler *s, CiKernel *leaf);
 bool ci_can_split(CiScheduler *s, const CiKernel *kernel);
 
-/* short_rows.c: folds over rows of unknown length, which may be short. */
+/* multi_row.c: folds over rows of unknown length, which may be short. */
 void ci_find_short_rows(CiScheduler *s, CiKernel *kernel);
 
-/* tree.c: regions that are small enough to be trees inside one kernel. */
+/* inline_regions.c: regions that are small enough to be trees inside one kernel. */
 const char *ci_why_not_tree(CiScheduler *s, const CiFusion *fusion); /* its blocks are grouped */
 CiKernel *ci_finish_tree(CiScheduler *s, const CiFusion *fusion);
 
-/* tree_scalar.c: one-element temps of a tree become variables. */
+/* region_scalars.c: one-element temps of a tree become variables. */
 void ci_place_scalars(CiScheduler *s, CiKernel *kernel, const CiFusion *fusion);
 bool ci_is_placed_in_leaf(const CiLoopTree *tree, const CiBuffer *buffer);
 
@@ -169,22 +169,22 @@ const CiExpr *ci_new_loop_variable(CiScheduler *s, const CiExpr *extent);
 /* batch.c: calls on stacks, and what is between, as loops over one problem after another. */
 void ci_batch_calls(CiScheduler *s, CiItems *items);
 
-/* rows.c: of two loops around an element, the contiguous one becomes a row inside the other. */
+/* interchange_rows.c: of two loops around an element, the contiguous one becomes a row inside the other. */
 void ci_make_rows(CiScheduler *s, CiItem *loop);
 /* Temporal blocking of loops that compute one large array from another. */
 void ci_compose_trips(CiScheduler *s, CiItems *items);
 
-/* scalars.c: elements that live in variables while loops of the block run. */
+/* scalar_promotion.c: elements that live in variables while loops of the block run. */
 void ci_replace_by_scalars(CiScheduler *s, CiItems *items);
 
-/* sequence.c: the order of kernels that holds least memory. */
+/* kernel_order.c: the order of kernels that holds least memory. */
 void ci_order_kernels(CiScheduler *s);
 
 /* fusion.c */
 void ci_schedule_fusion(CiScheduler *s, CiItems *items); /* fusions, fused */
 void ci_schedule_finish(CiScheduler *s);                /* their kernels */
 
-/* memory.c: where each buffer lives, what pointers and sizes a kernel takes. */
+/* buffer_placement.c: where each buffer lives, what pointers and sizes a kernel takes. */
 void ci_find_readers(CiScheduler *s);
 void ci_place_buffers(CiScheduler *s, int fusion);
 void ci_place_leaf(CiScheduler *s, CiKernel *leaf, const CiFusion *fusion); /* takes nothing */

@@ -1,5 +1,5 @@
 /* The scheduler on one screen. */
-#include "schedule/coalesce.h"
+#include "schedule/in_place.h"
 
 static void
 count_uses(CiScheduler *s)

@@ -127,7 +127,7 @@ bool ci_sym_known_lt(CiSym *sym, const CiExpr *a, const CiExpr *b);
 bool ci_sym_known_le_given(CiSym *sym, const CiExpr *a, const CiExpr *b, int nfacts,
                            const CiExpr *const *facts);
 /* Never equal. strides: numbers that a and b are sums of multiples of, as element numbers are. */
-bool ci_sym_known_apart(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
+bool ci_sym_known_disjoint(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
                         const CiExpr *const *strides, int nfacts, const CiExpr *const *facts);
 bool ci_sym_known_multiple_of(CiSym *sym, const CiExpr *a, const CiExpr *b);
 

@@ -254,7 +254,7 @@ is_nonzero(const Facts *f, const CiExpr *d, int nstrides, const CiExpr *const *s
 }
 
 bool
-ci_sym_known_apart(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
+ci_sym_known_disjoint(CiSym *sym, const CiExpr *a, const CiExpr *b, int nstrides,
                    const CiExpr *const *strides, int nfacts, const CiExpr *const *facts)
 {
     Facts f = make_facts(sym, nfacts, facts);

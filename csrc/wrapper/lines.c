@@ -117,7 +117,7 @@ ci_wrapper_is_on_host(const CiWrapper *wrapper, const CiBuffer *buffer)
 #define POOL_ALIGNMENT 64
 
 const CiExpr *
-ci_pool_room(CiSym *sym, const CiExpr *bytes)
+ci_pool_capacity(CiSym *sym, const CiExpr *bytes)
 {
     const CiExpr *unit = ci_expr_const(sym, POOL_ALIGNMENT);
     if (ci_sym_known_multiple_of(sym, bytes, unit))

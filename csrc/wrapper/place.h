@@ -6,14 +6,14 @@
 #include "wrapper/wrapper.h"
 
 /* Bytes held, line by line, whose sizes are known or guessed: a tree of maxima. */
-typedef struct CiHeld {
+typedef struct CiWatermark {
     int64_t *most, *more; /* of what is below, and what all below has more */
     int width;
-} CiHeld;
+} CiWatermark;
 
-/* early.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
+/* async_copies.c: copies to the host begin before what does not need them. needs: nothing is placed yet. */
 void ci_wrapper_start_early(CiWrapper *wrapper);
-/* memory.c: all that follows, in order. */
+/* memory_plan.c: all that follows, in order. */
 void ci_wrapper_plan_memory(CiWrapper *wrapper);
 /* Rewrites wrapper->lines with alloc, reuse and free lines around what uses each buffer.
  * needs: no such lines yet, regions nested.  keeps: the order of all other lines. */
@@ -27,9 +27,9 @@ void ci_wrapper_hoist(CiWrapper *wrapper);
 /* Sets `match`, `open` and `frees` of lines of regions. needs: regions nested. */
 void ci_wrapper_match(CiWrapper *wrapper);
 
-/* held.c */
-CiHeld ci_held_new(CiContext *ctx, int nlines);
-void ci_held_add(CiHeld *held, int first, int last, int64_t bytes); /* nothing where last < first */
-int64_t ci_held_most(const CiHeld *held, int first, int last);
+/* watermark.c */
+CiWatermark ci_held_new(CiContext *ctx, int nlines);
+void ci_held_add(CiWatermark *held, int first, int last, int64_t bytes); /* nothing where last < first */
+int64_t ci_peak_bytes(const CiWatermark *held, int first, int last);
 
 #endif

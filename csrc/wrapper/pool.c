@@ -53,7 +53,7 @@ typedef struct Pools {
     bool is_known;   /* all sizes are numbers */
     /* Bytes where they are, pools and what is in none: all, and what each turn of a parallel loop has
      * of its own. */
-    CiHeld held[2];
+    CiWatermark held[2];
     int64_t *most;       /* per block: at its lines, without pools */
     int64_t most_of_turns;
     int block;        /* of the group */
@@ -86,7 +86,7 @@ add_storage(Pools *p, const CiLine *line, int number)
                        .birth = number,
                        .death = -1,
                        .bytes = line->bytes,
-                       .room = ci_pool_room(p->sym, line->bytes),
+                       .room = ci_pool_capacity(p->sym, line->bytes),
                        .likely = likely < MOST_BYTES ? likely : MOST_BYTES,
                        .pool = -1,
                        .is_left = buffer->is_swapped || p->w->pinned[buffer->id]};
@@ -152,10 +152,10 @@ find_held(Pools *p)
     }
     p->most = CI_NEW_ARRAY(p->ctx, int64_t, w->lives->nblocks);
     for (int i = 0; i < w->nlines && p->is_known; i++) {
-        int64_t own = ci_held_most(&p->held[0], i, i), *most = &p->most[w->lives->block_of[i]];
+        int64_t own = ci_peak_bytes(&p->held[0], i, i), *most = &p->most[w->lives->block_of[i]];
         *most = own > *most ? own : *most;
     }
-    p->most_of_turns = ci_held_most(&p->held[1], 0, w->nlines - 1);
+    p->most_of_turns = ci_peak_bytes(&p->held[1], 0, w->nlines - 1);
 }
 
 /* All that hold the storage, one after the other. */
@@ -215,9 +215,9 @@ is_full_anew(const Pools *p, int line)
 }
 
 static bool
-is_below(const CiHeld *held, const Pool *pool, int64_t most)
+is_below(const CiWatermark *held, const Pool *pool, int64_t most)
 {
-    return ci_held_most(held, pool->birth, pool->death) + number_of(pool->bytes) <= most;
+    return ci_peak_bytes(held, pool->birth, pool->death) + number_of(pool->bytes) <= most;
 }
 
 /* Of expressions: as much is held without it on this line, or on the fullest. */
@@ -334,7 +334,7 @@ is_free(const Storage *storage)
 static int
 fullest_line(const Pools *p)
 {
-    CiHeld held = ci_held_new(p->ctx, p->w->nlines);
+    CiWatermark held = ci_held_new(p->ctx, p->w->nlines);
     int at = -1;
     int64_t most = -1;
     for (int k = 0; k < p->nmembers; k++) {
@@ -347,7 +347,7 @@ fullest_line(const Pools *p)
         int line = s->birth + 1; /* where others are born, too, the last of them counts */
         while (use_of(p, line) == CI_USE_born)
             line++;
-        int64_t own = is_free(s) ? ci_held_most(&held, line, line) : -1;
+        int64_t own = is_free(s) ? ci_peak_bytes(&held, line, line) : -1;
         if (own > most) {
             most = own;
             at = line;

@@ -15,7 +15,7 @@ typedef struct Reuse {
     CiContext *ctx;
     bool *is_taken;         /* by line, of a free: an allocation has its memory */
     const CiBuffer **freed; /* by line, of an allocation: whose memory it has; or NULL */
-    CiHeld held;
+    CiWatermark held;
     int64_t peak; /* for certain */
 } Reuse;
 
@@ -37,7 +37,7 @@ find_held(Reuse *r)
         ci_held_add(&r->held, life.first, life.last, bytes->value);
     }
     for (int i = 0; i < w->nlines; i++) {
-        int64_t own = w->lives->block_of[i] ? 0 : ci_held_most(&r->held, i, i);
+        int64_t own = w->lives->block_of[i] ? 0 : ci_peak_bytes(&r->held, i, i);
         r->peak = own > r->peak ? own : r->peak;
     }
     return true;
@@ -76,7 +76,7 @@ find_giver(const Reuse *r, int alloc, bool is_known)
     int nearest = alloc - FARTHEST;
     for (; is_known && !w->lives->block_of[alloc] && at >= 0 && at >= nearest; at--)
         if (fits(r, at, alloc) &&
-            w->lines[alloc].bytes->value + ci_held_most(&r->held, at, alloc - 1) <= r->peak)
+            w->lines[alloc].bytes->value + ci_peak_bytes(&r->held, at, alloc - 1) <= r->peak)
             return at;
     return -1;
 }

@@ -92,12 +92,12 @@ check_part(Verify *verify, const CiLine *line)
     const CiWrapper *w = verify->wrapper;
     CiSym *sym = w->kernels->loops->sym;
     const CiExpr *start = line->value, *end = ci_expr_add(sym, start, line->bytes);
-    const CiExpr *room = ci_expr_add(sym, start, ci_pool_room(sym, line->bytes));
+    const CiExpr *room = ci_expr_add(sym, start, ci_pool_capacity(sym, line->bytes));
     const CiExpr *all = ci_buffer_bytes(sym, line->other);
     if (w->pool_of[line->buffer->id] != line->other || ci_wrapper_side(w, line->buffer) !=
                                                            ci_wrapper_side(w, line->other))
         refuse(verify, "is part of another pool", line->buffer->name);
-    if (!ci_sym_known_multiple_of(sym, start, ci_pool_room(sym, ci_expr_const(sym, 1))))
+    if (!ci_sym_known_multiple_of(sym, start, ci_pool_capacity(sym, ci_expr_const(sym, 1))))
         refuse(verify, "begins within a line of the cache", line->buffer->name);
     if (!ci_sym_known_le(sym, end, all) && !ci_sym_known_le(sym, room, all))
         refuse(verify, "ends behind its pool", line->buffer->name);
@@ -106,7 +106,7 @@ check_part(Verify *verify, const CiLine *line)
             continue;
         const CiExpr *from = verify->offset[i];
         const CiExpr *to = ci_expr_add(
-            sym, from, ci_pool_room(sym, ci_buffer_bytes(sym, w->buffers[i])));
+            sym, from, ci_pool_capacity(sym, ci_buffer_bytes(sym, w->buffers[i])));
         if (!ci_sym_known_le(sym, to, start) && !ci_sym_known_le(sym, room, from))
             refuse(verify, ci_format(verify->ctx, "lies where %s does", w->buffers[i]->name),
                    line->buffer->name);

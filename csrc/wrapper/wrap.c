@@ -1,5 +1,5 @@
 /* Kernels -> lines, in two steps. Here: what runs, in order, with the copies a device with memory
- * of its own needs. Then place.c puts allocations and frees around it.
+ * of its own needs. Then allocate.c puts allocations and frees around it.
  *
  * Copies follow one rule. Each buffer is valid on one side or on several; a reader first makes its
  * side valid, a writer makes the others stale. Around and inside a region only the side of the

@@ -35,7 +35,7 @@
 #ifndef CI_WRAPPER_WRAPPER_H
 #define CI_WRAPPER_WRAPPER_H
 
-#include "ir/lives.h"
+#include "ir/live_ranges.h"
 
 typedef enum CiLineKind {
 #define LINE(kind, buffer, other, block, record, python, c) CI_LINE_##kind,
@@ -163,7 +163,7 @@ void ci_wrapper_print_json(CiText *out, const CiWrapper *wrapper, const char *so
                            const char *flags);
 
 /* Bytes of a part of a pool: whole lines of a cache, so that the next one begins with one. */
-const CiExpr *ci_pool_room(CiSym *sym, const CiExpr *bytes);
+const CiExpr *ci_pool_capacity(CiSym *sym, const CiExpr *bytes);
 /* Of a dense buffer. */
 const CiExpr *ci_buffer_bytes(CiSym *sym, const CiBuffer *buffer);
 

@@ -30,7 +30,7 @@ push(CxTracer *t, unsigned scope)
 int
 cx_dominance_begin(CxTracer *t)
 {
-    return push(t, ++t->last_stretch);
+    return push(t, ++t->last_segment);
 }
 
 int

@@ -33,7 +33,7 @@ void cx_facts_forget(CxTracer *tracer, long token);
 void cx_facts_forget_guards(CxTracer *tracer, int kept); /* but for the first */
 void cx_facts_release(CxTracer *tracer);
 
-/* decide.c: does the relation hold? By proof; else by the values of this call, which is guarded. 1,
+/* size_decisions.c: does the relation hold? By proof; else by the values of this call, which is guarded. 1,
  * 0, CX_OPEN or -1. Proofs alone: cx_size_prove. */
 enum { CX_OPEN = 2 }; /* an answer that only the running program knows */
 int cx_size_decide(CxTracer *tracer, CiRelation relation, const CiExpr *a, const CiExpr *b);

@@ -47,7 +47,7 @@ struct CxTracer {
     long last_token;
     CiContext *ctx;
     CiGraph *graph;
-    unsigned epoch, last_version, last_stretch, last_storage, last_mark;
+    unsigned epoch, last_version, last_segment, last_storage, last_mark;
     CxChange *changes; /* the journal that marks go back by (version.c) */
     int nchanges, capchanges, nmarks;
     unsigned *open; /* scopes of building in force (mark.c) */

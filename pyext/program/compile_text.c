@@ -174,7 +174,7 @@ cx_compile_text(PyObject *module, PyObject *args, PyObject *kwargs)
     PyObject *given = NULL, *given_options = NULL, *options_dict = NULL, *inputs = NULL,
              *values = NULL, *answer = NULL;
     const char *device = "cpu", *backend_name = "";
-    CiGiven level = {"", ""};
+    CiTextInput level = {"", ""};
     Parse parse = {NULL, NULL};
     int runs = 0;
     CiOptions options;

@@ -29,11 +29,11 @@ int cx_direct_torch_init(CxDirect *direct, PyObject *torch_call);
 
 /* legacy_draw.c: the second of two normal numbers, which waits in the generator behind np.random's
  * functions; NULL where it cannot be reached. Whoever draws holds the lock of the bits. */
-typedef struct CxSpare CxSpare;
+typedef struct CxFreeBlock CxFreeBlock;
 struct bitgen;
-CxSpare *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);
-double cx_legacy_normal(CxSpare *spare);
-double cx_legacy_exponential(CxSpare *spare);
+CxFreeBlock *cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits);
+double cx_legacy_normal(CxFreeBlock *spare);
+double cx_legacy_exponential(CxFreeBlock *spare);
 
 /* direct_draw.c: the same of a draw from a Generator. */
 void cx_direct_draw_init(CxState *state, CxDirect *direct, const char *name);

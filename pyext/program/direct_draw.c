@@ -77,11 +77,11 @@ random_state_of(CxState *state, PyObject *generator)
 }
 
 /* The pair's second number of a RandomState, or NULL. */
-static CxSpare *
+static CxFreeBlock *
 spare_of(CxState *state, PyObject *generator, bitgen_t *bits)
 {
     PyObject *own = random_state_of(state, generator);
-    CxSpare *spare = NULL;
+    CxFreeBlock *spare = NULL;
 
     if (own != NULL && is_exactly(own, state->random_module, "RandomState"))
         spare = cx_spare_find(state, own, bits); /* somebody keeps the object */
@@ -301,11 +301,11 @@ run_randint(const CxDirect *direct, const CiExternCall *call)
 
 /* shift + scale * number, for each element; -0.0 shifts nothing, not even -0.0. */
 static bool
-run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxSpare *),
+run_legacy(const CxDirect *direct, const CiExternCall *call, double (*number)(CxFreeBlock *),
            double shift, double scale)
 {
     int place = signbit(scale) ? -1 : place_of(direct, call, true);
-    CxSpare *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
+    CxFreeBlock *spare = place < 0 ? NULL : ((CxRun *)call->arg)->generators.spares[place];
     double *result = call->result;
 
     if (spare == NULL)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <numpy/random/bitgen.h>
 
-struct CxSpare {
+struct CxFreeBlock {
     bitgen_t *bits;
     int is_there;
     double value;
@@ -18,7 +18,7 @@ struct CxSpare {
 
 /* Does the pair's second number lie there? */
 static bool
-is_spare(const char *object, Py_ssize_t size, const CxSpare *spare, const bitgen_t *bits)
+is_spare(const char *object, Py_ssize_t size, const CxFreeBlock *spare, const bitgen_t *bits)
 {
     const char *own = (const char *)spare->bits;
 
@@ -28,7 +28,7 @@ is_spare(const char *object, Py_ssize_t size, const CxSpare *spare, const bitgen
 
 /* Does the state that NumPy gives of it say the same? */
 static bool
-is_confirmed(PyObject *random_state, const CxSpare *spare)
+is_confirmed(PyObject *random_state, const CxFreeBlock *spare)
 {
     PyObject *get = PyObject_GetAttrString(random_state, "get_state");
     PyObject *named = Py_BuildValue("{s:O}", "legacy", Py_False), *none = PyTuple_New(0);
@@ -54,14 +54,14 @@ find_offset(PyObject *random_state, const bitgen_t *bits)
     char *object = (char *)random_state;
     Py_ssize_t size = Py_TYPE(random_state)->tp_basicsize;
 
-    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof(CxSpare) <= size;
-         at += _Alignof(CxSpare))
-        if (is_spare(object, size, (CxSpare *)(object + at), bits))
-            return is_confirmed(random_state, (CxSpare *)(object + at)) ? at : -1;
+    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof(CxFreeBlock) <= size;
+         at += _Alignof(CxFreeBlock))
+        if (is_spare(object, size, (CxFreeBlock *)(object + at), bits))
+            return is_confirmed(random_state, (CxFreeBlock *)(object + at)) ? at : -1;
     return -1;
 }
 
-CxSpare *
+CxFreeBlock *
 cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits)
 {
     char *object = (char *)random_state;
@@ -70,12 +70,12 @@ cx_spare_find(CxState *state, PyObject *random_state, struct bitgen *bits)
         state->spare_offset = find_offset(random_state, bits);
     if (state->spare_offset < 0)
         return NULL;
-    CxSpare *spare = (CxSpare *)(object + state->spare_offset);
+    CxFreeBlock *spare = (CxFreeBlock *)(object + state->spare_offset);
     return is_spare(object, Py_TYPE(random_state)->tp_basicsize, spare, bits) ? spare : NULL;
 }
 
 double
-cx_legacy_normal(CxSpare *spare)
+cx_legacy_normal(CxFreeBlock *spare)
 {
     bitgen_t *bits = spare->bits;
     double x, y, square;
@@ -98,7 +98,7 @@ cx_legacy_normal(CxSpare *spare)
 }
 
 double
-cx_legacy_exponential(CxSpare *spare)
+cx_legacy_exponential(CxFreeBlock *spare)
 {
     return -log(1.0 - spare->bits->next_double(spare->bits->state));
 }

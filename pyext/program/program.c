@@ -101,7 +101,7 @@ note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
 CxProgram *
 cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
-                   const CiGiven *given, PyObject *info)
+                   const CiTextInput *given, PyObject *info)
 {
     CiRequest request;
     CxProgram *p = NULL;

@@ -51,7 +51,7 @@ typedef struct CxGenerators {
     int count;
     int64_t addresses[CX_FEW_GENERATORS];
     struct bitgen *bits[CX_FEW_GENERATORS];    /* NULL: Python draws */
-    struct CxSpare *spares[CX_FEW_GENERATORS]; /* of np.random's own, or NULL */
+    struct CxFreeBlock *spares[CX_FEW_GENERATORS]; /* of np.random's own, or NULL */
     PyObject *locks[CX_FEW_GENERATORS];
 } CxGenerators;
 /* One run. buffers and slots: one per result buffer, zeroed; an array, or a number in its slot. */
@@ -90,7 +90,7 @@ typedef struct CxInput {
 /* program_text.c: compiles a copy of the graph in a context of its own, without the lock; with
  * `planned` only plans it. arg: of dump and planned. */
 int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                    const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                    const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                     void (*dump)(void *, const char *, const char *),
                     void (*planned)(void *, const struct CiProgramPlan *), void *arg,
                     CiRequest *request);
@@ -106,7 +106,7 @@ PyObject *cx_compile_graph(PyObject *module, PyObject *args, PyObject *kwargs);
 
 PyObject *cx_plan(PyObject *module, PyObject *args); /* plan.c */
 
-/* found.c: a new reference to the program that is found by this key, or NULL (with an exception if
+/* program_table.c: a new reference to the program that is found by this key, or NULL (with an exception if
  * *failed). One that is put there is taken out as it dies; an exception that is set stays so. */
 CxProgram *cx_program_find(CxState *state, PyObject *key, int *failed);
 int cx_program_put(CxProgram *program, PyObject *key);
@@ -131,7 +131,7 @@ void cx_generators_close(CxGenerators *generators);
  */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,
-                              const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                              const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                               PyObject *info);
 bool cx_block_has_checks(const CiBlock *block);  /* a check of it may fail */
 bool cx_block_has_effects(const CiBlock *block); /* must run even if its values are unused */

@@ -18,7 +18,7 @@ body_copy_graph(CiContext *ctx, void *arg)
 
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
-                const CiBackend *backend, PyObject *passes, const CiGiven *given,
+                const CiBackend *backend, PyObject *passes, const CiTextInput *given,
                 void (*dump)(void *, const char *, const char *),
                 void (*planned)(void *, const struct CiProgramPlan *), void *arg, CiRequest *request)
 {

@@ -309,7 +309,7 @@ static void
 body_index_symbol(CiContext *ctx, void *arg)
 {
     Trip *trip = arg;
-    const char *name = ci_format(ctx, "t%u", trip->tracer->last_stretch);
+    const char *name = ci_format(ctx, "t%u", trip->tracer->last_segment);
     trip->index = ci_expr_index(trip->tracer->sym, name, trip->extent);
 }
 

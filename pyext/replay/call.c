@@ -145,9 +145,9 @@ refuse(CxFunction *f, const Call *call, PyObject *table)
 
 /* The function itself, where a specialization fits. */
 static PyObject *
-call_numpy(CxFunction *f, CxTrial *trial, const Call *call)
+call_numpy(CxFunction *f, CxNumpyTiming *trial, const Call *call)
 {
-    int64_t began = cx_trial_begin(trial);
+    int64_t began = cx_numpy_timing_begin(trial);
     PyObject *result = call_itself(f, call);
 
     if (result != NULL)
@@ -282,7 +282,7 @@ call_compiled(CxFunction *f, Call *call)
         return call_bound(f, call);
     /* All positional and complete: the caller's references do. */
     if (f->twins.count > 0 &&
-        cx_twins_call(f->state, &f->twins, f->miss, call->args, nargs, &result))
+        cx_device_variants_call(f->state, &f->twins, f->miss, call->args, nargs, &result))
         return result;
     call->bound = call->args;
     return call_once(f, call);

@@ -30,7 +30,7 @@ describe(const CxState *state, PyObject *const *args, Py_ssize_t count, CxTwin *
 }
 
 static const CxTwin *
-find(const CxTwins *twins, const CxTwin *like)
+find(const CxDeviceVariants *twins, const CxTwin *like)
 {
     for (int k = 0; k < twins->count; k++) {
         const CxTwin *twin = &twins->twins[k];
@@ -42,7 +42,7 @@ find(const CxTwins *twins, const CxTwin *like)
 }
 
 int
-cx_twins_note(const CxState *state, CxTwins *twins, PyObject *args)
+cx_twins_note(const CxState *state, CxDeviceVariants *twins, PyObject *args)
 {
     PyObject *function = NULL, *call = NULL;
     CxTwin made;
@@ -66,14 +66,14 @@ cx_twins_note(const CxState *state, CxTwins *twins, PyObject *args)
 }
 
 void
-cx_twins_clear(CxTwins *twins)
+cx_twins_clear(CxDeviceVariants *twins)
 {
     while (twins->count > 0)
         Py_DECREF(twins->twins[--twins->count].function);
 }
 
 int
-cx_twins_visit(const CxTwins *twins, visitproc visit, void *arg)
+cx_twins_visit(const CxDeviceVariants *twins, visitproc visit, void *arg)
 {
     for (int k = 0; k < twins->count; k++)
         Py_VISIT(twins->twins[k].function);
@@ -162,7 +162,7 @@ say_more(PyObject *miss, PyObject *const *args, Py_ssize_t count)
 }
 
 int
-cx_twins_call(CxState *state, const CxTwins *twins, PyObject *miss, PyObject *const *args,
+cx_device_variants_call(CxState *state, const CxDeviceVariants *twins, PyObject *miss, PyObject *const *args,
               Py_ssize_t count, PyObject **result)
 {
     PyObject *handles[CX_MOST_DEVICE_ARGUMENTS];

@@ -18,7 +18,7 @@ typedef struct CxFunction {
     CxBody body;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
     CxDriven driven;        /* those that a driver answers */
-    CxTwins twins;          /* what answers where arguments are arrays of a device */
+    CxDeviceVariants twins;          /* what answers where arguments are arrays of a device */
     /* These, and `table`: replaced and counted with the lock; a call holds what it began with. */
     const PyObject *latest; /* the specialization that answered last: only compared */
     PyObject *where;        /* "model.py:12", for texts; or NULL */

@@ -27,7 +27,7 @@ typedef struct Times {
 } Times;
 
 /* Of one class of sizes. */
-typedef struct Heat {
+typedef struct TimingRound {
     int winner;    /* -1: it is not known */
     bool is_final; /* two are left, which run once more */
     int turn;   /* in this round */
@@ -35,7 +35,7 @@ typedef struct Heat {
     int calls; /* until it was known */
     int64_t spent, lost; /* nanoseconds; lost: beyond what the program's own plan takes */
     Times times[MOST_PLANS];
-} Heat;
+} TimingRound;
 
 struct CxRace {
     CxProgram *programs[MOST_PLANS]; /* NULL: it takes no part */
@@ -44,7 +44,7 @@ struct CxRace {
     PyObject *done;
     int running;
     int64_t crowd; /* changes when calls meet */
-    Heat heats[CX_TRIAL_CLASSES];
+    TimingRound heats[CX_TRIAL_CLASSES];
 };
 
 /* ---- plans ---- */
@@ -207,7 +207,7 @@ least_of(const Times *times)
 }
 
 static int
-rounds_of(const Heat *heat)
+rounds_of(const TimingRound *heat)
 {
     int64_t own = median_of(&heat->times[0]);
     return own > VERY_LONG ? FEWEST_ROUNDS : own > LONG ? FEW_ROUNDS : ROUNDS;
@@ -216,14 +216,14 @@ rounds_of(const Heat *heat)
 /* ---- turns ---- */
 
 static bool
-takes_part(const CxRace *race, const Heat *heat, int plan)
+takes_part(const CxRace *race, const TimingRound *heat, int plan)
 {
     return race->programs[plan] != NULL && !heat->times[plan].is_out;
 }
 
 /* Whose turn it is; -1: the round is over. The order of a round begins one plan later each time. */
 static int
-next_plan(const CxRace *race, Heat *heat)
+next_plan(const CxRace *race, TimingRound *heat)
 {
     for (; heat->turn < race->count; heat->turn++) {
         int plan = (heat->turn + heat->round) % race->count;
@@ -235,7 +235,7 @@ next_plan(const CxRace *race, Heat *heat)
 
 /* Clearly slower than the program's own plan: also at its best. */
 static void
-drop_slower(const CxRace *race, Heat *heat)
+drop_slower(const CxRace *race, TimingRound *heat)
 {
     const Times *own = &heat->times[0];
     for (int k = 1; k < race->count; k++) {
@@ -259,7 +259,7 @@ is_better(const Times *times, const Times *own)
 
 /* The program's own plan and the best alternative begin anew. */
 static void
-begin_final(const CxRace *race, Heat *heat, int best)
+begin_final(const CxRace *race, TimingRound *heat, int best)
 {
     heat->is_final = true;
     heat->round = 0;
@@ -269,7 +269,7 @@ begin_final(const CxRace *race, Heat *heat, int best)
 }
 
 static void
-decide(const CxRace *race, Heat *heat)
+decide(const CxRace *race, TimingRound *heat)
 {
     int best = 0;
     for (int k = 1; k < race->count; k++)
@@ -283,7 +283,7 @@ decide(const CxRace *race, Heat *heat)
 }
 
 static void
-end_round(const CxRace *race, Heat *heat)
+end_round(const CxRace *race, TimingRound *heat)
 {
     int left = 0;
     if (next_plan(race, heat) >= 0)
@@ -300,7 +300,7 @@ end_round(const CxRace *race, Heat *heat)
 /* ---- calls ---- */
 
 static void
-choose(CxRace *race, Heat *heat, CxLap *lap)
+choose(CxRace *race, TimingRound *heat, CxTimedRun *lap)
 {
     bool is_alone = race->running++ == 0;
     lap->is_counted = true;
@@ -314,11 +314,11 @@ choose(CxRace *race, Heat *heat, CxLap *lap)
 }
 
 void
-cx_race_begin(CxRace *race, int class, CxLap *lap)
+cx_race_begin(CxRace *race, int class, CxTimedRun *lap)
 {
-    Heat *heat = &race->heats[class];
+    TimingRound *heat = &race->heats[class];
 
-    *lap = (CxLap){.class = class};
+    *lap = (CxTimedRun){.class = class};
     heat->calls += heat->winner < 0;
     if (heat->winner >= 0)
         lap->plan = heat->winner;
@@ -330,7 +330,7 @@ cx_race_begin(CxRace *race, int class, CxLap *lap)
 
 /* In a race that tests decide, what they say a call has taken. */
 static int64_t
-time_taken(const CxRace *race, const CxLap *lap)
+time_taken(const CxRace *race, const CxTimedRun *lap)
 {
     PyObject *clock = race->programs[0]->state->race_clock;
     int64_t taken = ci_os_time_ns() - lap->began;
@@ -347,7 +347,7 @@ time_taken(const CxRace *race, const CxLap *lap)
 }
 
 static void
-note_time(CxRace *race, Heat *heat, const CxLap *lap, int64_t taken)
+note_time(CxRace *race, TimingRound *heat, const CxTimedRun *lap, int64_t taken)
 {
     heat->spent += taken;
     if (lap->plan < 0)
@@ -406,9 +406,9 @@ tell(const CxRace *race, PyObject *specialization, int class)
 }
 
 void
-cx_race_end(CxRace *race, PyObject *specialization, CxLap *lap, CxLapEnd how)
+cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd how)
 {
-    Heat *heat = &race->heats[lap->class];
+    TimingRound *heat = &race->heats[lap->class];
     bool was_over = heat->winner >= 0;
 
     race->running -= lap->is_counted;
@@ -445,7 +445,7 @@ plan_rows(const CxRace *race)
 }
 
 static PyObject *
-heat_times(const CxRace *race, const Heat *heat)
+heat_times(const CxRace *race, const TimingRound *heat)
 {
     PyObject *rows = PyList_New(race->count);
     for (int k = 0; rows != NULL && k < race->count; k++) {
@@ -466,7 +466,7 @@ cx_race_rows(const CxRace *race)
     bool failed = plans == NULL || heats == NULL;
 
     for (int c = 0; !failed && c < CX_TRIAL_CLASSES; c++) {
-        const Heat *heat = &race->heats[c];
+        const TimingRound *heat = &race->heats[c];
         if (heat->calls == 0 && heat->winner < 0)
             continue;
         PyObject *winner = heat->winner < 0 ? Py_None : race->names[heat->winner];

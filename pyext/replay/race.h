@@ -8,13 +8,13 @@
 typedef struct CxRace CxRace;
 
 /* One call in a race: which plan answers it, and whether it is timed. */
-typedef struct CxLap {
+typedef struct CxTimedRun {
     CxProgram *program; /* a reference until the end; NULL: there is no race */
     int plan, class;
     int64_t began; /* 0: it is not timed */
     int64_t crowd;
     bool is_counted;
-} CxLap;
+} CxTimedRun;
 
 /* The first call that could be one of a race has alternatives looked for: the asker is called, once. */
 void cx_race_ask(PyObject **asker, PyObject *specialization);
@@ -25,11 +25,11 @@ CxRace *cx_race_new(CxProgram *own, PyObject *rows, PyObject *known, PyObject *d
 void cx_race_free(CxRace *race);
 int cx_race_traverse(const CxRace *race, visitproc visit, void *arg);
 /* The plan for the next call of this class of sizes. */
-void cx_race_begin(CxRace *race, int class, CxLap *lap);
+void cx_race_begin(CxRace *race, int class, CxTimedRun *lap);
 /* NO_TIME: a check of the program, or what it calls, has ended the call; FAILED: the plan has, as the
  * exception that is set says, and takes no part any more. */
 typedef enum CxLapEnd { CX_LAP_DONE, CX_LAP_NO_TIME, CX_LAP_FAILED } CxLapEnd;
-void cx_race_end(CxRace *race, PyObject *specialization, CxLap *lap, CxLapEnd how);
+void cx_race_end(CxRace *race, PyObject *specialization, CxTimedRun *lap, CxLapEnd how);
 /* For reports: plans (name, why it is out or None), and for each class that has been met its number,
  * the winner's name or None, the calls, and for each plan the number of times taken, their median in
  * nanoseconds. */

@@ -13,7 +13,7 @@ struct CxSpecialization {
     CxResult *result;
     CxInput *inputs;
     int ninputs;
-    CxTrial trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
+    CxNumpyTiming trials[CX_TRIAL_CLASSES]; /* the first alone where sizes are numbers */
     CxRace *race;         /* of its program's plans, or NULL */
     PyObject *race_asker; /* called once, with the first call that could be one of a race; or NULL */
     /* Changed with the lock, and never across a run. */
@@ -26,7 +26,7 @@ struct CxSpecialization {
 enum { MOST_REFUSALS = 8, NOW_AND_THEN = 64 };
 
 static void
-set_trials(CxSpecialization *s, CxTrial trial)
+set_trials(CxSpecialization *s, CxNumpyTiming trial)
 {
     for (int k = 0; k < CX_TRIAL_CLASSES; k++)
         s->trials[k] = trial;
@@ -243,7 +243,7 @@ has_plan_failed(const CxSpecialization *s)
 static PyObject *
 run_raced(CxSpecialization *s, int class, Room *room, unsigned *flags, bool may_repeat)
 {
-    CxLap lap;
+    CxTimedRun lap;
 
     cx_race_begin(s->race, class, &lap);
     bool is_own = lap.program == s->program;
@@ -289,7 +289,7 @@ done:
 
 /* The class of sizes in whose race a call takes part: -1, none. */
 static int
-race_of(CxSpecialization *s, int class, const CxTrial *trial)
+race_of(CxSpecialization *s, int class, const CxNumpyTiming *trial)
 {
     if (cx_trial_is_open(trial) || s->program->wrapper != NULL) /* somebody watches it */
         return -1;
@@ -315,7 +315,7 @@ cx_specialization_call(CxSpecialization *s, PyObject *const *args, Py_ssize_t na
     if (outcome->trial != NULL && cx_trial_is_numpys(outcome->trial))
         outcome->answer = CX_NUMPYS;
     if (outcome->answer == CX_MATCH) {
-        int64_t began = cx_trial_begin(outcome->trial);
+        int64_t began = cx_numpy_timing_begin(outcome->trial);
         cx_guards_finish(s->guards, room.table);
         if (s->program == NULL)
             result = cx_result_make(s->result, NULL, room.values, room.table);

@@ -25,7 +25,7 @@ enum { CX_CALLED_ONCE = 1 << 8 };
 typedef struct CxOutcome {
     CxAnswer answer;
     unsigned suspects;
-    CxTrial *trial;
+    CxNumpyTiming *trial;
 } CxOutcome;
 PyObject *cx_specialization_call(CxSpecialization *spec, PyObject *const *args, Py_ssize_t nargs,
                                  CxOutcome *outcome);

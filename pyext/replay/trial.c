@@ -34,10 +34,10 @@ may_be_numpys(const CxProgram *program)
            !ci_backend_has_memory(program->backend) && cx_block_is_exact(program->graph->body);
 }
 
-CxTrial
+CxNumpyTiming
 cx_trial_of(const CxProgram *program)
 {
-    CxTrial trial = {0};
+    CxNumpyTiming trial = {0};
 
     if (!may_be_numpys(program) || has_regions(program->graph->body))
         return trial;
@@ -46,18 +46,18 @@ cx_trial_of(const CxProgram *program)
     return trial;
 }
 
-CxTrial
+CxNumpyTiming
 cx_trial_of_piece(const CxProgram *program)
 {
     bool is_wanted = may_be_numpys(program) && (!program->is_symbolic ||
                                                 cx_graph_seconds(program->graph) <= CX_LITTLE);
-    return (CxTrial){.is_lost = program == NULL, .is_wanted = is_wanted};
+    return (CxNumpyTiming){.is_lost = program == NULL, .is_wanted = is_wanted};
 }
 
-CxTrial
+CxNumpyTiming
 cx_trial_of_interpreted(const CxProgram *program)
 {
-    return (CxTrial){.is_wanted = may_be_numpys(program), .asks_long = true};
+    return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
 }
 
 int
@@ -72,7 +72,7 @@ cx_trial_class(int64_t elements)
 /* ---- the trial ---- */
 
 static int
-calls_needed(const CxTrial *trial)
+calls_needed(const CxNumpyTiming *trial)
 {
     return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
@@ -80,7 +80,7 @@ calls_needed(const CxTrial *trial)
 /* A program that takes long and that no one has a reason to doubt cannot lose much by its calls, and
  * the function itself may. */
 static bool
-is_over(const CxTrial *trial)
+is_over(const CxNumpyTiming *trial)
 {
     bool is_long = (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
@@ -91,20 +91,20 @@ is_over(const CxTrial *trial)
 }
 
 bool
-cx_trial_is_numpys(const CxTrial *trial)
+cx_trial_is_numpys(const CxNumpyTiming *trial)
 {
     return trial->is_lost ||
            (!is_over(trial) && trial->counts[0] > 0 && trial->counts[0] >= calls_needed(trial));
 }
 
 int64_t
-cx_trial_begin(const CxTrial *trial)
+cx_numpy_timing_begin(const CxNumpyTiming *trial)
 {
     return is_over(trial) ? 0 : ci_os_time_ns();
 }
 
 void
-cx_trial_end(CxTrial *trial, bool is_numpy, int64_t began)
+cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
 {
     if (began == 0)
         return;
@@ -118,13 +118,13 @@ cx_trial_end(CxTrial *trial, bool is_numpy, int64_t began)
 }
 
 bool
-cx_trial_is_open(const CxTrial *trial)
+cx_trial_is_open(const CxNumpyTiming *trial)
 {
     return !is_over(trial);
 }
 
 PyObject *
-cx_trial_text(const CxTrial *trial)
+cx_trial_text(const CxNumpyTiming *trial)
 {
     if (!trial->is_lost)
         Py_RETURN_NONE;

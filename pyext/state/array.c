@@ -1,5 +1,5 @@
 /* NumPy's arrays, dtypes and numbers in terms of the core's, and back. Result arrays are NumPy's
- * own allocations, large ones in warm blocks (warm.c). */
+ * own allocations, large ones in warm blocks (block_cache.c). */
 #include "state/array.h"
 
 int

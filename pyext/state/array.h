@@ -8,7 +8,7 @@ int cx_arrays_init(CxState *state);
 CiDtype cx_dtype_of_descr(PyArray_Descr *descr); /* CI_DTYPE_none when the core has none such */
 CiDtype cx_dtype_of_object(CxState *state, PyObject *dtype);
 PyArray_Descr *cx_descr(CxState *state, CiDtype dtype); /* borrowed */
-/* warm.c: a handler of NumPy's for the memory of arrays, which owns the allocator from now on. */
+/* block_cache.c: a handler of NumPy's for the memory of arrays, which owns the allocator from now on. */
 PyObject *cx_warm_handler(CiAllocator *allocator);
 /* array.c: from enter to leave arrays that are made have memory of warm blocks, if one of that shape is
  * large. *before goes from one to the other. -1 with an exception, where enter has changed nothing. */

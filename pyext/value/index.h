@@ -43,7 +43,7 @@ int cx_size_require(CxTracer *tracer, CiRelation relation, const CiExpr *a, cons
 const CiExpr *cx_size_join(CxTracer *tracer, const CiExpr *a, const CiExpr *b);
 int cx_sizes_equal(CxTracer *tracer, int rank, const CiExpr *const *a, const CiExpr *const *b);
 
-/* fits.c: whether numbers may become those of a dtype. 0: they do not fit, or nobody can tell. */
+/* range_checks.c: whether numbers may become those of a dtype. 0: they do not fit, or nobody can tell. */
 int cx_numbers_fit(CxTraced *x, CiDtype want);        /* as elements that are stored */
 int cx_python_number_fits(CxTraced *x, CiDtype want); /* a number of Python's, if it is one */
 

@@ -3,7 +3,7 @@
  *
  * Python's ints have no bound. What an operation computes here is Python's int modulo 2**64,
  * always; where it may be another int in i64 or u64, a check of the result says so. Nobody needs
- * the check where only the lowest 64 bits are looked at (csrc/passes/wrap.c), so every operation
+ * the check where only the lowest 64 bits are looked at (csrc/passes/wrapping_ints.c), so every operation
  * that makes them of its operands' lowest bits is made of its operands as they are. The others
  * (division, shifts to the right, comparisons, floats) look at the value.
  *

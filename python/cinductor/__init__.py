@@ -32,7 +32,7 @@ from .compile import compile, disable, reset, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
-from .notices import CacheWarning, CinductorWarning
+from .deferred_warnings import CacheWarning, CinductorWarning
 from .stance import set_stance
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
     from .bisecting import Finding as Finding
     from .control import cond, fori_loop, scan, while_loop
-    from .covered import Coverage as Coverage
+    from .coverage_table import Coverage as Coverage
     from .custom_ops import CustomOp as CustomOp
     from .errors import (
         AccuracyError,
@@ -242,7 +242,7 @@ def coverage() -> Coverage:
         of arrays and ufuncs. `how` is "compiled", "composed", "called", "answered" or "break". print() gives a table.
         Arguments are assumed to be arrays of compiled dtypes.
     """
-    from .covered import coverage as run
+    from .coverage_table import coverage as run
 
     return run()
 

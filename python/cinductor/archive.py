@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 
 from . import _core
-from .user import wrong
+from .user_frame import wrong
 
 # Kernels of a processor or card, what is known of them, captures, learnt sizes.
 ENTRY = re.compile(r"[0-9a-f]{64}\.[a-z]{2,16}")

@@ -13,7 +13,7 @@ from .compile import for_show, make
 from .errors import AccuracyError
 from .passes import list_passes
 from .testing import assert_same, outcome
-from .user import wrong
+from .user_frame import wrong
 
 MOST = 1_000_000_000  # as the options have it
 APPROXIMATE_ULP = 4

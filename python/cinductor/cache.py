@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from . import _core
 
 if TYPE_CHECKING:
-    from .counted import CacheInfo
+    from .stats_types import CacheInfo
 
 
 def info() -> CacheInfo:

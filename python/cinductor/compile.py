@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, counted, saved
+from . import _core, stats_types, saved
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
-from .instance import is_a
+from .class_lookup import is_a
 from .job import Job
 from .signature import signature_of
 
@@ -228,13 +228,13 @@ def functions() -> list[Any]:
 
 def reset() -> None:
     """Discard every specialisation of every compiled function, and the counters of `stats`; the disk cache stays."""
-    counted.forget(functions())
+    stats_types.forget(functions())
     for compiled in functions():
         compiled.clear()
         compiled._cinductor_job.forget()
 
 
-def stats() -> counted.Stats:
+def stats() -> stats_types.Stats:
     """Return the counters of compiled functions, since the process began or `reset` was called.
 
     Returns
@@ -247,10 +247,10 @@ def stats() -> counted.Stats:
         name, with `reasons` (of the latest captures), `numpy` (why NumPy runs calls) and `races` (plans timed under
         max_autotune, with times and winners).
     """
-    total = dict(counted.gone)
+    total = dict(stats_types.gone)
     by_name: dict[str, dict[str, Any]] = {}
     for compiled in functions():
-        job, row = compiled._cinductor_job, counted.row_of(compiled)
+        job, row = compiled._cinductor_job, stats_types.row_of(compiled)
         known = by_name.setdefault(job.name, {**dict.fromkeys(row, 0), "reasons": [], "races": [], "numpy": []})
         for name, count in row.items():
             total[name] += count

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from .instance import Record
-from .notices import warn
+from .class_lookup import Record
+from .deferred_warnings import warn
 
 Mode = Literal["default", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .user import said, wrong
+from .user_frame import said, wrong
 
 State = TypeVar("State")
 INTEGERS = (int, np.integer, np.ndarray)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .user import wrong
+from .user_frame import wrong
 
 POINTER = ctypes.POINTER(ctypes.c_void_p)
 PROTOTYPE = ctypes.CFUNCTYPE(

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .instance import is_a
+from .class_lookup import is_a
 from .signals import Replan, Signal
-from .user import wrong
+from .user_frame import wrong
 
 # Where a size is: ("x:2", 0) is axis 0 of x when that has two axes, ("n", None) the int n. The
 # strides and paddings of its axes are at ("x:2 stride", 0) and ("x:2 padding", 0).

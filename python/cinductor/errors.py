@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Error, RecompileError
-from .instance import Record, is_a
+from .class_lookup import Record, is_a
 
 
 class RecompileLimitExceeded(RecompileError):

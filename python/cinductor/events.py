@@ -10,9 +10,9 @@ import time
 from typing import Any
 
 from .config import config
-from .instance import Record
-from .notices import warn
-from .user import PACKAGE
+from .class_lookup import Record
+from .deferred_warnings import warn
+from .user_frame import PACKAGE
 
 
 class CaptureEvent(Record):

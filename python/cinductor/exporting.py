@@ -12,7 +12,7 @@ from . import _core
 from ._core import Error
 from .compile import compile, for_show
 from .errors import BackendCompilerFailed
-from .user import wrong
+from .user_frame import wrong
 
 FORMS = ("c", "json")
 BACKENDS: dict[str, tuple[Callable[[Program], Any], frozenset[str] | None]] = {}

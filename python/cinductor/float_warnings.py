@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .instance import is_a
-from .notices import filters
+from .class_lookup import is_a
+from .deferred_warnings import filters
 
 DIVIDE, OVERFLOW, UNDERFLOW, INVALID = 1, 2, 4, 8
 # Underflow gives no warning by default.

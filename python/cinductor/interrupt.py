@@ -15,7 +15,7 @@ from typing import Any
 from . import _core
 from .signals import Signal
 from .signature import method_of
-from .user import STAGE
+from .user_frame import STAGE
 
 OWN = (Signal, _core.RegionBreak, _core.CheckFailed, _core.CinductorError)
 RAISES = frozenset(opmap[name] for name in ("RAISE_VARARGS", "RERAISE") if name in opmap)

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, counted, events, notices, saved, watching
+from . import _core, stats_types, events, deferred_warnings, saved, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
-from .instance import is_a
+from .class_lookup import is_a
 from .signature import signature_of
-from .user import PACKAGE
+from .user_frame import PACKAGE
 
 MOST_WAIT = 2.0  # seconds, in each capture
 POLL = 0.004  # seconds
@@ -91,7 +91,7 @@ class Job:
         self.settings = settings
         self.asked = resolve(settings["mode"], settings["options"])  # options, by the mode and for this function
         self.counts = {"captures": 0, "recompiles": 0, "eager": 0}  # of `stats`; never forgotten
-        self.was_recorded = notices.is_recorded()  # warnings were, when it was compiled
+        self.was_recorded = deferred_warnings.is_recorded()  # warnings were, when it was compiled
         self.forget()
 
     def forget(self) -> None:
@@ -135,7 +135,7 @@ class Job:
 
     def retire(self, compiled: Any) -> None:
         """Its compiled function ends, which is asked for the last time."""
-        counted.retire(compiled)
+        stats_types.retire(compiled)
 
     def renew(self, compiled: Any) -> tuple[Any, ...]:
         """The function's parameters, which has got another code or other defaults: nothing that was
@@ -204,7 +204,7 @@ class Job:
         """A warning that this function gives once."""
         if key not in self.warned:
             self.warned.add(key)
-            notices.warn(message, self.was_recorded)
+            deferred_warnings.warn(message, self.was_recorded)
 
     def miss(
         self, compiled: Any, bound: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -216,11 +216,11 @@ class Job:
 
                 check_place(Device(self.device), self.options()["numerics"])
                 open_beside(self.device)
-            notices.begin()
+            deferred_warnings.begin()
             try:
                 return self.answer(compiled, bound, args, kwargs)
             finally:
-                notices.end()
+                deferred_warnings.end()
         except BaseException:  # without a name, whose deletion would undo the change (3.10)
             self.leave(sys.exc_info()[1], bound)
             raise

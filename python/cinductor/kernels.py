@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _core
 from .config import config
-from .user import wrong
+from .user_frame import wrong
 
 NAME = re.compile(r"[A-Za-z_]\w*")
 OPERAND = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(\w+)\s*\[([^\]]*)\]\s*")

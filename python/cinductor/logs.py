@@ -13,7 +13,7 @@ from typing import Any
 
 from . import events
 from .config import refusal
-from .notices import warn
+from .deferred_warnings import warn
 from .report.kernels import read
 from .report.reasons import hint_for
 

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from . import _core
-from .instance import is_a
+from .class_lookup import is_a
 
 
 class Device:

@@ -11,9 +11,9 @@ import numpy as np
 from . import _core
 from .config import registered
 from .graphs import Graph, on_text
-from .notices import warn
+from .deferred_warnings import warn
 from .testing import assert_array
-from .user import wrong
+from .user_frame import wrong
 
 
 class Pass(NamedTuple):

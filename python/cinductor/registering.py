@@ -15,7 +15,7 @@ from .capture.calls import functions
 from .compile import reset
 from .graphs import Graph, Node, on_text
 from .kernels import UserKernel
-from .user import wrong
+from .user_frame import wrong
 
 NAME = re.compile(r"[A-Za-z_][\w.-]*")
 TABLE: dict[str, Registration] = {}  # in the order in which they were registered

@@ -27,7 +27,7 @@ import numpy as np
 
 from . import _core, dynamic, events
 from .saved_text import UNREADABLE, CallReader, CallWriter, NotSaved, digest_of
-from .user import PACKAGE
+from .user_frame import PACKAGE
 
 if TYPE_CHECKING:
     from .capture.stage import Stage

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .instance import is_a
-from .user import PACKAGE
+from .class_lookup import is_a
+from .user_frame import PACKAGE
 
 UNKNOWN = object()  # the value of a source that only the call knows
 DEFAULTS = ("__defaults__", "__kwdefaults__")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from .instance import is_a
-from .user import PACKAGE
+from .class_lookup import is_a
+from .user_frame import PACKAGE
 
 
 class Signal(BaseException):

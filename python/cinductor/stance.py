@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from . import _core
 from .config import refusal
-from .instance import is_a
+from .class_lookup import is_a
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from . import _core, events, rerun
-from .notices import warn
+from .deferred_warnings import warn
 from .report.explanation import Explanation
 from .report.page import LEVELS
 from .report.programs import ProgramTexts

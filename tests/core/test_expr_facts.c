@@ -98,7 +98,7 @@ TEST(what_is_proved_from_facts_holds)
         const CiExpr *a = make_element(&w, w.i), *b = make_element(&w, w.o);
         const CiExpr *facts[] = {ci_expr_sub(w.sym, w.s, one), ci_expr_sub(w.sym, w.extent, one)};
         const CiExpr *strides[] = {w.s, ci_expr_const(w.sym, 1 + pick(&w, 3))};
-        if (ci_sym_known_apart(w.sym, a, b, 2, strides, 2, facts)) {
+        if (ci_sym_known_disjoint(w.sym, a, b, 2, strides, 2, facts)) {
             napart++;
             visit_points(ctx, &w, a, b, differ);
         }

@@ -59,7 +59,7 @@ built(Place *p, const char *number)
 }
 
 /* The note of the last build, as it is in the cache. */
-static CiCpuKnown *
+static CiCpuBuildNotes *
 note_of(Place *p)
 {
     CiSystemCompiler compiler;
@@ -73,7 +73,7 @@ TEST(kernels_are_known_again)
     Place p;
     open_place(ctx, &p);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0 && !p.info.from_cache);
-    CiCpuKnown *note = note_of(&p);
+    CiCpuBuildNotes *note = note_of(&p);
     CHECK(note && ci_cpu_known_read(p.runtime.cache, note));
     CHECK(note->nunits == 1 && note->nkernels == 1 && note->kernels[0].unit == 0);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children == 0 && p.info.from_cache);
@@ -88,10 +88,10 @@ TEST(a_note_of_other_kernels_is_none)
     Place p;
     open_place(ctx, &p);
     CHECK(built(&p, "2.0") == 2.0f);
-    CiCpuKnown *two = note_of(&p), *planted = CI_NEW(ctx, CiCpuKnown);
+    CiCpuBuildNotes *two = note_of(&p), *planted = CI_NEW(ctx, CiCpuBuildNotes);
     CHECK(ci_cpu_known_read(p.runtime.cache, two));
     CHECK(built(&p, "3.0") == 3.0f);
-    CiCpuKnown *three = note_of(&p);
+    CiCpuBuildNotes *three = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, three));
     *planted = *two;
     ci_cache_write_units(p.runtime.cache, three->key, planted, sizeof *planted);
@@ -112,7 +112,7 @@ TEST(a_note_is_of_one_way_to_compile)
     Place p;
     open_place(ctx, &p);
     CHECK(built(&p, "2.0") == 2.0f);
-    CiCpuKnown *first = note_of(&p);
+    CiCpuBuildNotes *first = note_of(&p);
     p.options.arch = "x86-64-v2";
     CHECK(strcmp(note_of(&p)->key, first->key) != 0);
     p.options.arch = "";
@@ -132,9 +132,9 @@ TEST(a_note_of_what_is_gone)
     Place p;
     open_place(ctx, &p);
     CHECK(built(&p, "2.0") == 2.0f);
-    CiCpuKnown *note = note_of(&p);
+    CiCpuBuildNotes *note = note_of(&p);
     CHECK(ci_cpu_known_read(p.runtime.cache, note));
-    CiCpuKnown kept = *note;
+    CiCpuBuildNotes kept = *note;
     ci_cache_clear(p.runtime.cache);
     ci_cpu_known_write(p.runtime.cache, &kept);
     CHECK(built(&p, "2.0") == 2.0f && p.info.children > 0);

@@ -52,7 +52,7 @@ struct Build {
     const CiKernel **printed;
     int64_t *partial_bytes, *lengths;
     Unit units[CI_CPU_MAX_UNITS];
-    CiCpuKnown *known; /* what the cache has of these kernels; NULL: nothing is known of them */
+    CiCpuBuildNotes *known; /* what the cache has of these kernels; NULL: nothing is known of them */
     CiCpuExecutable *executable;
 };
 
@@ -153,7 +153,7 @@ recall_units(CiContext *ctx, Build *b)
 static void
 remember_units(Build *b)
 {
-    CiCpuKnown *known = b->known;
+    CiCpuBuildNotes *known = b->known;
     if (!known)
         return;
     known->nunits = b->nunits;
@@ -410,7 +410,7 @@ find_compiler(CiContext *ctx, Build *b)
 {
     if (ci_compiler_find(&b->compiler))
         ci_compiler_identify(ctx, b->runtime, &b->compiler, (double)b->options->compile_timeout);
-    else if (!ci_compiler_recall(b->options->cache ? b->runtime->cache : NULL,
+    else if (!ci_compiler_find_offline(b->options->cache ? b->runtime->cache : NULL,
                                  ci_cpu_level(b->options), &b->compiler))
         fail_without_compiler(ctx);
 }

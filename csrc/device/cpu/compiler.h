@@ -12,7 +12,7 @@ typedef struct CiSystemCompiler {
     char words[1024]; /* arguments of $CC after the program, each ended by NUL */
     int nwords;
     char stamp[4224];  /* of the program: resolved path, size and time of change */
-    char identity[65]; /* of what compiles: enters cache keys; "": it is not known (identity.c) */
+    char identity[65]; /* of what compiles: enters cache keys; "": it is not known (fingerprint.c) */
 } CiSystemCompiler;
 
 /* $CC (its words split at spaces; no shell is involved), cc, gcc, clang: the first that exists. */
@@ -23,11 +23,11 @@ const char *ci_compiler_tried(void); /* "$CC, cc, gcc, clang" */
 void ci_compiler_identify(CiContext *ctx, CiRuntime *runtime, CiSystemCompiler *compiler,
                           double timeout_s);
 
-/* recall.c: the parts of cache keys that depend on the compiler which last filled a cache for a CPU
+/* offline_toolchain.c: the parts of cache keys that depend on the compiler which last filled a cache for a CPU
  * level. With them, its kernels are found without a compiler. A recalled compiler has no path.
  * cache may be NULL. */
 void ci_compiler_remember(CiCache *cache, CiCpuLevel level, const CiSystemCompiler *compiler);
-bool ci_compiler_recall(CiCache *cache, CiCpuLevel level, CiSystemCompiler *compiler);
+bool ci_compiler_find_offline(CiCache *cache, CiCpuLevel level, CiSystemCompiler *compiler);
 
 /* Compiles `source` in `directory` as kernel.c to kernel.so, whose path goes to out. Fails with
  * CI_ERR_COMPILE, naming the command and the compiler's first lines, or CI_ERR_INTERRUPTED. */

@@ -31,14 +31,14 @@ typedef struct CiCpuUserCode {
     void *library;
 } CiCpuUserCode;
 
-/* build.c: compiled, kept and loaded as kernels are: see CiCompiler. user.c: its functions. */
+/* build.c: compiled, kept and loaded as kernels are: see CiCompiler. user_kernel.c: its functions. */
 CiUserCode *ci_cpu_build_text(CiContext *ctx, const CiQueue *queue, const char *source,
                               const CiOptions *options);
 int32_t ci_cpu_run_text(CiUserCode *code, const CiQueue *queue, int nbuffers, void *const *buffers,
                         int nsizes, const int64_t *sizes, int64_t units, int threads);
 void ci_cpu_close_text(CiUserCode *code);
 
-/* unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
+/* translation_unit.c: the unit of each kernel, by the length of its text (all by id), -1 where that is 0;
  * returns the number of units. */
 int ci_cpu_assign_units(const int64_t *lengths, int nkernels, int *unit_of);
 int ci_cpu_highest_id(const CiKernels *kernels);

@@ -17,22 +17,22 @@ typedef struct CiCpuKnownKernel {
     int64_t partial_bytes;
 } CiCpuKnownKernel;
 
-typedef struct CiCpuKnown {
+typedef struct CiCpuBuildNotes {
     char key[65]; /* its own: a note that lies under another name is none */
     int32_t nunits, nkernels;
     char units[CI_CPU_MAX_UNITS][65];            /* keys of objects */
     CiCpuKnownKernel kernels[CI_CPU_MOST_KNOWN]; /* by id */
-} CiCpuKnown;
+} CiCpuBuildNotes;
 
 /* Hashes the C compiler and its flags; every key of an object and of a note begins with this. */
 void ci_cpu_hash_tools(CiContext *ctx, CiSha256 *hash, const CiSystemCompiler *compiler,
                        const CiOptions *options);
 /* A new note with its key and no units. NULL if kernels cannot have notes: there are too many,
  * their text does not describe them completely, or this library cannot identify its own code. */
-CiCpuKnown *ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler,
+CiCpuBuildNotes *ci_cpu_known_new(CiContext *ctx, const CiSystemCompiler *compiler,
                              const CiKernels *kernels, const CiOptions *options);
 /* Fills it as it was written; false where it was not, or is no note of these kernels. */
-bool ci_cpu_known_read(CiCache *cache, CiCpuKnown *known);
-void ci_cpu_known_write(CiCache *cache, const CiCpuKnown *known);
+bool ci_cpu_known_read(CiCache *cache, CiCpuBuildNotes *known);
+void ci_cpu_known_write(CiCache *cache, const CiCpuBuildNotes *known);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct Source {
     CiEmitter *base;
     CiCPrinter *printer;
     const CiProcs *procs;
-    CiMap *known; /* text of a kernel -> the kernel: same.c */
+    CiMap *known; /* text of a kernel -> the kernel: deduplicate.c */
     CiCpuUnit *unit;
     CiText functions;
     const char *function; /* whose name symbols get; NULL: they get none */

@@ -197,7 +197,7 @@ keep_kernels(CiContext *ctx, const CiCudaBuild *b)
 static int32_t
 load_cubin(CiCudaExecutable *executable, CiCudaImage *image, const void *cubin)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     int32_t status = ci_cuda_enter(&stay, &executable->base.queue);
     if (status)
         return status;
@@ -359,7 +359,7 @@ start(const CiCudaDriver *driver, const CiCudaFunction *function, const CiLaunch
 
 /* Starts both functions of a split kernel; partial results are in memory of the launch. */
 static int
-start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
+start_both(const CiCudaContextScope *stay, const CiCudaLayout *layout, const CiLaunch *launch,
            Parameters *parameters)
 {
     const CiCudaDriver *driver = stay->driver;
@@ -382,7 +382,7 @@ start_both(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *l
 
 /* Waits for the kernel, because the host must know whether to continue. */
 static int
-start_checked(const CiCudaStay *stay, const CiCudaLayout *layout, const CiLaunch *launch,
+start_checked(const CiCudaContextScope *stay, const CiCudaLayout *layout, const CiLaunch *launch,
               Parameters *parameters, int *failed)
 {
     const CiCudaDriver *driver = stay->driver;
@@ -420,7 +420,7 @@ static int32_t
 launch_layout(CiCudaExecutable *executable, const CiCudaLayout *layout, const CiLaunch *launch,
               CiFault *fault)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     Parameters parameters;
     int failed = 0;
     int32_t status = ci_cuda_enter(&stay, &executable->base.queue);

@@ -53,7 +53,7 @@ int64_t ci_cuda_class_divisor(const CiCudaClass *class, int k);
 CiKernels *ci_cuda_parse_variant(CiContext *ctx, const char *text, const CiKernels *generic,
                                  const CiCudaClass *class, bool verify);
 
-/* form.c: what kernels do, statement by statement. */
+/* lower_kernels.c: what kernels do, statement by statement. */
 CiProcs *ci_cuda_lower(const CiKernels *kernels, bool verify, bool may_vectorise);
 /* Of a kernel the one proc, or of two the second. */
 const CiProc *ci_cuda_find_proc(const CiProcs *procs, const CiKernel *kernel, bool is_finish);

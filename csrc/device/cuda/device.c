@@ -31,7 +31,7 @@ count(const CiQueue *queue)
 }
 
 static int
-fill_properties(const CiCudaStay *stay, CiDeviceProperties *out)
+fill_properties(const CiCudaContextScope *stay, CiDeviceProperties *out)
 {
     const CiCudaDriver *driver = stay->driver;
     int device = stay->state->device;
@@ -56,7 +56,7 @@ CI_CUDA_FUNCTION(memory_left, (const CiQueue *queue, size_t *left, size_t *all),
 /* ---- memory ---- */
 
 static int
-find_reserved(const CiCudaStay *stay, size_t *bytes)
+find_reserved(const CiCudaContextScope *stay, size_t *bytes)
 {
     CUmemoryPool pool;
     uint64_t reserved = 0;
@@ -68,7 +68,7 @@ find_reserved(const CiCudaStay *stay, size_t *bytes)
 }
 
 static int
-keep_at_most(const CiCudaStay *stay, size_t bytes)
+keep_at_most(const CiCudaContextScope *stay, size_t bytes)
 {
     const CiCudaDriver *driver = stay->driver;
     CUmemoryPool pool;
@@ -92,7 +92,7 @@ made(int result, CUdeviceptr at, void **block)
 }
 
 static int
-take_block(const CiCudaStay *stay, const CiQueue *queue, size_t size, void **block)
+take_block(const CiCudaContextScope *stay, const CiQueue *queue, size_t size, void **block)
 {
     CUdeviceptr at = 0;
     int result = ci_cuda_block_take(stay, size, queue->stream, &at);
@@ -164,7 +164,7 @@ let_access(CiCudaState *from, const CiCudaState *to)
 }
 
 static int
-copy_from(const CiCudaStay *stay, const CiQueue *from, CUdeviceptr there, CUdeviceptr here,
+copy_from(const CiCudaContextScope *stay, const CiQueue *from, CUdeviceptr there, CUdeviceptr here,
           size_t size, CUstream stream)
 {
     CiCudaState *source = ci_cuda_state(from);

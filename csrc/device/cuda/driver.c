@@ -99,7 +99,7 @@ shut(CiDeviceState *base)
     const CiCudaDriver *driver = &state->driver;
     CUcontext now = NULL;
     if (state->context && ci_os_is_marked(state->mark)) {
-        CiCudaStay stay = {.state = state, .driver = driver};
+        CiCudaContextScope stay = {.state = state, .driver = driver};
         if (!driver->context_push(state->context)) {
             (void)ci_cuda_blocks_bound(&stay, 0);
             if (state->record_stream)
@@ -223,7 +223,7 @@ ci_cuda_known(const CiQueue *queue)
 }
 
 static int
-make_current(CiCudaStay *stay)
+make_current(CiCudaContextScope *stay)
 {
     CUcontext own = stay->state->context, now = NULL;
     int result = stay->driver->context_now(&now);
@@ -245,12 +245,12 @@ status_of(CiCudaState *state, int result)
 }
 
 int32_t
-ci_cuda_enter(CiCudaStay *stay, const CiQueue *queue)
+ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue)
 {
     CiCudaState *state = ci_cuda_state(queue);
     if (!state)
         return CI_ERR_MEMORY;
-    *stay = (CiCudaStay){.state = state, .driver = &state->driver};
+    *stay = (CiCudaContextScope){.state = state, .driver = &state->driver};
     int result = state->why_not[0]              ? RESULT_unusable
                  : !ci_os_is_marked(state->mark) ? RESULT_forked
                                                  : make_current(stay);
@@ -258,7 +258,7 @@ ci_cuda_enter(CiCudaStay *stay, const CiQueue *queue)
 }
 
 int32_t
-ci_cuda_leave(const CiCudaStay *stay, int result)
+ci_cuda_leave(const CiCudaContextScope *stay, int result)
 {
     CUcontext ignored;
     if (stay->is_pushed)
@@ -269,7 +269,7 @@ ci_cuda_leave(const CiCudaStay *stay, int result)
 void
 ci_cuda_unload(const CiQueue *queue, CUmodule module)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     if (module && !ci_cuda_enter(&stay, queue))
         (void)ci_cuda_leave(&stay, stay.driver->module_unload(module));
 }

@@ -111,7 +111,7 @@ typedef struct CiCublas CiCublas;
 
 #define CI_CUDA_BLOCK_CLASSES 13 /* 256 bytes to 1 MiB, in powers of two */
 #define CI_CUDA_HOST_CLASSES 18  /* to 32 MiB */
-#define CI_CUDA_BLOCKS_KEPT 16   /* of each */
+#define CI_CUDA_CACHED_BLOCKS 16   /* of each */
 #define CI_CUDA_HOST_BYTES ((size_t)1 << 27) /* of the host's, in all */
 
 /* Blocks for the next allocation, by class. */
@@ -119,7 +119,7 @@ typedef struct CiCudaBlocks {
     pthread_mutex_t lock;
     size_t most, bytes; /* that are kept */
     int counts[CI_CUDA_HOST_CLASSES];
-    uint64_t kept[CI_CUDA_HOST_CLASSES][CI_CUDA_BLOCKS_KEPT]; /* addresses */
+    uint64_t kept[CI_CUDA_HOST_CLASSES][CI_CUDA_CACHED_BLOCKS]; /* addresses */
 } CiCudaBlocks;
 
 /* One device, its primary context. Work without a stream goes to the legacy default stream, in
@@ -162,16 +162,16 @@ CiCudaState *ci_cuda_known(const CiQueue *queue);
 const char *ci_cuda_last_error(const CiQueue *queue, char *out, size_t capacity);
 
 /* A stay of this thread in the context of a device. */
-typedef struct CiCudaStay {
+typedef struct CiCudaContextScope {
     CiCudaState *state;
     const CiCudaDriver *driver;
     bool is_pushed; /* over a context that somebody else has made current */
-} CiCudaStay;
+} CiCudaContextScope;
 /* Makes the context of the queue's device current, or says why not: CI_ERR_DEVICE, CI_ERR_MEMORY. Ends
  * by ci_cuda_leave. */
-int32_t ci_cuda_enter(CiCudaStay *stay, const CiQueue *queue);
+int32_t ci_cuda_enter(CiCudaContextScope *stay, const CiQueue *queue);
 /* result: of the driver; it is remembered. CI_OK, CI_ERR_MEMORY or CI_ERR_DEVICE. */
-int32_t ci_cuda_leave(const CiCudaStay *stay, int result);
+int32_t ci_cuda_leave(const CiCudaContextScope *stay, int result);
 
 /* Unloads a module of that device, or nothing. */
 void ci_cuda_unload(const CiQueue *queue, CUmodule module);
@@ -181,7 +181,7 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 #define CI_CUDA_FUNCTION(name, parameters, call)                                                   \
     static int32_t name parameters                                                                 \
     {                                                                                              \
-        CiCudaStay stay;                                                                           \
+        CiCudaContextScope stay;                                                                           \
         int32_t status = ci_cuda_enter(&stay, queue);                                              \
         return status ? status : ci_cuda_leave(&stay, (call));                                     \
     }
@@ -189,7 +189,7 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 #define CI_CUDA_PROCEDURE(name, parameters, call)                                                  \
     static void name parameters                                                                    \
     {                                                                                              \
-        CiCudaStay stay;                                                                           \
+        CiCudaContextScope stay;                                                                           \
         if (ci_cuda_enter(&stay, queue))                                                           \
             return;                                                                                \
         (void)ci_cuda_leave(&stay, (call));                                                        \
@@ -197,17 +197,17 @@ void ci_cuda_unload(const CiQueue *queue, CUmodule module);
 
 #define CI_CUDA_KEEP_BYTES ((uint64_t)1 << 32) /* freed memory that the driver keeps at hand */
 
-/* ---- blocks.c: blocks that are kept for the next allocation ---- */
+/* ---- caching_allocator.c: blocks that are kept for the next allocation ---- */
 
 /* Return results of the driver. A cached block of the GPU is reused by the device's own stream
  * only, in order after that stream's earlier work with it. */
-int ci_cuda_block_take(const CiCudaStay *stay, size_t size, CUstream stream, CUdeviceptr *block);
-int ci_cuda_block_give(const CiCudaStay *stay, CUdeviceptr block, size_t size, CUstream stream);
+int ci_cuda_block_take(const CiCudaContextScope *stay, size_t size, CUstream stream, CUdeviceptr *block);
+int ci_cuda_block_give(const CiCudaContextScope *stay, CUdeviceptr block, size_t size, CUstream stream);
 /* Pinned host memory; freed only when it has no user left. */
-int ci_cuda_host_take(const CiCudaStay *stay, size_t size, void **block);
-int ci_cuda_host_give(const CiCudaStay *stay, void *block, size_t size);
+int ci_cuda_host_take(const CiCudaContextScope *stay, size_t size, void **block);
+int ci_cuda_host_give(const CiCudaContextScope *stay, void *block, size_t size);
 /* Keeps at most that many bytes from now on; what is more goes back to the driver. */
-int ci_cuda_blocks_bound(const CiCudaStay *stay, size_t bytes);
+int ci_cuda_blocks_bound(const CiCudaContextScope *stay, size_t bytes);
 
 /* ---- record.c ---- */
 
@@ -216,7 +216,7 @@ int32_t ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 int32_t ci_cuda_replay(const CiQueue *queue, void *recording);
 void ci_cuda_record_close(const CiQueue *queue, void *recording);
 /* Waits for all streams of the context, when none captures. */
-int ci_cuda_synchronize_all(const CiCudaStay *stay);
+int ci_cuda_synchronize_all(const CiCudaContextScope *stay);
 
 /* ---- nvrtc.c ---- */
 

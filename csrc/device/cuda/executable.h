@@ -92,7 +92,7 @@ typedef struct CiCudaBuild {
 void ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel,
                       CiCudaLayout *layout);
 /* The functions of a layout in a module; a result of the driver. */
-int ci_cuda_find_functions(const CiCudaStay *stay, CUmodule module, CiCudaLayout *layout);
+int ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiCudaLayout *layout);
 CiCudaCompile ci_cuda_compile_job(CiCudaExecutable *executable, const char *source);
 bool ci_cuda_is_aligned(const CiCudaLayout *layout, const CiLaunch *launch);
 

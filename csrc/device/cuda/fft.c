@@ -98,7 +98,7 @@ scale_of(const Transform *t, const char *norm)
 
 typedef struct Run {
     const CiQueue *queue;
-    const CiCudaStay *stay;
+    const CiCudaContextScope *stay;
     Transform t;
     CiCudaRows from, to;
     const CUfunction *kernels;
@@ -198,7 +198,7 @@ run(Run *r, const CiExternCall *call)
 int32_t
 ci_cuda_run_fft(const CiQueue *queue, const CiExternCall *call)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     char norm[12];
     Run r = {.queue = queue, .stay = &stay, .is_double = is_of_doubles(call->dtypes[0])};
     if (!read_transform(call->ext, &r.t, norm))

@@ -76,7 +76,7 @@ ci_cuda_describe(CiContext *ctx, const CiCudaBuild *b, const CiKernel *kernel, C
 
 /* Parts that meet use some shared memory too. */
 static int
-find_function(const CiCudaStay *stay, CUmodule module, const char *name, CiCudaFunction *function)
+find_function(const CiCudaContextScope *stay, CUmodule module, const char *name, CiCudaFunction *function)
 {
     int result = stay->driver->module_function(&function->run, module, name);
     if (!result && function->shared_bytes > CI_CUDA_STATIC_SHARED / 2)
@@ -86,7 +86,7 @@ find_function(const CiCudaStay *stay, CUmodule module, const char *name, CiCudaF
 }
 
 int
-ci_cuda_find_functions(const CiCudaStay *stay, CUmodule module, CiCudaLayout *layout)
+ci_cuda_find_functions(const CiCudaContextScope *stay, CUmodule module, CiCudaLayout *layout)
 {
     char finish[64];
     int result = find_function(stay, module, layout->name, &layout->functions[0]);

@@ -61,7 +61,7 @@ CiCudaRows ci_cuda_elements(const CiExternCall *call, int k);
  * ci_cuda_enter and finish, which gives the memory back and leaves. */
 typedef struct CiCudaSort {
     const CiQueue *queue;
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     CiCudaRows from;
     bool has_places; /* of the elements in order, too */
     int passes;      /* of 8 bits of the keys; 0: all of an element's */

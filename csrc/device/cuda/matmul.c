@@ -209,7 +209,7 @@ run_batches(const CiQueue *queue, CiCudaState *state, const CiExternCall *call,
 int32_t
 ci_cuda_run_product(const CiQueue *queue, const CiExternCall *call)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     bool has_rows = call->ranks[0] > 1, has_columns = call->ranks[1] > 1;
     int result = 0,
         matrix_axes[3] = {has_rows ? 2 : 1, has_columns ? 2 : 1, has_rows + has_columns};

@@ -13,7 +13,7 @@
 enum { CAPTURE_thread_local = 1, STREAM_non_blocking = 1 };
 
 static int
-begin(const CiCudaStay *stay, void **stream)
+begin(const CiCudaContextScope *stay, void **stream)
 {
     CiCudaState *state = stay->state;
     int result = 0;
@@ -30,7 +30,7 @@ begin(const CiCudaStay *stay, void **stream)
 int32_t
 ci_cuda_record_begin(const CiQueue *queue, void **stream)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     int32_t status = ci_cuda_enter(&stay, queue);
     if (status)
         return status;
@@ -81,7 +81,7 @@ int32_t
 ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 {
     CiCudaState *state = ci_cuda_state(queue);
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     CUgraphExec made = NULL;
     int32_t status = ci_cuda_enter(&stay, queue);
     if (status)
@@ -96,7 +96,7 @@ ci_cuda_record_end(const CiQueue *queue, void *stream, void **recording)
 int32_t
 ci_cuda_replay(const CiQueue *queue, void *recording)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     int32_t status = ci_cuda_enter(&stay, queue);
     return status ? status
                   : ci_cuda_leave(&stay, stay.driver->graph_launch(recording, queue->stream));
@@ -106,13 +106,13 @@ ci_cuda_replay(const CiQueue *queue, void *recording)
 void
 ci_cuda_record_close(const CiQueue *queue, void *recording)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     if (!ci_cuda_enter(&stay, queue))
         (void)ci_cuda_leave(&stay, stay.driver->exec_close(recording));
 }
 
 int
-ci_cuda_synchronize_all(const CiCudaStay *stay)
+ci_cuda_synchronize_all(const CiCudaContextScope *stay)
 {
     pthread_mutex_lock(&stay->state->recording);
     int result = stay->driver->synchronize_all();

@@ -48,7 +48,7 @@ static int32_t
 run(const CiQueue *queue, const CiCudaText *text, int variant, const char *beginning, int64_t count,
     void **parameters)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     const CUfunction *kernels;
     int result = 0;
     int32_t status = count ? ci_cuda_enter(&stay, queue) : CI_OK;

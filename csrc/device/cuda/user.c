@@ -27,7 +27,7 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
          const int64_t *sizes, int64_t units, int threads)
 {
     UserCode *code = (UserCode *)base;
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     void *parameters[MOST + 1];
     int count = 0;
     (void)threads;
@@ -49,7 +49,7 @@ run_code(CiUserCode *base, const CiQueue *queue, int nbuffers, void *const *buff
 static int32_t
 load(UserCode *code, const void *cubin)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     int32_t status = ci_cuda_enter(&stay, &code->queue);
     if (status)
         return status;

@@ -99,7 +99,7 @@ make_source(CiContext *ctx, void *arg)
 static bool
 load(Making *making)
 {
-    CiCudaStay stay;
+    CiCudaContextScope stay;
     CiCudaExecutable *executable = making->build.executable;
     CiCudaCompile job = ci_cuda_compile_job(executable, making->source);
     CiCudaVariant *variant = making->variant;

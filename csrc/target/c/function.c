@@ -93,7 +93,7 @@ static void
 print_poll(CiCPrinter *p, const CiStmt *stmt)
 {
     ci_text_line(p->out, "turns += %s;", ci_emit_index_text(p->base, stmt->expr));
-    ci_text_open(p->out, "if (turns >= %d) {", CI_POLL_TURNS);
+    ci_text_open(p->out, "if (turns >= %d) {", CI_POLL_ITERATIONS);
     ci_text_line(p->out, "turns = 0;");
     ci_text_line(p->out, "if (run->poll && run->poll(run->poll_arg))");
     ci_text_line(p->out, "    return %d;", (int)CI_ERR_INTERRUPTED);

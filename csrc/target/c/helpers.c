@@ -311,7 +311,7 @@ has_plain_elements(CiDtype dtype)
 
 /* An element after another: instructions that gather take longer on some processors. */
 const char *
-ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
+ci_c_load_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
 {
     const char *type = ci_c_type(p, dtype, lanes),
                *name = ci_format(p->ctx, is_part ? "load_apart_part_%s" : "load_apart_%s", type);
@@ -338,7 +338,7 @@ ci_c_load_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
 }
 
 const char *
-ci_c_store_apart(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
+ci_c_store_strided(CiCPrinter *p, CiDtype dtype, int lanes, bool is_part)
 {
     const char *type = ci_c_type(p, dtype, lanes),
                *name = ci_format(p->ctx, is_part ? "store_apart_part_%s" : "store_apart_%s", type);

@@ -180,14 +180,14 @@ is_contiguous(const CiCPrinter *p, const CiAccess *at)
 
 /* Elements a stride apart, of the memory's own type: the function that moves them, or NULL. */
 static const char *
-apart_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
+not_fused_name(CiCPrinter *p, const CiStmt *stmt, int lanes)
 {
     const CiAccess *at = &stmt->at;
     if (!at->stride || ci_c_has_lanes(p, at->index))
         return NULL;
     return stmt->kind == CI_STMT_store
-               ? ci_c_store_apart(p, at->memory->dtype, lanes, stmt->live != NULL)
-               : ci_c_load_apart(p, at->memory->dtype, lanes, stmt->live != NULL);
+               ? ci_c_store_strided(p, at->memory->dtype, lanes, stmt->live != NULL)
+               : ci_c_load_strided(p, at->memory->dtype, lanes, stmt->live != NULL);
 }
 
 /* memory + index, stride */
@@ -232,9 +232,9 @@ print_load(CiCPrinter *p, const CiStmt *let)
                 let->live ? ci_c_load_part(p, dtype, lanes, at_first, let->live)
                           : ci_format(p->ctx, "*(const %s_u *)(%s)", ci_c_type(p, dtype, lanes),
                                       at_first));
-    } else if (apart_name(p, let, lanes)) {
+    } else if (not_fused_name(p, let, lanes)) {
         declare(p, let,
-                ci_format(p->ctx, "%s(%s%s)", apart_name(p, let, lanes), apart_place(p, at),
+                ci_format(p->ctx, "%s(%s%s)", not_fused_name(p, let, lanes), apart_place(p, at),
                           live_argument(p, let)));
     } else {
         open_lane_let(p, let);
@@ -313,8 +313,8 @@ ci_c_print_vector_store(CiCPrinter *p, const CiStmt *store)
         else
             ci_text_line(p->out, "*(%s_u *)(%s) = %s;", ci_c_type(p, dtype, lanes), at_first,
                          value);
-    } else if (store->op == CI_OP_none && apart_name(p, store, lanes)) {
-        ci_text_line(p->out, "%s(%s, %s%s);", apart_name(p, store, lanes), apart_place(p, at),
+    } else if (store->op == CI_OP_none && not_fused_name(p, store, lanes)) {
+        ci_text_line(p->out, "%s(%s, %s%s);", not_fused_name(p, store, lanes), apart_place(p, at),
                      value, live_argument(p, store));
     } else {
         print_lane_store(p, store);

@@ -191,7 +191,7 @@ meet(void *arg, const CiStmt *stmt)
     const CiBuffer *buffer = at->memory->buffer;
     const CiExpr *other = ci_expr_index(h->sym, "other", h->extent),
                  *index = ci_expr_substitute(h->sym, at->index, 1, &h->var, &other);
-    h->is_found |= !buffer || !ci_sym_known_apart(h->sym, h->stored->index, index, buffer->rank,
+    h->is_found |= !buffer || !ci_sym_known_disjoint(h->sym, h->stored->index, index, buffer->rank,
                                                   buffer->strides, 0, NULL);
 }
 

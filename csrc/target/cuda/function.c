@@ -10,7 +10,7 @@ typedef struct Rough {
 
 static const Rough roughs[] = {
 #define ROUGH(function, operands) {#function, operands},
-#include "target/cuda/rough.def"
+#include "target/cuda/imprecise.def"
 };
 
 static bool

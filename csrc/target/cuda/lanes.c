@@ -98,7 +98,7 @@ is_choice(CiOp op)
 
 /* Registers are each thread's and each lane's own. */
 static bool
-may_meet(const Run *r, const CiStmt *stmt)
+may_conflict(const Run *r, const CiStmt *stmt)
 {
     const CiMemory *memory = stmt->at.memory;
     if (!memory || memory->lanes > 1)
@@ -122,7 +122,7 @@ find_run(Run *r)
         if (r->last && is_choice(stmt->op)) /* it reads lanes of which others have the turn */
             return;
         bool is_in_lanes = ci_cuda_is_in_lanes(p, stmt) && type_of(p, stmt).lanes == r->lanes;
-        if ((!is_one && !is_in_lanes) || (r->last && may_meet(r, stmt)))
+        if ((!is_one && !is_in_lanes) || (r->last && may_conflict(r, stmt)))
             return;
         r->last = is_in_lanes ? stmt : r->last;
         for (int a = 0; a < stmt->nargs && !is_choice(stmt->op); a++)

@@ -269,7 +269,7 @@ print_loop(CiCudaPrinter *p, const CiStmt *loop)
     else if (loop->run == CI_RUN_thread)
         print_threads(p, loop);
     else if (loop->run == CI_RUN_meet)
-        ci_cuda_print_meet(p, loop);
+        ci_cuda_print_block_reduce(p, loop);
     else if (loop->run == CI_RUN_prefix)
         ci_cuda_print_prefix(p, loop);
     else if (loop->run == CI_RUN_unroll)
@@ -470,7 +470,7 @@ blocks_at_once(const CiCPrinter *p)
     bool waits = meet && meet->number > 1;
     for (int k = 0; k < proc->nparams && meet; k++)
         waits |= proc->params[k]->space == CI_SPACE_partials && !proc->is_finish;
-    int threads = meet && ci_stmt_is_dear_meet(meet) ? 1024 : 2048;
+    int threads = meet && ci_stmt_is_costly_reduce(meet) ? 1024 : 2048;
     return waits ? ci_format(p->ctx, ", %d", threads / ci_cuda_threads(proc)) : "";
 }
 

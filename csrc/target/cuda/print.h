@@ -36,8 +36,8 @@ void ci_cuda_add_functions(CiText *out, const char *kernels);
 bool ci_cuda_has_atomic(CiOp op, CiDtype dtype);
 void ci_cuda_print_atomic(CiCPrinter *p, const CiStmt *store);
 
-/* meet.c: parts that threads hold become one that all hold. */
-void ci_cuda_print_meet(CiCudaPrinter *p, const CiStmt *meet);
+/* block_reduce.c: parts that threads hold become one that all hold. */
+void ci_cuda_print_block_reduce(CiCudaPrinter *p, const CiStmt *meet);
 /* And each holds what those before it have, too. */
 void ci_cuda_print_prefix(CiCudaPrinter *p, const CiStmt *prefix);
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..machine import split
 from ..machine import text as device_text
 from .libraries import prepare

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, saved, signals
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..job import Job
 from ..machine import Device, check_place, text
 from ..signature import signature_of

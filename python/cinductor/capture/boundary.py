@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import _core
 from ..dynamic import Symbols
-from ..instance import is_a
+from ..class_lookup import is_a
 from .control.state import State
 from .effects import Effects
 from .objects import (

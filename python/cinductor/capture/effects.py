@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core, float_warnings
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..numpy import surface
 from ..numpy.random import set_state
 from ..signals import Abandon, Suspect

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..instance import is_a, offered
-from ..user import PACKAGE
+from ..class_lookup import is_a, offered
+from ..user_frame import PACKAGE
 from .objects import Traced
 
 RegionBreak = _core.RegionBreak

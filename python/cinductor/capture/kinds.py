@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..float_warnings import quietly
-from ..instance import is_a
+from ..class_lookup import is_a
 from .objects import UNBOUND, Traced, is_record, remade
 
 RegionBreak = _core.RegionBreak

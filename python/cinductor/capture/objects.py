@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from ..instance import is_a
+from ..class_lookup import is_a
 
 Traced = _core.Traced
 Method = type(_core.Tracer("", options={}).array(np.zeros(1)).sum)  # a traced value's, bound to it

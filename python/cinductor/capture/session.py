@@ -17,11 +17,11 @@ from .. import bound as bounds
 from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword
-from ..user import PACKAGE
+from ..user_frame import PACKAGE
 from .calls import builtins as builtins  # fills the table of calls
 from .entry import arguments_of, call, finish, place_of_function
 from .hooks.scope import PlainScope, Scope

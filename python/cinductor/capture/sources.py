@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from ..dynamic import place_of
-from ..instance import is_a
+from ..class_lookup import is_a
 from .objects import (
     FREE_TYPES,
     IDENTITY_TYPES,

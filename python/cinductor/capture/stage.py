@@ -33,10 +33,10 @@ from .. import _core
 from ..budget import MANY_NODES, Allowance, is_for_pieces, why_spent
 from ..dynamic import Symbols
 from ..errors import ConstraintViolation
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 from ..signals import NotPaid, OverBudget
-from ..user import PACKAGE
+from ..user_frame import PACKAGE
 from .boundary import Lifting
 from .control.region import Regions
 from .control.state import State
@@ -270,14 +270,14 @@ def frames_of(stage: Stage) -> list[FrameType]:
 
 
 LAZY = frozenset({"for_", "iter", "star", "iter_unpacked", "unpack"})  # Python iterates later
-STEADS: set[int] = set()  # ids of the code of objects that ask in the user's stead
+REPLACEMENTS: set[int] = set()  # ids of the code of objects that ask in the user's stead
 
 
 def in_users_stead(cls: type) -> type:
     """Notes that the methods of a class do."""
     for method in vars(cls).values():
         parts = (method.fget, method.fset, method.fdel) if type(method) is property else (method,)
-        STEADS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
+        REPLACEMENTS.update(id(part.__code__) for part in parts if type(part) is FunctionType)
     return cls
 
 
@@ -294,7 +294,7 @@ def is_of_ours(error: BaseException) -> bool:
 def is_asked_by_users() -> bool:
     """True if the caller of the stage is rewritten code, not another part of cinductor."""
     frame = sys._getframe(2)
-    while id(frame.f_code) in STEADS and frame.f_back is not None:
+    while id(frame.f_code) in REPLACEMENTS and frame.f_back is not None:
         frame = frame.f_back
     return not frame.f_code.co_filename.startswith(PACKAGE)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .shape import sizes
 from .surface import (
     Traced,

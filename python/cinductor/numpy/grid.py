@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..float_warnings import quietly
-from ..instance import is_a
+from ..class_lookup import is_a
 from .create import array as make
 from .create import constant, plain, wanted_dtype
 from .surface import (

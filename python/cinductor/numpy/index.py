@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .surface import (
     Traced,
     array,

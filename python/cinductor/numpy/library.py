@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .surface import (
     PARTS,
     NotCaptured,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .index import INT64, flat
 from .surface import (
     Traced,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .grid import linspace
 from .surface import Traced, array, function, memory_order, operand, refuse, whole
 

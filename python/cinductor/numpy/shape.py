@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import user
-from ..instance import is_a
+from .. import user_frame
+from ..class_lookup import is_a
 from .surface import (
     Traced,
     are_axes,
@@ -104,7 +104,7 @@ def in_one_axis(t: Any, x: Any, order: str = "C", is_read: bool = True) -> Any:
 
 def is_asked_by_numpy() -> bool:
     """True if a function of NumPy's, followed, is at work: it only reads what it ravels."""
-    found = user.frame()
+    found = user_frame.frame()
     return found is not None and str(found.f_globals.get("__name__")).startswith("numpy.")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .index import BOOL, INT64, coordinates, flat
 from .surface import (
     Traced,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..instance import is_a
+from ..class_lookup import is_a
 from .index import INT64
 from .library import packed
 from .network import median_of_few

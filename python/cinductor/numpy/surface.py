@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _core
 from ..float_warnings import quietly
-from ..instance import is_a
+from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced
@@ -464,12 +464,12 @@ def load() -> None:
     """Fills the tables and gives them to the C module; once more it changes nothing."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")
-    written = importlib.import_module(f"{__package__}.written")
-    for name in (*FOLLOWED, *written.WRITTEN):
+    composites = importlib.import_module(f"{__package__}.composites")
+    for name in (*FOLLOWED, *composites.WRITTEN):
         found: Any = np
         for part in name.split("."):
             found = getattr(found, part, None)
-        source = written.WRITTEN.get(name) or getattr(found, "_implementation", found)
+        source = composites.WRITTEN.get(name) or getattr(found, "_implementation", found)
         if found is not None and hasattr(source, "__code__"):
             row = functions_by_id.setdefault(id(found), Row(found, None, creates=True))
             row.follow = source

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _core
 from ..racing import lines_of as lines_of_races
-from ..user import wrong
+from ..user_frame import wrong
 from . import costs, measure, timeline
 from .html import document, fragment
 from .page import LEVELS, full, page

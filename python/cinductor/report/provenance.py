@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import _core, events
 from ..graphs import Graph, Node
-from ..notices import warn
+from ..deferred_warnings import warn
 from .kernels import Kernel, read
 
 # The last pass that has run says what the kernels were made of.

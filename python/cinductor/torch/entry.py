@@ -12,7 +12,7 @@ from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from .. import _core
 from ..config import list_options
-from ..notices import CinductorWarning
+from ..deferred_warnings import CinductorWarning
 from . import rows
 from .emit import Emitter
 from .output import artifact_of

@@ -28,11 +28,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...job import is_compiling
 from ...numpy import surface
 from ...numpy.random import GLOBAL, Draw
-from ...user import PACKAGE
+from ...user_frame import PACKAGE
 from ..control.region import Raising, is_condition, truth
 from ..iterators import STAND_INS, Flat, Octets, Range
 from ..kinds import is_int, kind_of
@@ -62,7 +62,7 @@ from .calls import (
     understands_late,
 )
 from .functions import FOLLOWED, call_pure, call_unknown, call_with_foreign, name_of
-from .numpys import call_surface
+from .numpy_calls import call_surface
 
 if TYPE_CHECKING:
     from ..kinds import Hooks

@@ -21,7 +21,7 @@ import numpy as np
 
 from ... import _core
 from ...custom_ops import CustomOp
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..iterators import Called
@@ -47,7 +47,7 @@ from .functions import (
     enter_items,
     guard_body,
 )
-from .numpys import (
+from .numpy_calls import (
     call_array_method,
     call_draw,
     call_numpy_scalar,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...numpy import written
+from ...numpy import composites
 from ..control.branch import select
 from ..control.region import is_condition
 from ..iterators import MOST_READ, Range
@@ -134,10 +134,10 @@ def keys_of(scope: Hooks, key: Any, value: Any) -> Any:
     """
     if not scope.stage.captures or not is_many(value):
         return None
-    return dispatch(scope, written.mapped, (key, value), {})
+    return dispatch(scope, composites.mapped, (key, value), {})
 
 
-@understands(written.array_or_list)
+@understands(composites.array_or_list)
 def _as_it_is(scope: Hooks, f: Any, args: Any, kwargs: Any) -> Any:
     return args[0]
 
@@ -198,10 +198,10 @@ def place_of_extreme(scope: Hooks, f: Any, array: Any) -> Any:
 def of_numbers(scope: Hooks, f: Any, grown: Any) -> Any:
     """f of a list of numbers that a captured loop has appended; None for other functions and other lists."""
     kind = grown.columns[0].kind
-    if f not in (min, max, written.array_or_list) or kind[0] == "array" or kind[1].kind not in "bif":
+    if f not in (min, max, composites.array_or_list) or kind[0] == "array" or kind[1].kind not in "bif":
         return None
     array = grown.array
-    if f is written.array_or_list:
+    if f is composites.array_or_list:
         return array
     found = array[place_of_extreme(scope, f, array)]
     return scope.stage.tracer.as_python(found) if kind[0] == "python" else found

@@ -21,12 +21,12 @@ import numpy as np
 
 from ... import _core
 from ...custom_ops import CustomOp
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel
 from ...numpy.surface import NotCaptured, array, careful, has_dtype, refuse
-from ...user import PACKAGE
+from ...user_frame import PACKAGE
 from ..objects import FREE_TYPES, MISSING, Method, Traced, find_in_class, holds_traced, is_numpys
 from ..stage import Stage
 from ..syntax.asking import OURS, STAGE
@@ -357,7 +357,7 @@ def why_not_followed(f: types.FunctionType, scope: Hooks) -> str | None:
         if f in FOLLOWED or is_numpys(scope.fn_globals.get("__name__")):
             return None
         return "is not captured"
-    if module in ("__main__", "cinductor.control", "cinductor.numpy.written"):
+    if module in ("__main__", "cinductor.control", "cinductor.numpy.composites"):
         return None
     if file.startswith(PACKAGE):
         return "is cinductor's own"

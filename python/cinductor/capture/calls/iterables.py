@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...instance import is_a, offered
+from ...class_lookup import is_a, offered
 from ..control.branch import select
 from ..iterators import (
     END,

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a, offered
+from ...class_lookup import is_a, offered
 from ...numpy.surface import careful
 from ..objects import FREE_TYPES, Traced
 from .calls import dispatch, understands, understands_family
 from .consumers import FEW, line_of
 from .functions import call_pure, call_unknown
-from .numpys import understands_method
+from .numpy_calls import understands_method
 
 if TYPE_CHECKING:
     from ..kinds import Hooks

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...numpy.surface import is_large_int, require, small_ints
 from ...signals import Replan
 from ..iterators import Items

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
 from ..iterators import END, UNKNOWN, Items

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...instance import is_a
+from ...class_lookup import is_a
 from ..kinds import (
     ATOMS,
     UNBOUND,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...interrupt import is_interrupt
 from ...signals import Signal
 from ..iterators import END, Items

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import _core
-from ...instance import is_a
+from ...class_lookup import is_a
 from ..iterators import Asked, Called, Escaped, Flat, Items, Octets, Range, Steps, Walk
 from ..kinds import UNBOUND, is_one
 from ..objects import OPAQUE, Method, hooked_in, in_slots, slots_of
@@ -160,7 +160,7 @@ class State:
         self.before_change(container)
         fill(container, items)
 
-    def note_born(self, value: Any) -> Any:
+    def note_definition(self, value: Any) -> Any:
         """The value, an object that has just been made."""
         if type(value) is Items:
             value.is_shared = True

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _core
 from ...float_warnings import quietened
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...numpy.elementwise import set_part
 from ...numpy.surface import NotCaptured
 from ..objects import FLAGS, Traced, attributes_of, is_slot_of

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...numpy.random import Draw, methods_that_draw
 from ...signals import Abandon
 from ..iterators import STAND_INS, Flat

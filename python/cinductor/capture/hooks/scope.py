@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ... import _core
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...signals import Raised, Signal, comes_from_within, names_traced, reword
 from .. import boundary
 from ..calls.builtins import PATTERNS, contains
@@ -179,7 +179,7 @@ class Scope(Attributes, Subscripts, Iteration, TracedControl):
 
     def born(self, value: Any) -> Any:
         """A generator expression, made by Python itself."""
-        return self.stage.state.note_born(value)
+        return self.stage.state.note_definition(value)
 
     generated = staticmethod(generated)
 

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...instance import is_a
+from ...class_lookup import is_a
 from ...numpy.index import flat as raveled
 from .. import boundary
-from ..calls.numpys import constants
+from ..calls.numpy_calls import constants
 from ..control import list_buffer
 from ..iterators import Asked, Flat, Items, Octets, Range, Steps, Walk, items_of
 from ..kinds import have_same_structure, kind_of, leaves, rebuilt

@@ -381,7 +381,7 @@ EMPTY: frozenset[int] = frozenset()
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
-class PrintSinker(Transformer):
+class SinkPrints(Transformer):
     """Moves such statements, of inner loops first."""
 
     def __init__(self, root: ast.AST) -> None:
@@ -489,7 +489,7 @@ def is_print(node: ast.expr) -> bool:
 
 def with_exits_behind(root: Any) -> Any:
     """The function with such statements after its loops."""
-    return PrintSinker(root).visit(root)
+    return SinkPrints(root).visit(root)
 
 
 def exits_of(root: Any) -> set[str]:

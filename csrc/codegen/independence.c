@@ -1,0 +1,153 @@
+/* Independence of loop iterations: each iteration stores elements of its own and reads no element
+ * that another iteration stores. Two accesses of one body touch different elements if their
+ * distance is larger than the range that all iterations span. Loops of a stage store each element
+ * once, unless a store is marked as ordered. Loops of a tree's regions carry no such mark and count
+ * as ordered. */
+#include "codegen/independence.h"
+
+#define MOST_STEP ((int64_t)1 << 30)
+
+typedef struct Apart {
+    CiSym *sym;
+    const CiStmt *loop;
+    CiMap *owned; /* memory that each iteration owns */
+    const CiStmt *store;
+    bool are_points; /* of a kernel: none touches what another stores */
+    bool is_bound;
+} Apart;
+
+static void
+note_owned(void *arg, const CiStmt *stmt)
+{
+    if (stmt->kind == CI_STMT_alloc)
+        ci_map_put(arg, CI_KEY(stmt->memory), arg);
+}
+
+static bool
+is_owned(const Apart *a, const CiMemory *memory)
+{
+    return ci_map_find(a->owned, CI_KEY(memory)) != NULL;
+}
+
+/* Number of elements between the first and the last one that an access reaches over all iterations,
+ * inner loops included; INT64_MAX if unknown. */
+typedef struct Reach {
+    CiSym *sym;
+    const CiExpr *index;
+    int64_t count;
+} Reach;
+
+static void
+add_reach(void *arg, const CiStmt *stmt)
+{
+    Reach *r = arg;
+    const CiExpr *coef, *rest;
+    int64_t step;
+    if (stmt->op == CI_OP_bind && ci_expr_depends_on(r->index, stmt->expr))
+        r->count = INT64_MAX;
+    for (int k = 0; k < stmt->nvars; k++) {
+        if (!ci_expr_depends_on(r->index, stmt->vars[k]))
+            continue;
+        bool is_known = ci_expr_split_linear(r->sym, r->index, stmt->vars[k], &coef, &rest) &&
+                        ci_expr_is_const(coef, &step) && step > -MOST_STEP && step < MOST_STEP &&
+                        stmt->extents[k]->high < MOST_STEP && r->count < INT64_MAX / 2;
+        step = step < 0 ? -step : step;
+        r->count = is_known ? r->count + step * (stmt->extents[k]->high - 1) : INT64_MAX;
+    }
+}
+
+static bool
+is_far(const Apart *a, const CiExpr *one, const CiExpr *other)
+{
+    int64_t distance;
+    if (!ci_expr_is_const(ci_expr_sub(a->sym, one, other), &distance))
+        return false;
+    Reach reach = {a->sym, one, 0};
+    add_reach(&reach, a->loop);
+    ci_stmts_visit(&a->loop->body, add_reach, &reach);
+    return distance > reach.count || distance < -reach.count;
+}
+
+static void
+meet(void *arg, const CiStmt *stmt)
+{
+    Apart *a = arg;
+    a->is_bound |= stmt->at.memory == a->store->at.memory &&
+                   stmt->at.index != a->store->at.index &&
+                   !is_far(a, stmt->at.index, a->store->at.index);
+}
+
+static void
+look(void *arg, const CiStmt *stmt)
+{
+    Apart *a = arg;
+    switch (stmt->kind) {
+    case CI_STMT_let:
+        a->is_bound |= stmt->cell && !is_owned(a, stmt->cell);
+        break;
+    case CI_STMT_fold:
+        for (int k = 0; k < stmt->ninto; k++)
+            a->is_bound |= !is_owned(a, stmt->into[k]);
+        break;
+    case CI_STMT_store:
+        if (is_owned(a, stmt->at.memory))
+            return;
+        a->is_bound |= (stmt->op != CI_OP_none && !stmt->is_atomic) || stmt->is_in_order ||
+                       stmt->at.memory->space == CI_SPACE_register;
+        a->store = stmt;
+        if (!a->are_points)
+            ci_stmts_visit(&a->loop->body, meet, a);
+        break;
+    case CI_STMT_alloc:
+    case CI_STMT_for:
+    case CI_STMT_if:
+    case CI_STMT_yield:
+        break;
+    default:
+        a->is_bound = true;
+    }
+}
+
+static bool
+have_no_overlap(const CiBuild *b, const CiStmt *loop, bool are_points)
+{
+    Apart a = {
+        .sym = b->sym, .loop = loop, .owned = ci_map_new(b->ctx), .are_points = are_points};
+    ci_stmts_visit(&loop->body, note_owned, a.owned);
+    ci_stmts_visit(&loop->body, look, &a);
+    return !a.is_bound;
+}
+
+bool
+ci_iterations_are_independent(const CiBuild *b, const CiStmt *loop)
+{
+    return have_no_overlap(b, loop, false);
+}
+
+bool
+ci_points_are_disjoint(const CiBuild *b, const CiStmt *loop)
+{
+    return have_no_overlap(b, loop, true);
+}
+
+static void
+note_regions(CiMap *vars, const CiLoopTree *tree)
+{
+    for (int k = 0; k < tree->count; k++) {
+        const CiTreeNode *node = &tree->nodes[k];
+        if (node->region && node->region->var)
+            ci_map_put(vars, CI_KEY(node->region->var), vars);
+        note_regions(vars, &node->body);
+        note_regions(vars, &node->other);
+    }
+}
+
+CiMap *
+ci_find_ordered_loops(CiContext *ctx, const CiProc *proc)
+{
+    CiMap *vars = ci_map_new(ctx);
+    const CiLoopTree *tree = proc->kernel ? ci_kernel_tree(proc->kernel) : NULL;
+    if (tree)
+        note_regions(vars, tree);
+    return vars;
+}

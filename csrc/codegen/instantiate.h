@@ -1,0 +1,29 @@
+/* A body instantiated at an index: the one function that vectors, folds and versions are loops
+ * around. */
+#ifndef CI_CODEGEN_INSTANTIATE_H
+#define CI_CODEGEN_INSTANTIATE_H
+
+#include "ir/proc.h"
+
+typedef struct CiAt {
+    int count; /* symbols of the body, and what they are here */
+    const CiExpr *const *from, *const *to;
+    const CiExpr *lane_var; /* one of `from`, which is one more in each lane; NULL: one lane */
+    int lanes;
+    const CiExpr *live; /* NULL: all lanes */
+    int parts; /* vectors side by side, statement by statement; 0: one, and no more yield */
+} CiAt;
+
+/* Copies the statements of a body with fresh values. Values that depend on the lane variable, or
+ * are read from memory that does, become vectors; memory that the body allocates for them gets a
+ * lane dimension. Returns the values of the yield, all with the same number of lanes, or NULL. */
+const int *ci_build_at(CiBuild *b, const CiStmts *body, const CiAt *at);
+/* One iteration of a loop, with its variable replaced by `at`. */
+const int *ci_build_trip(CiBuild *b, const CiStmts *body, const CiExpr *var, const CiExpr *at);
+/* transpose.c: as many vectors as each has lanes; lane l of vector k becomes lane k of vector l. */
+#define CI_TURN_LANES 16
+void ci_build_turn(CiBuild *b, CiType type, int *values);
+/* for i<n parallel {…}  ->  for i<n parallel runs m { for j<m {…} }; the loop inside. */
+CiStmt *ci_build_run_together(CiBuild *b, CiStmt *points, CiRunMode run);
+
+#endif

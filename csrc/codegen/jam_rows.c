@@ -1,0 +1,101 @@
+/* Unroll and jam for rows that read the same elements (Allen, Kennedy, Optimizing Compilers for
+ * Modern Architectures, 2001): a thread block of a GPU takes a few neighbouring rows. An element
+ * that several of these rows read is loaded once, by the thread that uses it.
+ *
+ *   for i<n parallel { for j<m vector { x[m*i + j] + x[m*i + m + j] } }  ->
+ *   for g<n//4 parallel { for j<m vector { the same for 4*g, 4*g + 1, 4*g + 2, 4*g + 3 } } */
+#include "codegen/instantiate.h"
+#include "codegen/codegen.h"
+
+#define ROWS 4           /* of a block, at most */
+#define LEAST_BLOCKS 512 /* that must be left */
+#define MOST_VALUES 160  /* of one thread */
+#define NEAR 8           /* elements between two that one line of cache has */
+
+static bool
+is_other(const CiStmt *stmt)
+{
+    bool is_row = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector,
+         is_register = stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_register,
+         is_plain = stmt->kind == CI_STMT_store && stmt->op == CI_OP_none && !stmt->is_in_order;
+    bool is_value = stmt->kind == CI_STMT_let && !ci_stmt_is_running(stmt);
+    return !is_value && !is_row && !is_register && !is_plain;
+}
+
+typedef struct Near {
+    CiSym *sym;
+    const CiStmts *block; /* where both loads stand */
+    const CiExpr *row;
+    const CiStmt *load;
+    int values, rows; /* of the longest loop; that touch what others do */
+    bool has_other;
+} Near;
+
+/* Another load of that memory some whole rows away, or nearly. */
+static void
+look_for_near(void *arg, const CiStmt *stmt)
+{
+    Near *n = arg;
+    const CiExpr *coef, *rest;
+    int64_t distance, row;
+    if (stmt->kind != CI_STMT_let || stmt->at.memory != n->load->at.memory || stmt == n->load ||
+        !ci_expr_is_const(ci_expr_sub(n->sym, stmt->at.index, n->load->at.index), &distance) ||
+        !ci_expr_split_linear(n->sym, stmt->at.index, n->row, &coef, &rest) ||
+        !ci_expr_is_const(coef, &row))
+        return;
+    for (int k = 1; k < ROWS; k++)
+        if (row > NEAR && distance >= k * row - NEAR && distance <= k * row + NEAR)
+            n->rows++;
+}
+
+static void
+look_at_value(void *arg, const CiStmt *stmt)
+{
+    Near *n = arg;
+    bool is_loop = stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector;
+    int count = 0;
+    for (const CiStmt *inside = stmt->body.first; is_loop && inside; inside = inside->next)
+        count++;
+    n->values = count > n->values ? count : n->values;
+    n->has_other |= is_other(stmt);
+    if (stmt->kind != CI_STMT_let || stmt->op != CI_OP_load || !stmt->at.memory->is_const)
+        return;
+    n->load = stmt;
+    ci_stmts_visit(n->block, look_for_near, n);
+}
+
+/* How many rows of a block share what they read; 1: none. */
+static int
+count_near_rows(CiBuild *b, const CiStmt *rows)
+{
+    Near n = {.sym = b->sym, .block = &rows->body, .row = rows->vars[0]};
+    ci_stmts_visit(&rows->body, look_at_value, &n);
+    int count = n.values * ROWS <= MOST_VALUES ? ROWS : ROWS / 2;
+    bool is_whole =
+        ci_sym_known_multiple_of(b->sym, rows->extents[0], ci_expr_const(b->sym, count));
+    bool is_worth = n.rows && !n.has_other && n.values * count <= MOST_VALUES &&
+                    rows->extents[0]->low >= LEAST_BLOCKS * count;
+    return is_worth && is_whole ? count : 1;
+}
+
+void
+ci_near_rows(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    CiBuild own = {procs->ctx, procs->sym, proc, &proc->body, {0}}, *b = &own;
+    CiStmt *rows = b->proc->body.first;
+    if (!rows || rows->next || rows->kind != CI_STMT_for || rows->run != CI_RUN_parallel ||
+        rows->nvars != 1 || !ci_stmts_have(&rows->body, ci_stmt_is_loop))
+        return;
+    int count = count_near_rows(b, rows);
+    if (count == 1)
+        return;
+    const CiExpr *few = ci_expr_const(b->sym, count), *first = rows->vars[0];
+    b->proc->body = (CiStmts){0};
+    CiStmt *groups =
+        ci_build_for(b, "g", ci_expr_floordiv(b->sym, rows->extents[0], few), CI_RUN_parallel);
+    CiStmts *outside = ci_build_enter(b, &groups->body);
+    const CiExpr *at = ci_expr_mul(b->sym, groups->vars[0], few);
+    ci_build_at(b, &rows->body, &(CiAt){1, &first, &at, first, 1, NULL, count});
+    ci_build_leave(b, outside);
+}

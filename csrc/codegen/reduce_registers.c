@@ -1,0 +1,111 @@
+/* Two passes over elements that a thread has in registers: the first computes the mean or maximum
+ * of all of them, the second the sum. A division, or an exponential that rescales, is then computed
+ * once for all of them, and their result is combined with the thread's earlier elements as one
+ * partial result. */
+#include "codegen/reducer.h"
+
+#include "codegen/reduction.h"
+
+bool
+ci_near_helps(const CiStmt *fold)
+{
+    for (int k = 0; k < fold->nops; k++)
+        if (ci_reduction_of(fold->ops[k])->again)
+            return true;
+    return false;
+}
+
+static bool
+is_near(const CiReducer *r, CiOp fold)
+{
+    return r->is_near && ci_reduction_of(fold)->again;
+}
+
+/* Number of lanes of the accumulators: 1 for a reduction that takes all lanes at once. */
+int
+ci_register_lanes(const CiReducer *r, CiOp fold, int lanes)
+{
+    return is_near(r, fold) ? 1 : lanes;
+}
+
+void
+ci_near_alloc_accumulators(CiReducer *r, int lanes)
+{
+    r->acc = CI_NEW_ARRAY(r->b.ctx, CiMemory *, r->fold->ninto + 1);
+    for (int k = 0, at = 0; k < r->fold->nops; k++)
+        for (int end = at + ci_fold_width(r->fold->ops[k]); at < end; at++)
+            r->acc[at] = ci_build_alloc(&r->b, ci_build_name(&r->b, "lanes"),
+                                        r->fold->into[at]->dtype,
+                                        ci_register_lanes(r, r->fold->ops[k], lanes), CI_SPACE_register,
+                                        ci_reduce_number(r, 1));
+}
+
+/* The lower half of the lanes, in place of all of them; the upper one is returned. */
+static int
+cut(CiReducer *r, int lanes, int *value)
+{
+    CiType half = ci_type_of(r->b.proc->types[*value].dtype, lanes / 2);
+    int high = ci_build_let(&r->b, half, CI_OP_high, 1, value);
+    *value = ci_build_let(&r->b, half, CI_OP_low, 1, value);
+    return high;
+}
+
+/* The first walk. */
+static void
+begin(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
+{
+    const CiReduction *reduction = ci_reduction_of(fold);
+    int high[CI_MAX_ACCUMULATORS];
+    for (int k = 0; k < reduction->count; k++)
+        all[k] = ci_reduce_identity(r, fold, k, r->fold->into[at + k], near->lanes);
+    for (int k = 0; k < near->count; k++)
+        reduction->begin(&r->b, near->lanes, all, near->lifted[k] + at);
+    for (int lanes = near->lanes; lanes > 1; lanes /= 2) {
+        for (int k = 0; k < reduction->count; k++)
+            high[k] = cut(r, lanes, &all[k]);
+        reduction->begin(&r->b, lanes / 2, all, high);
+    }
+    if (reduction->turn)
+        reduction->turn(&r->b, 1, all);
+}
+
+/* The second, which adds to the last accumulator alone. */
+static void
+again(CiReducer *r, CiOp fold, int at, const CiRegisterRow *near, int *all)
+{
+    const CiReduction *reduction = ci_reduction_of(fold);
+    int wide[CI_MAX_ACCUMULATORS], last = reduction->count - 1;
+    for (int k = 0; k < last; k++) {
+        CiType type = ci_type_of(r->b.proc->types[all[k]].dtype, near->lanes);
+        wide[k] = near->lanes > 1 ? ci_build_let(&r->b, type, CI_OP_splat, 1, &all[k]) : all[k];
+    }
+    wide[last] = ci_reduce_identity(r, fold, last, r->fold->into[at + last], near->lanes);
+    for (int k = 0; k < near->count; k++)
+        reduction->again(&r->b, near->lanes, wide, near->lifted[k] + at);
+    for (int lanes = near->lanes; lanes > 1; lanes /= 2) {
+        int high = cut(r, lanes, &wide[last]), both[] = {wide[last], high};
+        wide[last] = ci_build_let(&r->b, r->b.proc->types[high], CI_OP_add, 2, both);
+    }
+    all[last] = wide[last];
+}
+
+void
+ci_reduce_registers(CiReducer *r, const CiRegisterRow *near, const CiExpr *row)
+{
+    for (int k = 0, at = 0; k < r->fold->nops; at += ci_fold_width(r->fold->ops[k++])) {
+        CiOp fold = r->fold->ops[k];
+        const CiReduction *reduction = ci_reduction_of(fold);
+        int values[CI_MAX_ACCUMULATORS], all[CI_MAX_ACCUMULATORS],
+            lanes = ci_register_lanes(r, fold, near->lanes);
+        if (is_near(r, fold)) {
+            begin(r, fold, at, near, all);
+            again(r, fold, at, near, all);
+        }
+        ci_reduce_load(r, values, r->acc + at, reduction->count, row, lanes);
+        if (is_near(r, fold))
+            reduction->combine(&r->b, fold, 1, values, all);
+        for (int i = 0; i < near->count && !is_near(r, fold); i++)
+            reduction->step(&r->b, fold, lanes, values, near->lifted[i] + at);
+        ci_reduce_store(r, r->acc + at, reduction->count, row, values, NULL);
+    }
+}

@@ -1,0 +1,69 @@
+/* Rows of a length that is not known may be short -> `if` they are, several points run together,
+ * one in each lane, and a row's elements one after another; else as before. */
+#include "codegen/instantiate.h"
+#include "codegen/codegen.h"
+
+typedef struct Versioner {
+    CiBuild b;
+    const CiKernel *kernel;
+    const CiExpr *length; /* of a short row: a symbol of known range */
+} Versioner;
+
+static void
+shorten(Versioner *v, CiStmts *block)
+{
+    const CiExpr *row = v->kernel->row;
+    for (CiStmt *stmt = block->first; stmt; stmt = stmt->next) {
+        for (int k = 0; k < stmt->nvars; k++)
+            if (stmt->extents[k] == row)
+                stmt->extents[k] = v->length;
+        if (stmt->kind == CI_STMT_for && stmt->run == CI_RUN_vector)
+            stmt->run = CI_RUN_serial;
+        if (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch) {
+            const CiPlacement *placement =
+                ci_kernel_find_placement(v->kernel, stmt->memory->buffer);
+            CI_REQUIRE(v->b.ctx, placement);
+            stmt->memory->space = CI_SPACE_stack;
+            stmt->memory->offset = NULL;
+            stmt->memory->size = ci_expr_const(v->b.sym, placement->short_size);
+        }
+        shorten(v, &stmt->body);
+        shorten(v, &stmt->other);
+    }
+}
+
+static void
+make_short(Versioner *v, const CiStmts *nest)
+{
+    const CiExpr *row = v->kernel->row;
+    int length = ci_build_index(&v->b, row);
+    v->length = ci_build_bind(&v->b, length, ci_expr_const(v->b.sym, v->kernel->short_row + 1));
+    CiStmts copy = {0};
+    CiAt same = {.lanes = 1};
+    CiStmts *outside = ci_build_enter(&v->b, &copy);
+    ci_build_at(&v->b, nest, &same);
+    ci_build_leave(&v->b, outside);
+    shorten(v, &copy);
+    CiStmt *points = copy.first;
+    while (points->body.first->kind == CI_STMT_for && points->body.first->run == CI_RUN_parallel)
+        points = points->body.first;
+    ci_build_run_together(&v->b, points, CI_RUN_vector);
+    ci_build_move_all(&v->b, &copy);
+}
+
+void
+ci_version(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    Versioner v = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    if (!v.kernel || !v.kernel->row || ci_kernel_is_split(v.kernel))
+        return;
+    CiStmts nest = proc->body;
+    proc->body = (CiStmts){0};
+    CiStmt *choice = ci_build_test(&v.b, CI_STMT_if, CI_COMPARE_less_equal, v.kernel->row,
+                                   ci_expr_const(procs->sym, v.kernel->short_row));
+    CiStmts *outside = ci_build_enter(&v.b, &choice->body);
+    make_short(&v, &nest);
+    ci_build_leave(&v.b, outside);
+    choice->other = nest;
+}

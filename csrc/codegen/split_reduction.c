@@ -1,0 +1,516 @@
+/* A long fold with little parallel work around it -> two procs: one whose units fold a part of the
+ * points each, and one that folds the partial results and does the rest.
+ *
+ * For `any` and `all`, a unit that knows the answer publishes it, and units that start later skip
+ * their part. The blocks of a GPU start together, so each block checks between pieces of its part.
+ *
+ * A part is a power of two blocks of the fold's order, so that the bits are those of one fold. For
+ * a pairwise fold it is a subtree, a chunk or a block. */
+#include "codegen/split.h"
+
+#include "codegen/independence.h"
+#include "ir/occupancy.h"
+
+static void
+find_loops(CiSplitter *s)
+{
+    s->inside = &s->b.proc->body;
+    s->nloops = 0;
+    for (int k = 0; k < s->kernel->nouter; k++) {
+        s->loops[s->nloops++] = s->inside->first;
+        s->inside = &s->inside->first->body;
+    }
+}
+
+static const CiExpr *
+length_of(CiSplitter *s, const CiStmt *fold)
+{
+    return ci_expr_product_of(s->b.sym, fold->extents, fold->nvars);
+}
+
+/* The position of a part's sums: points vary fastest, so that lanes are contiguous. */
+static const CiExpr *
+place_of(CiSplitter *s, const CiExpr *part)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *place = part;
+    for (int k = 0; k < s->nloops; k++) {
+        const CiStmt *loop = s->loops[k];
+        place = ci_expr_add(sym, ci_expr_mul(sym, place, loop->extents[0]), loop->vars[0]);
+    }
+    return place;
+}
+
+static const CiExpr *
+all_places(CiSplitter *s)
+{
+    const CiExpr *places = s->parts;
+    for (int k = 0; k < s->nloops; k++)
+        places = ci_expr_mul(s->b.sym, places, s->loops[k]->extents[0]);
+    return places;
+}
+
+static CiMemory *
+add_partial(CiSplitter *s, CiDtype dtype, int number)
+{
+    return ci_split_add_partial(&s->b, dtype, all_places(s), number);
+}
+
+#define EXIT_CHECK_PIECE 8192 /* elements between two checks of a GPU block */
+
+/* ---- parts ---- */
+
+/* A step down the tree of a pairwise fold: to the left or to the right half, where there are two. A
+ * part on the right of one that is a block already has no elements. */
+static const CiExpr *
+step_down(CiSplitter *s, const CiStmt *fold, const CiExpr *is_right, const CiExpr *count,
+          const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    CiDtype dtype = fold->into[0]->dtype;
+    const CiExpr *zero = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1),
+                 *block = ci_expr_const(sym, CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype));
+    const CiExpr *is_long =
+        ci_expr_min(sym, one, ci_expr_max(sym, zero, ci_expr_sub(sym, count, block)));
+    const CiExpr *right = ci_expr_sub(sym, count, ci_pairwise_half(sym, dtype, count));
+    right = ci_build_named(&s->b, ci_expr_mul(sym, is_long, right));
+    const CiExpr *left = ci_expr_sub(sym, count, right);
+    *first = ci_build_named(&s->b, ci_expr_add(sym, *first, ci_expr_mul(sym, is_right, left)));
+    const CiExpr *rest = ci_expr_sub(sym, right, left);
+    return ci_build_named(&s->b, ci_expr_add(sym, left, ci_expr_mul(sym, is_right, rest)));
+}
+
+/* All parts are alike: each subtree has as many elements. */
+static bool
+is_even(CiSplitter *s, const CiStmt *fold, const CiExpr *count, int parts)
+{
+    if (parts == 1)
+        return true;
+    CiDtype dtype = fold->into[0]->dtype;
+    const CiExpr *half = ci_pairwise_half(s->b.sym, dtype, count);
+    return count->kind == CI_EXPR_const &&
+           count->low > CI_PAIRWISE_LENGTH * ci_pairwise_lanes(dtype) &&
+           ci_expr_sub(s->b.sym, count, half) == half && is_even(s, fold, half, parts / 2);
+}
+
+static const CiExpr *
+subtree(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *length = length_of(s, fold), *two = ci_expr_const(sym, 2), *parts = s->parts;
+    if (is_even(s, fold, length, s->kernel->split_parts)) {
+        length = ci_expr_floordiv(sym, length, parts);
+        *first = ci_expr_mul(sym, s->part, length);
+        return length;
+    }
+    *first = ci_expr_const(sym, 0);
+    for (int width = s->kernel->split_parts / 2; width > 0; width /= 2) {
+        const CiExpr *way = ci_expr_floordiv(sym, s->part, ci_expr_const(sym, width));
+        length = step_down(s, fold, ci_expr_mod(sym, way, two), length, first);
+    }
+    return length;
+}
+
+const CiExpr *
+ci_split_part_of(CiSplitter *s, const CiStmt *fold, const CiExpr **first)
+{
+    CiSym *sym = s->b.sym;
+    if (!s->size)
+        return subtree(s, fold, first);
+    *first = ci_expr_mul(sym, s->part, s->size);
+    const CiExpr *left = ci_expr_sub(sym, length_of(s, fold), *first);
+    if (s->has_own_order) /* there may be no part so late */
+        return ci_expr_min(sym, s->size, ci_expr_max(sym, ci_expr_const(sym, 0), left));
+    return ci_build_named(&s->b, ci_expr_min(sym, s->size, left));
+}
+
+/* True if units publish the answer to each other. */
+static bool
+reports_result(const CiSplitter *s, const CiStmt *fold)
+{
+    return !s->kernel->lanes_on_outer && ci_fold_may_stop(fold);
+}
+
+static int
+count_partials(const CiSplitter *s, const CiStmt *fold)
+{
+    return fold->ninto + reports_result(s, fold);
+}
+
+/* The flag of a point that all its parts share. It is false when a launch begins, because partial
+ * results are zeroed then. */
+static CiMemory *
+add_word(CiSplitter *s, const CiStmt *fold)
+{
+    return add_partial(s, CI_DTYPE_bool, s->npartials + fold->ninto);
+}
+
+static CiType
+bool_type(void)
+{
+    return ci_type_of(CI_DTYPE_bool, 1);
+}
+
+/* Loads the flag: true if the answer is known. */
+static int
+ask(CiSplitter *s, CiMemory *word)
+{
+    int is_known = ci_build_load(&s->b, word, place_of(s, ci_expr_const(s->b.sym, 0)), 1);
+    s->b.to->last->is_atomic = true;
+    return is_known;
+}
+
+/* Stores the deciding value as the result; returns the block that runs if the answer is not yet
+ * known. */
+static CiStmts *
+enter_unless_told(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0);
+    CiConst answer = {.i = fold->ops[0] == CI_OP_any};
+    ci_build_store(&s->b, into, zero, ci_build_const(&s->b, bool_type(), answer));
+    CiStmt *look = ci_build_ask(&s->b, CI_STMT_if, CI_COMPARE_is_not, ask(s, word));
+    return ci_build_enter(&s->b, &look->body);
+}
+
+static void
+tell(CiSplitter *s, const CiStmt *fold, CiMemory *word, CiMemory *into)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0);
+    CiCompare decides = fold->ops[0] == CI_OP_any ? CI_COMPARE_is : CI_COMPARE_is_not;
+    CiStmt *found =
+        ci_build_ask(&s->b, CI_STMT_if, decides, ci_build_load(&s->b, into, zero, 1));
+    CiStmts *outside = ci_build_enter(&s->b, &found->body);
+    int yes = ci_build_const(&s->b, bool_type(), (CiConst){.i = 1});
+    ci_build_store(&s->b, word, place_of(s, zero), yes);
+    s->b.to->last->is_atomic = true;
+    ci_build_leave(&s->b, outside);
+}
+
+static CiStmt *
+build_part(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, const CiExpr *count)
+{
+    CiAt same = {.lanes = 1};
+    CiStmts one = {fold, fold};
+    fold->next = NULL;
+    ci_build_at(&s->b, &one, &same);
+    CiStmt *made = s->b.to->last;
+    made->into = into;
+    made->from = first;
+    made->count = count;
+    return made;
+}
+
+static void
+fold_at_once(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first, const CiExpr *count)
+{
+    CiStmts *outside = s->b.to;
+    CiMemory *word = reports_result(s, fold) ? add_word(s, fold) : NULL;
+    if (word)
+        enter_unless_told(s, fold, word, into[0]);
+    CiStmt *made = build_part(s, fold, into, first, count);
+    if (made->order.kind == CI_FOLD_pairwise) { /* this part is all one block */
+        made->order.ninner = made->nvars;
+        made->order.chunk = NULL;
+    }
+    if (word)
+        tell(s, fold, word, into[0]);
+    ci_build_leave(&s->b, outside);
+}
+
+static CiMemory *
+alloc_bool(CiSplitter *s, const char *stem)
+{
+    return ci_build_alloc(&s->b, ci_build_name(&s->b, stem), CI_DTYPE_bool, 1, CI_SPACE_register,
+                          ci_expr_const(s->b.sym, 1));
+}
+
+/* One thread of a block asks for all of it: a fold of one element. */
+static int
+ask_for_block(CiSplitter *s, const CiStmt *fold, CiMemory *word)
+{
+    const CiExpr *zero = ci_expr_const(s->b.sym, 0), *one = ci_expr_const(s->b.sym, 1);
+    CiMemory *told = alloc_bool(s, "told");
+    CiStmt *asked = ci_build_add(&s->b, CI_STMT_fold);
+    asked->loc = fold->loc;
+    asked->nvars = asked->nops = asked->ninto = 1;
+    asked->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    asked->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    asked->ops = CI_NEW_ARRAY(s->b.ctx, CiOp, 1);
+    asked->into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
+    asked->vars[0] = ci_expr_index(s->b.sym, ci_build_name(&s->b, "k"), one);
+    asked->extents[0] = one;
+    asked->ops[0] = CI_OP_any;
+    asked->into[0] = told;
+    CiStmts *outside = ci_build_enter(&s->b, &asked->body);
+    int is_known = ask(s, word);
+    ci_build_yield(&s->b, &is_known, 1);
+    ci_build_leave(&s->b, outside);
+    return ci_build_load(&s->b, told, zero, 1);
+}
+
+/* A block's part in pieces, until it or another has found the answer. */
+static void
+fold_in_pieces(CiSplitter *s, CiStmt *fold, CiMemory **into, const CiExpr *first,
+               const CiExpr *count)
+{
+    CiSym *sym = s->b.sym;
+    const CiExpr *zero = ci_expr_const(sym, 0), *size = ci_expr_const(sym, EXIT_CHECK_PIECE);
+    bool is_any = fold->ops[0] == CI_OP_any;
+    CiMemory *word = add_word(s, fold),
+             **piece = CI_NEW_ARRAY(s->b.ctx, CiMemory *, 1);
+    piece[0] = alloc_bool(s, "piece");
+    ci_build_store(&s->b, into[0], zero,
+                   ci_build_const(&s->b, bool_type(), (CiConst){.i = !is_any}));
+    count = ci_build_named(&s->b, count);
+    CiStmt *pieces =
+        ci_build_for(&s->b, "c", ci_expr_ceildiv(sym, count, size), CI_RUN_serial);
+    CiStmts *outside = ci_build_enter(&s->b, &pieces->body);
+    const CiExpr *done = ci_expr_mul(sym, pieces->vars[0], size);
+    ci_build_ask(&s->b, CI_STMT_exit, CI_COMPARE_is, ask_for_block(s, fold, word));
+    build_part(s, fold, piece, ci_expr_add(sym, first, done),
+               ci_expr_min(sym, size, ci_expr_sub(sym, count, done)));
+    int found = ci_build_load(&s->b, piece[0], zero, 1);
+    ci_build_store(&s->b, into[0], zero, found); /* those before have decided nothing */
+    tell(s, fold, word, into[0]);
+    ci_build_ask(&s->b, CI_STMT_exit, is_any ? CI_COMPARE_is : CI_COMPARE_is_not, found);
+    ci_build_leave(&s->b, outside);
+}
+
+void
+ci_split_fold_part(CiSplitter *s, CiStmt *fold, const CiExpr *first, const CiExpr *count)
+{
+    CiSym *sym = s->b.sym;
+    CiMemory **into = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        into[k] = ci_build_alloc(&s->b, ci_build_name(&s->b, "part"), fold->into[k]->dtype, 1,
+                                 CI_SPACE_register, ci_expr_const(sym, 1));
+    if (!count)
+        count = ci_split_part_of(s, fold, &first);
+    if (reports_result(s, fold) && s->has_own_order)
+        fold_in_pieces(s, fold, into, first, count);
+    else
+        fold_at_once(s, fold, into, first, count);
+    for (int k = 0; k < fold->ninto; k++) {
+        CiMemory *partial = add_partial(s, fold->into[k]->dtype, s->npartials + k);
+        ci_build_store(&s->b, partial, place_of(s, s->part),
+                       ci_build_load(&s->b, into[k], ci_expr_const(sym, 0), 1));
+    }
+}
+
+/* ---- what they left ---- */
+
+void
+ci_split_fold_sums(CiSplitter *s, CiStmt *fold)
+{
+    CiSym *sym = s->b.sym;
+    CiMemory **partials = CI_NEW_ARRAY(s->b.ctx, CiMemory *, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        partials[k] = add_partial(s, fold->into[k]->dtype, s->npartials + k);
+    if (reports_result(s, fold))
+        add_word(s, fold);
+    const CiExpr *part = ci_expr_index(sym, ci_build_name(&s->b, "c"), s->parts);
+    CiStmt *made = CI_NEW(s->b.ctx, CiStmt);
+    *made = *fold;
+    made->body = (CiStmts){0};
+    ci_build_move(&s->b, made);
+    made->vars = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    made->extents = CI_NEW_ARRAY(s->b.ctx, const CiExpr *, 1);
+    made->vars[0] = part;
+    made->extents[0] = s->parts;
+    made->nvars = 1;
+    if (s->has_own_order)
+        made->blocks = NULL;
+    else if (s->kernel->split_parts)
+        made->blocks = s->parts;
+    else if (fold->order.kind == CI_FOLD_pairwise)
+        made->order = (CiFoldOrder){.kind = CI_FOLD_pairwise}; /* one after another */
+    else
+        made->blocks = ci_expr_floordiv(sym, length_of(s, fold), s->size);
+    CiStmts *outside = ci_build_enter(&s->b, &made->body);
+    int *values = CI_NEW_ARRAY(s->b.ctx, int, fold->ninto + 1);
+    for (int k = 0; k < fold->ninto; k++)
+        values[k] = ci_build_load(&s->b, partials[k], place_of(s, part), 1);
+    ci_build_yield(&s->b, values, fold->ninto);
+    ci_build_leave(&s->b, outside);
+}
+
+/* ---- two procs ---- */
+
+static CiStmt *
+first_fold(const CiStmts *block)
+{
+    CiStmt *stmt = block->first;
+    while (stmt && stmt->kind != CI_STMT_fold)
+        stmt = stmt->next;
+    return stmt;
+}
+
+static void
+finish_fold(void *arg, CiStmt *stmt)
+{
+    CiSplitter *s = arg;
+    if (stmt->kind != CI_STMT_fold) {
+        ci_build_move(&s->b, stmt);
+        return;
+    }
+    int count = count_partials(s, stmt);
+    ci_split_fold_sums(s, stmt);
+    s->npartials += count;
+}
+
+/* Of a proc of parts nothing else is left. */
+static void
+part_fold(void *arg, CiStmt *stmt)
+{
+    CiSplitter *s = arg;
+    if (stmt->kind != CI_STMT_fold)
+        return;
+    int count = count_partials(s, stmt);
+    ci_split_fold_part(s, stmt, NULL, NULL);
+    s->npartials += count;
+}
+
+static void
+rewrite_folds(CiSplitter *s, void (*rewrite)(void *arg, CiStmt *stmt))
+{
+    s->npartials = 0;
+    ci_build_rewrite(&s->b, s->inside, rewrite, s);
+}
+
+static void
+make_finish(CiSplitter *s, CiProcs *procs, const CiProc *proc)
+{
+    s->b.proc = ci_split_new_finish(procs, proc);
+    s->b.to = &s->b.proc->body;
+    CiAt same = {.lanes = 1};
+    ci_build_at(&s->b, &proc->body, &same);
+    find_loops(s);
+    rewrite_folds(s, finish_fold);
+}
+
+/* Units are parts of points; lanes stay inside. */
+static void
+make_parts(CiSplitter *s, CiProc *proc)
+{
+    s->b.proc = proc;
+    s->b.to = &proc->body;
+    find_loops(s);
+    rewrite_folds(s, part_fold);
+    CiStmts *where = &proc->body, inner;
+    for (int k = 0; k < s->nloops && s->loops[k]->run == CI_RUN_parallel; k++)
+        where = &s->loops[k]->body;
+    inner = *where;
+    *where = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&s->b, where);
+    CiStmt *loop = ci_build_loop(&s->b, s->part, s->parts, CI_RUN_parallel);
+    loop->body = inner;
+    ci_build_leave(&s->b, outside);
+}
+
+static void
+split(CiSplitter *s, CiProcs *procs, CiProc *proc)
+{
+    s->part = ci_expr_index(procs->sym, ci_build_name(&s->b, "c"), s->parts);
+    make_finish(s, procs, proc);
+    make_parts(s, proc);
+}
+
+void
+ci_split(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    (void)family;
+    CiSplitter s = {.b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .kernel = proc->kernel};
+    if (!s.kernel || !ci_kernel_is_split(s.kernel) || s.kernel->kind || proc->is_finish)
+        return;
+    if (s.kernel->is_chained)
+        return;
+    find_loops(&s);
+    CiStmt *fold = first_fold(s.inside);
+    CI_REQUIRE(procs->ctx, fold);
+    s.size = s.kernel->split_extent;
+    s.parts = ci_kernel_parts(procs->sym, s.kernel, length_of(&s, fold));
+    split(&s, procs, proc);
+}
+
+/* ---- blocks of threads ---- */
+
+#define LONG_FOLD 8192
+#define TOGETHER 32 /* points of a block, if they are contiguous */
+#define ENOUGH 2    /* blocks that a multiprocessor has of points of their own */
+#define BLOCKS 4    /* or of parts */
+#define UNKNOWN_PARTS 16 /* where nothing bounds the points, of which there may be one */
+#define ROUNDS 4 /* of its threads, with neighbours, that a block is worth */
+
+static bool
+is_work(const CiStmt *stmt)
+{
+    return ci_stmt_is_loop(stmt) || stmt->kind == CI_STMT_fold || stmt->kind == CI_STMT_call ||
+           (stmt->kind == CI_STMT_alloc && stmt->memory->space == CI_SPACE_scratch);
+}
+
+/* The only fold of a point, with no work after it that threads could share; NULL if there is
+ * none. */
+static CiStmt *
+only_fold(const CiStmts *block)
+{
+    CiStmt *fold = first_fold(block);
+    for (const CiStmt *stmt = block->first; stmt && fold; stmt = stmt->next) {
+        bool is_other = stmt != fold && (is_work(stmt) || ci_stmts_have(&stmt->body, is_work));
+        if (is_other)
+            return NULL;
+    }
+    return fold;
+}
+
+static int64_t
+count_parts(const CiSplitter *s, const CiFamily *family, const CiExpr *points)
+{
+    if (points->high == CI_INFINITY)
+        return UNKNOWN_PARTS;
+    int64_t blocks = ci_occupancy_points(points),
+            multiprocessors = ci_choice(family->target, CI_CHOICE_multiprocessors);
+    if (s->kernel->lanes_on_outer)
+        blocks = (blocks + TOGETHER - 1) / TOGETHER;
+    return blocks >= ENOUGH * multiprocessors ? 1
+                                              : BLOCKS * multiprocessors / (blocks ? blocks : 1);
+}
+
+/* A fold so long, of so few points, that a card would have little to do: how many parts depends on
+ * sizes alone. */
+void
+ci_split_blocks(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    CiSym *sym = procs->sym;
+    CiSplitter s = {.b = {procs->ctx, sym, proc, &proc->body, {0}},
+                  .kernel = proc->kernel,
+                  .has_own_order = true};
+    const CiExpr *points = ci_expr_const(sym, 1);
+    CiStmts *block = &proc->body;
+    if (!s.kernel || ci_kernel_tree(s.kernel) || proc->is_finish)
+        return;
+    if (ci_kernel_is_split(s.kernel) && ci_kernel_runs(s.kernel)) {
+        ci_split_running(procs, proc);
+        return;
+    }
+    for (int k = 0; k < s.kernel->nouter; k++) {
+        CiStmt *loop = block->first;
+        if (!loop || loop->kind != CI_STMT_for || loop->next)
+            return;
+        points = ci_expr_mul(sym, points, loop->extents[0]);
+        block = &loop->body;
+    }
+    find_loops(&s);
+    CiStmt *fold = only_fold(s.inside);
+    if (!fold || !ci_iterations_are_independent(&s.b, fold) ||
+        length_of(&s, fold)->high < LONG_FOLD)
+        return;
+    int64_t parts = count_parts(&s, family, points),
+            unit = (int64_t)ROUNDS * family->threads * 4;
+    if (parts < 2)
+        return;
+    s.parts = ci_expr_const(sym, parts);
+    s.size = ci_expr_mul(
+        sym, ci_expr_ceildiv(sym, length_of(&s, fold), ci_expr_const(sym, parts * unit)),
+        ci_expr_const(sym, unit));
+    split(&s, procs, proc);
+}

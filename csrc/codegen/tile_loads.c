@@ -1,0 +1,241 @@
+/* Tiled loads: data that is strided along the inner loop is transposed while it is loaded.
+ *
+ *   for i<n parallel { for j<m vector { … load x[i + n*j] … } }
+ *
+ * uses one element of each cache line. A tile of i and j uses whole lines: vectors are loaded along
+ * i, transposed in registers, and stored on the stack as rows of the tile, which the body reads
+ * along j. Edge elements are moved one by one. If a block has threads, they share the tile and move
+ * its elements themselves: neighbouring threads along i when loading, along j after a barrier. */
+#include "codegen/instantiate.h"
+#include "codegen/codegen.h"
+
+typedef struct Tiler {
+    CiBuild b;
+    const CiFamily *family;
+    CiStmt *loops[CI_MAX_FOLD_AXES]; /* the last one has the lanes */
+    int count, crossed;              /* of loops; the other axis of tiles */
+    int size, pitch;                 /* elements of a tile's side, and from row to row */
+    const CiExpr *rows, *columns;    /* that the tile has */
+    const CiExpr *first_row, *first_column;
+    const CiExpr *row, *column; /* inside, where the body runs */
+} Tiler;
+
+static const CiExpr *
+number(Tiler *t, int64_t value)
+{
+    return ci_expr_const(t->b.sym, value);
+}
+
+static const CiExpr *
+plus(Tiler *t, const CiExpr *a, const CiExpr *b)
+{
+    return ci_expr_add(t->b.sym, a, b);
+}
+
+static const CiExpr *
+times(Tiler *t, const CiExpr *a, int64_t by)
+{
+    return ci_expr_mul(t->b.sym, a, number(t, by));
+}
+
+/* ---- which loads ---- */
+
+static bool
+has_stride(Tiler *t, const CiExpr *index, const CiStmt *loop, int64_t stride)
+{
+    const CiExpr *coef, *rest;
+    return ci_expr_split_linear(t->b.sym, index, loop->vars[0], &coef, &rest) &&
+           ci_expr_equals_const(coef, stride);
+}
+
+static bool
+is_crossed(Tiler *t, const CiStmt *stmt)
+{
+    const CiStmt *last = t->loops[t->count - 1];
+    return stmt->kind == CI_STMT_let && stmt->op == CI_OP_load && stmt->at.memory->is_const &&
+           stmt->at.memory->space == CI_SPACE_global &&
+           has_stride(t, stmt->at.index, t->loops[t->crossed], 1) &&
+           !has_stride(t, stmt->at.index, last, 0) && !has_stride(t, stmt->at.index, last, 1);
+}
+
+/* ---- turning ---- */
+
+/* The element of x at a row and a column of the tile. */
+static const CiExpr *
+source_index(Tiler *t, const CiExpr *index, const CiExpr *row, const CiExpr *column)
+{
+    const CiExpr *from[] = {t->loops[t->crossed]->vars[0], t->loops[t->count - 1]->vars[0]},
+                 *to[] = {plus(t, t->first_row, row), plus(t, t->first_column, column)};
+    return ci_expr_substitute(t->b.sym, index, 2, from, to);
+}
+
+static const CiExpr *
+tile_index(Tiler *t, const CiExpr *row, const CiExpr *column)
+{
+    return plus(t, times(t, row, t->pitch), column);
+}
+
+static void
+turn_square(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *row, const CiExpr *column,
+            int lanes)
+{
+    CiType type = ci_type_of(tile->dtype, lanes);
+    int values[CI_TURN_LANES];
+    for (int k = 0; k < lanes; k++)
+        values[k] =
+            ci_build_load(&t->b, from->memory,
+                          source_index(t, from->index, row, plus(t, column, number(t, k))), lanes);
+    ci_build_turn(&t->b, type, values);
+    for (int k = 0; k < lanes; k++)
+        ci_build_store(&t->b, tile, tile_index(t, plus(t, row, number(t, k)), column), values[k]);
+}
+
+/* Elements [first_row, rows) x [first_column, columns), one by one. */
+static void
+move_rest(Tiler *t, const CiAccess *from, CiMemory *tile, const CiExpr *first_row,
+          const CiExpr *first_column, const CiExpr *columns)
+{
+    CiSym *sym = t->b.sym;
+    CiStmts *outside = t->b.to;
+    CiStmt *across =
+        ci_build_for(&t->b, "c", ci_expr_sub(sym, columns, first_column), CI_RUN_serial);
+    ci_build_enter(&t->b, &across->body);
+    CiStmt *along = ci_build_for(&t->b, "r", ci_expr_sub(sym, t->rows, first_row), CI_RUN_serial);
+    ci_build_enter(&t->b, &along->body);
+    const CiExpr *row = plus(t, first_row, along->vars[0]),
+                 *column = plus(t, first_column, across->vars[0]);
+    int value = ci_build_load(&t->b, from->memory, source_index(t, from->index, row, column), 1);
+    ci_build_store(&t->b, tile, tile_index(t, row, column), value);
+    ci_build_leave(&t->b, outside);
+}
+
+/* True if vectors of the dtype are moved without conversion. */
+static bool
+has_vectors(CiDtype dtype)
+{
+    return ci_dtype_class(dtype) != CI_CLASS_complex && ci_dtype_compute(dtype) == dtype;
+}
+
+static void
+fill(Tiler *t, const CiAccess *from, CiMemory *tile)
+{
+    CiSym *sym = t->b.sym;
+    int lanes = t->family->vector_bytes / (int)ci_dtype_size(tile->dtype);
+    CiStmts *outside = t->b.to;
+    lanes = lanes < CI_TURN_LANES ? lanes : CI_TURN_LANES;
+    if (t->family->threads || !has_vectors(tile->dtype)) {
+        move_rest(t, from, tile, number(t, 0), number(t, 0), t->columns);
+        return;
+    }
+    const CiExpr *squares_down = ci_expr_floordiv(sym, t->rows, number(t, lanes)),
+                 *squares = ci_expr_floordiv(sym, t->columns, number(t, lanes));
+    /* Along the lines of few rows of x: rows a power of two apart push each other out of cache. */
+    CiStmt *right = ci_build_for(&t->b, "c", squares, CI_RUN_serial);
+    ci_build_enter(&t->b, &right->body);
+    CiStmt *down = ci_build_for(&t->b, "r", squares_down, CI_RUN_serial);
+    ci_build_enter(&t->b, &down->body);
+    turn_square(t, from, tile, times(t, down->vars[0], lanes), times(t, right->vars[0], lanes),
+                lanes);
+    ci_build_leave(&t->b, outside);
+    const CiExpr *rows = times(t, squares_down, lanes), *columns = times(t, squares, lanes);
+    move_rest(t, from, tile, number(t, 0), columns, t->columns);
+    move_rest(t, from, tile, rows, number(t, 0), columns);
+}
+
+/* Loads of the body that lie across read a tile; loads that are alike the same one. */
+static void
+stage_loads(Tiler *t, const CiStmts *body)
+{
+    for (CiStmt *stmt = body->first; stmt; stmt = stmt->next) {
+        if (!is_crossed(t, stmt))
+            continue;
+        const CiAccess from = stmt->at;
+        CiMemory *tile = ci_build_alloc(&t->b, ci_build_name(&t->b, "tile"), from.memory->dtype, 1,
+                                        t->family->threads ? CI_SPACE_scratch : CI_SPACE_stack,
+                                        number(t, (int64_t)t->size * t->pitch));
+        fill(t, &from, tile);
+        for (CiStmt *other = stmt; other; other = other->next) {
+            if (other->at.memory != from.memory || other->at.index != from.index)
+                continue;
+            other->at.memory = tile;
+            other->at.index = tile_index(t, t->row, t->column);
+        }
+    }
+}
+
+/* ---- loops ---- */
+
+/* for i<n  ->  for t<ceildiv(n, size), and how many of them there are in this tile. */
+static const CiExpr *
+cut(Tiler *t, CiStmt *loop)
+{
+    const CiExpr *extent = loop->extents[0], *trips = number(t, t->size);
+    const CiExpr *tiles = ci_expr_ceildiv(t->b.sym, extent, trips),
+                 *tile = ci_expr_index(t->b.sym, ci_build_name(&t->b, "t"), tiles);
+    loop->extents[0] = tiles;
+    loop->vars[0] = tile;
+    loop->run = CI_RUN_parallel;
+    return times(t, tile, t->size);
+}
+
+static const CiExpr *
+count_here(Tiler *t, const CiExpr *extent, const CiExpr *first)
+{
+    const CiExpr *most = number(t, t->size);
+    if (ci_sym_known_multiple_of(t->b.sym, extent, most))
+        return most;
+    return ci_build_named(&t->b, ci_expr_min(t->b.sym, most, ci_expr_sub(t->b.sym, extent, first)));
+}
+
+static void
+make_tiles(Tiler *t)
+{
+    CiStmt *outer = t->loops[t->crossed], *last = t->loops[t->count - 1];
+    const CiExpr *vars[] = {outer->vars[0], last->vars[0]},
+                 *extents[] = {outer->extents[0], last->extents[0]};
+    CiStmt old_outer = *outer, old_last = *last;
+    old_outer.vars = &vars[0];
+    old_last.vars = &vars[1];
+    t->first_row = cut(t, outer);
+    t->first_column = cut(t, last);
+    CiStmts body = last->body;
+    last->body = (CiStmts){0};
+    CiStmts *outside = ci_build_enter(&t->b, &last->body);
+    t->rows = count_here(t, extents[0], t->first_row);
+    t->columns = count_here(t, extents[1], t->first_column);
+    t->row = ci_expr_index(t->b.sym, ci_build_name(&t->b, "r"), t->rows);
+    t->column = ci_expr_index(t->b.sym, ci_build_name(&t->b, "c"), t->columns);
+    t->loops[t->crossed] = &old_outer;
+    t->loops[t->count - 1] = &old_last;
+    stage_loads(t, &body);
+    CiStmt *down = ci_build_loop(&t->b, t->row, t->rows, CI_RUN_serial);
+    ci_build_enter(&t->b, &down->body);
+    CiStmt *right = ci_build_loop(&t->b, t->column, t->columns, CI_RUN_vector);
+    ci_build_enter(&t->b, &right->body);
+    const CiExpr *at[] = {plus(t, t->first_row, t->row), plus(t, t->first_column, t->column)};
+    CiAt instance = {2, vars, at, NULL, 1, NULL, 1};
+    ci_build_at(&t->b, &body, &instance);
+    ci_build_leave(&t->b, outside);
+}
+
+void
+ci_stage_in(CiProcs *procs, CiProc *proc, const CiFamily *family)
+{
+    Tiler t = {
+        .b = {procs->ctx, procs->sym, proc, &proc->body, {0}}, .family = family, .crossed = -1};
+    const CiKernel *kernel = proc->kernel;
+    if (kernel && kernel->kind)
+        return;
+    for (CiStmt *stmt = proc->body.first; stmt && stmt->kind == CI_STMT_for;
+         stmt = stmt->body.first)
+        if (t.count < CI_MAX_FOLD_AXES)
+            t.loops[t.count++] = stmt;
+    for (int k = 0; kernel && k < kernel->nouter - 1 && k < t.count; k++)
+        if (kernel->outer[k].factor)
+            t.crossed = k;
+    if (t.crossed < 0)
+        return;
+    t.size = kernel->outer[t.crossed].factor;
+    t.pitch = t.size + (family->threads > 0); /* threads down a column ask different banks */
+    make_tiles(&t);
+}

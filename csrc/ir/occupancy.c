@@ -1,0 +1,35 @@
+/* Counts the points, blocks and threads of a GPU. */
+#include "ir/occupancy.h"
+
+#define THREADS 2048 /* that a multiprocessor runs at once */
+#define UNBOUNDED ((int64_t)1 << 20)
+
+int64_t
+ci_occupancy_points(const CiExpr *count)
+{
+    return count->high == CI_INFINITY ? UNBOUNDED : count->high;
+}
+
+bool
+ci_fill_is_few(const CiTarget *target, int64_t points, int64_t together)
+{
+    return points / together < ci_choice(target, CI_CHOICE_few_points);
+}
+
+bool
+ci_fill_has_blocks(const CiTarget *target, int64_t blocks)
+{
+    return blocks >= ci_choice(target, CI_CHOICE_multiprocessors);
+}
+
+int64_t
+ci_occupancy_threads(const CiTarget *target)
+{
+    return ci_choice(target, CI_CHOICE_multiprocessors) * THREADS;
+}
+
+bool
+ci_fill_has_threads(const CiTarget *target, int64_t points, int64_t threads)
+{
+    return points >= (ci_occupancy_threads(target) + threads - 1) / threads;
+}

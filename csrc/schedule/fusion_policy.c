@@ -1,0 +1,134 @@
+/* Fusion policy: whether nests that could share a kernel should. The criteria are the orders of
+ * their folds, the direction in which memory is traversed, and the work left for threads. */
+#include "ir/occupancy.h"
+#include "schedule/plan.h"
+
+/* A float fold has its lanes either across the fold (order lanes) or across points (order rows); a
+ * kernel has one kind. */
+static const char *
+check_orders(const CiKernel *kernel)
+{
+    bool has_lanes = false, has_rows = false;
+    for (int k = 0; k < kernel->nstages; k++) {
+        for (int n = 0; n < kernel->stages[k].nnests; n++) {
+            const CiNest *nest = kernel->stages[k].nests[n];
+            if (nest->fold == CI_OP_none || ci_op_is_order_free(nest->fold, nest->target->dtype))
+                continue;
+            has_lanes |= ci_fold_runs_along(nest->order);
+            has_rows |= ci_fold_runs_across(nest->order);
+            if (ci_fold_runs_across(nest->order) && nest->npoint > kernel->nouter)
+                return "a fold over rows needs all its points outside";
+        }
+    }
+    return has_lanes && has_rows ? "one folds along memory, the other across it" : NULL;
+}
+
+static bool
+has_few_points(CiScheduler *s, const CiKernel *kernel)
+{
+    CiAmount points = ci_amount(1);
+    for (int k = 0; k < kernel->nouter; k++)
+        points = ci_amount_of(points, kernel->outer[k].extent);
+    return ci_fill_is_few(s->target, ci_amount_high(points), 1);
+}
+
+static int64_t
+widest_element(const CiStage *stage)
+{
+    int64_t widest = 1;
+    for (int n = 0; n < stage->nnests; n++) {
+        const CiNest *nest = stage->nests[n];
+        int64_t bytes = ci_dtype_size(nest->target->dtype);
+        for (int k = 0; k < nest->body.nops; k++) {
+            const CiScalar *op = &nest->body.ops[k];
+            if (op->op == CI_OP_load && ci_dtype_size(op->buffer->dtype) > bytes)
+                bytes = ci_dtype_size(op->buffer->dtype);
+        }
+        widest = bytes > widest ? bytes : widest;
+    }
+    return widest;
+}
+
+/* Bytes that are walked inside one outer point, by one loop after another. */
+static CiAmount
+inner_bytes(const CiKernel *kernel)
+{
+    CiAmount bytes = ci_amount(0);
+    for (int k = 0; k < kernel->nstages; k++) {
+        CiAmount stage = ci_amount(widest_element(&kernel->stages[k]));
+        for (int a = 0; a < kernel->stages[k].naxes; a++)
+            stage = ci_amount_of(stage, kernel->stages[k].axes[a].extent);
+        bytes = ci_amount_plus(bytes, stage);
+    }
+    return bytes;
+}
+
+static const char *
+check_parallelism(CiScheduler *s, const CiKernel *kernel, int count)
+{
+    if (count == 1 || !has_few_points(s, kernel) || ci_can_split(s, kernel))
+        return NULL;
+    if (ci_amount_high(inner_bytes(kernel)) <= CI_CHOOSE(s, apart_bytes))
+        return NULL;
+    return "too little would be left to share out among threads";
+}
+
+/* An axis inside takes steps farther than the last one outside. */
+static bool
+walks_across(CiScheduler *s, const CiKernel *kernel, const CiNest *nest)
+{
+    const CiExpr *outside, *inside, *rest;
+    if (kernel->nouter == 0 || ci_nest_is_fold(nest) ||
+        !ci_expr_split_linear(s->sym, nest->store, kernel->outer[kernel->nouter - 1].var, &outside,
+                              &rest))
+        return false;
+    for (int k = kernel->nouter; k < nest->npoint; k++) {
+        if (ci_expr_split_linear(s->sym, nest->store, nest->axes[k].var, &inside, &rest) &&
+            ci_sym_known_lt(s->sym, outside, inside))
+            return true;
+    }
+    return false;
+}
+
+/* NULL or the reason against fusion. Sharing data inside an outer point is worth a strided
+ * traversal if the shared data has inner axes; it is not if it is one element per point. */
+static const char *
+check_direction(CiScheduler *s, const CiKernel *kernel)
+{
+    int deep = 0;
+    bool is_across = false;
+    for (int k = 0; k < kernel->nstages; k++) {
+        const CiStage *stage = &kernel->stages[k];
+        for (int n = 0; n < stage->nnests; n++) {
+            deep += stage->naxes > 0;
+            is_across = is_across || walks_across(s, kernel, stage->nests[n]);
+        }
+    }
+    return is_across && deep == 1 ? "one would be walked across memory for an element of the other"
+                                  : NULL;
+}
+
+static bool
+has_apart(const CiKernel *kernel)
+{
+    for (int k = 0; k < kernel->nstages; k++)
+        for (int n = 0; n < kernel->stages[k].nnests; n++)
+            if (kernel->stages[k].nests[n]->is_apart)
+                return true;
+    return false;
+}
+
+const char *
+ci_why_not_together(CiScheduler *s, const CiKernel *kernel, int count)
+{
+    if (count > 1 && has_apart(kernel))
+        return "one is in parts, whose points would run one after another";
+    if (ci_has_margins(s, kernel))
+        return NULL;
+    const char *why = check_orders(kernel);
+    if (!why && count > 1)
+        why = check_direction(s, kernel);
+    if (!why && count > 1)
+        why = ci_why_no_template(s, kernel);
+    return why ? why : check_parallelism(s, kernel, count);
+}

@@ -1,0 +1,20 @@
+/* Values that may share one buffer. Used by the ordering of kernels for its estimates, and by the
+ * pass that merges the buffers. */
+#ifndef CI_SCHEDULE_IN_PLACE_H
+#define CI_SCHEDULE_IN_PLACE_H
+
+#include "schedule/plan.h"
+
+#define CI_MOST_DONATIONS 16
+
+typedef struct CiDonation {
+    CiBuffer *from, *to;
+} CiDonation;
+
+/* Finds pairs of the kernel's buffers for which `to` may be stored in the memory of `from`,
+ * provided that `from` is not read after the kernel. Returns their number. */
+int ci_find_donations(CiScheduler *s, const CiKernel *kernel, CiDonation *found);
+/* needs: kernels in their last order. keeps: what each element is when it is read. */
+void ci_coalesce(CiScheduler *s);
+
+#endif

@@ -1,0 +1,118 @@
+/* Loop interchange (Allen, Kennedy, Optimizing Compilers for Modern Architectures, 2001): a loop
+ * over contiguous elements around a strided loop is moved inside:
+ *
+ *   for t0<n { for t1<m { c[t0] = for { load c[t0] + load a[t1]*load b[n*t1 + t0] } } }
+ *   for t1<m { c[i0] = for i0<n { load c[i0] + load a[t1]*load b[n*t1 + i0] } }
+ *
+ * Each element of the row still sees its iterations in order, and the row runs in lanes. No other
+ * iteration of the outer loop may access an element that one of them stores, so the outer
+ * iterations can run in any order. */
+#include "schedule/plan.h"
+
+typedef struct Pair {
+    const CiRegion *outer, *inner;
+    CiNest *nest;
+} Pair;
+
+static const CiRegion *
+only_loop(const CiItem *item)
+{
+    const CiRegion *region = item->region;
+    bool is_plain = item->kind == CI_ITEM_for && region->nswaps == 0 && region->body.count == 1;
+    return is_plain ? region : NULL;
+}
+
+static bool
+find_pair(CiScheduler *s, const CiItem *item, Pair *pair)
+{
+    pair->outer = only_loop(item);
+    pair->inner = pair->outer ? only_loop(&pair->outer->body.items[0]) : NULL;
+    pair->nest = pair->inner ? pair->inner->body.items[0].nest : NULL;
+    if (!pair->nest || pair->nest->naxes > 0 || ci_nest_is_indirect(pair->nest) ||
+        ci_expr_depends_on(pair->inner->extent, pair->outer->var))
+        return false;
+    /* Shorter rows gain nothing, and an empty one would load elements that no iteration loads. */
+    return pair->outer->extent->high > CI_CHOOSE(s, least_row) &&
+           ci_sym_known_le(s->sym, ci_expr_const(s->sym, 1), pair->outer->extent);
+}
+
+/* The store and, with k >= 0, the loads of a nest. NULL: none at k. */
+static const CiExpr *
+index_at(const CiNest *nest, int k)
+{
+    if (k < 0)
+        return nest->store;
+    return nest->body.ops[k].op == CI_OP_load ? nest->body.ops[k].index : NULL;
+}
+
+static bool
+is_near(CiScheduler *s, const CiExpr *index, const CiExpr *var)
+{
+    const CiExpr *coef, *rest;
+    return ci_expr_split_linear(s->sym, index, var, &coef, &rest) && coef->low >= -1 &&
+           coef->high <= 1;
+}
+
+/* True if the rows are contiguous and the inner loop accumulates in place or is strided. */
+static bool
+is_better(CiScheduler *s, const Pair *pair)
+{
+    const CiExpr *store = pair->nest->store, *row = pair->outer->var, *trip = pair->inner->var;
+    bool gains = !ci_expr_depends_on(store, trip);
+    for (int k = -1; k < pair->nest->body.nops; k++) {
+        const CiExpr *index = index_at(pair->nest, k);
+        if (index && !is_near(s, index, row))
+            return false;
+        gains = gains || (index && !is_near(s, index, trip));
+    }
+    return gains && ci_expr_depends_on(store, row);
+}
+
+/* True if no two iterations of the outer loop access the same element, for any iteration of the
+ * inner loop. */
+static bool
+have_no_overlap(CiScheduler *s, const Pair *pair, const CiExpr *index)
+{
+    CiSym *sym = s->sym;
+    const CiBuffer *buffer = pair->nest->target;
+    CiKernelAxis axis = {.var = pair->outer->var, .extent = pair->outer->extent};
+    CiKernel trips = {.outer = &axis, .nouter = 1};
+    if (!ci_why_not_local(s, &trips, pair->nest->store, index))
+        return true;
+    const CiExpr *from[2] = {pair->outer->var, pair->inner->var};
+    const CiExpr *other[2] = {ci_expr_index(sym, "other", pair->outer->extent),
+                              ci_expr_index(sym, "another", pair->inner->extent)};
+    index = ci_expr_substitute(sym, index, 2, from, other);
+    return ci_sym_known_disjoint(sym, pair->nest->store, index, buffer->rank, buffer->strides, 0,
+                              NULL);
+}
+
+static bool
+is_legal(CiScheduler *s, const Pair *pair)
+{
+    for (int k = -1; k < pair->nest->body.nops; k++) {
+        const CiExpr *index = index_at(pair->nest, k);
+        bool is_same = k < 0 || pair->nest->body.ops[k].buffer == pair->nest->target;
+        if (index && is_same && !have_no_overlap(s, pair, index))
+            return false;
+    }
+    return true;
+}
+
+void
+ci_make_rows(CiScheduler *s, CiItem *item)
+{
+    Pair pair;
+    if (!find_pair(s, item, &pair) || !is_better(s, &pair) || !is_legal(s, &pair))
+        return;
+    if (!s->region && ci_is_worth_threads(s, item))
+        return; /* iterations of the outermost loop are for threads */
+    CiNest *nest = pair.nest;
+    const CiExpr *from = pair.outer->var, *to = ci_expr_index(s->sym, "i0", pair.outer->extent);
+    nest->body = ci_body_substitute(s->ctx, s->sym, &nest->body, 1, &from, &to);
+    nest->store = ci_expr_substitute(s->sym, nest->store, 1, &from, &to);
+    nest->axes = CI_NEW(s->ctx, CiAxis);
+    nest->axes[0] = (CiAxis){CI_AXIS_point, to, pair.outer->extent};
+    nest->naxes = nest->npoint = 1;
+    *item = pair.outer->body.items[0];
+}

@@ -1,0 +1,284 @@
+/* Scalar promotion (scalar replacement): keeps an array element in a variable during a loop.
+ *
+ *   for t1<n { a[t0] = for { load a[t0] + load b[t1] } }
+ *
+ * loads and stores one element in every iteration. The target's compiler cannot avoid this, because
+ * it knows less about the other accesses. An element with a loop-invariant index is loaded before
+ * the loop and stored after it:
+ *
+ *   buf9 = load a[t0];  for t1<n { buf9 = load buf9 + load b[t1] };  a[t0] = load buf9
+ *
+ * An element that one iteration stores and the next one loads stays in the variable:
+ *
+ *   buf9 = load a[0];  for t0<n { buf9 = load buf9 + load b[t0];  a[t0 + 1] = load buf9 }
+ *
+ * Invariants: the loop works on single elements only, so that it becomes a tree and buf9 a
+ * variable. The element exists even if the loop has no iterations. No other access may alias the
+ * element while it is in the variable. */
+#include "schedule/plan.h"
+
+/* Accesses of a loop that are compared. */
+#define MOST_ACCESSES 64
+
+typedef struct Access {
+    CiNest *nest;
+    CiScalar *load; /* NULL: the store */
+    CiBuffer *buffer;
+    const CiExpr *index;
+} Access;
+
+typedef struct Accesses {
+    Access list[MOST_ACCESSES];
+    int count;
+    bool is_simple; /* everything is by elements, and all of it is in the list */
+} Accesses;
+
+static void
+add_access(Accesses *all, CiNest *nest, CiScalar *load)
+{
+    all->is_simple = all->is_simple && all->count < MOST_ACCESSES;
+    if (all->is_simple)
+        all->list[all->count++] = (Access){nest, load, load ? load->buffer : nest->target,
+                                           load ? load->index : nest->store};
+}
+
+static void
+add_items(Accesses *all, const CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        const CiItem *item = &items->items[k];
+        if (item->ext || (item->region && item->region->nswaps))
+            all->is_simple = false;
+        if (item->nest) {
+            all->is_simple = all->is_simple && item->nest->naxes == 0 &&
+                             item->nest->fold == CI_OP_none && !ci_nest_is_indirect(item->nest);
+            add_access(all, item->nest, NULL);
+            for (int n = 0; n < item->nest->body.nops; n++) {
+                if (item->nest->body.ops[n].op == CI_OP_load)
+                    add_access(all, item->nest, &item->nest->body.ops[n]);
+            }
+        }
+        if (item->region) {
+            add_items(all, &item->region->condition_items);
+            add_items(all, &item->region->body);
+            add_items(all, &item->region->other);
+        }
+    }
+}
+
+/* ---- what is known of an element ---- */
+
+/* True if the index is loop-invariant: it uses only sizes and variables of enclosing loops. */
+static bool
+is_fixed(const CiScheduler *s, const CiExpr *index)
+{
+    for (int k = 0; k < index->nsymbols; k++) {
+        const CiExpr *symbol = index->symbols[k];
+        bool is_around = false;
+        for (const CiScheduler *at = s; at; at = at->outer)
+            is_around = is_around || (at->region && at->region->var == symbol);
+        if (!is_around &&
+            (symbol->symbol_kind == CI_SYMBOL_index || symbol->symbol_kind == CI_SYMBOL_unbacked))
+            return false;
+    }
+    return true;
+}
+
+#define MOST_FACTS 8
+
+/* Expressions that are at least 0 because the enclosing loops have an iteration. Returns their
+ * number. */
+static int
+find_facts(const CiScheduler *s, const CiExpr **facts)
+{
+    int count = 0;
+    for (const CiScheduler *at = s; at && count < MOST_FACTS; at = at->outer) {
+        if (at->region && at->region->extent && at->region->extent->kind != CI_EXPR_const)
+            facts[count++] = ci_expr_sub(s->sym, at->region->extent, ci_expr_const(s->sym, 1));
+    }
+    return count;
+}
+
+/* True if the element exists even if the loop has no iterations. */
+static bool
+exists(CiScheduler *s, const CiBuffer *buffer, const CiExpr *index)
+{
+    CiSym *sym = s->sym;
+    const CiExpr *last = ci_expr_const(sym, 0), *one = ci_expr_const(sym, 1), *facts[MOST_FACTS];
+    int nfacts = find_facts(s, facts);
+    for (int k = 0; k < buffer->rank; k++) {
+        if (buffer->strides[k]->low < 0)
+            return false;
+        const CiExpr *steps = ci_expr_sub(sym, buffer->sizes[k], one);
+        last = ci_expr_add(sym, last, ci_expr_mul(sym, buffer->strides[k], steps));
+    }
+    return ci_sym_known_le_given(sym, ci_expr_const(sym, 0), index, nfacts, facts) &&
+           ci_sym_known_le_given(sym, index, last, nfacts, facts);
+}
+
+static bool
+have_no_overlap(CiScheduler *s, const CiBuffer *buffer, const CiExpr *a, const CiExpr *b)
+{
+    const CiExpr *facts[MOST_FACTS];
+    int nfacts = find_facts(s, facts);
+    return ci_sym_known_disjoint(s->sym, a, b, buffer->rank, buffer->strides, nfacts, facts);
+}
+
+static bool
+is_of(const Access *access, const CiBuffer *buffer, const CiExpr *index)
+{
+    return access->buffer == buffer && access->index == index;
+}
+
+/* ---- rewriting ---- */
+
+static CiBuffer *
+new_variable(CiScheduler *s, CiDtype dtype)
+{
+    return ci_loops_add_buffer(s->loops, CI_BUFFER_temp, dtype, 0, NULL, NULL);
+}
+
+/* target[store] = load from[index], at position k of the items. */
+static void
+insert_copy(CiScheduler *s, CiItems *items, int k, const CiNest *like, CiBuffer *target,
+            const CiExpr *store, CiBuffer *from, const CiExpr *index)
+{
+    CiNest *nest = ci_loops_add_nest(s->loops, items);
+    CiScalar load = {.op = CI_OP_load, .dtype = from->dtype, .buffer = from, .index = index};
+    nest->body.result = ci_body_add(s->ctx, &nest->body, load);
+    nest->target = target;
+    nest->store = store;
+    nest->locs = like->locs;
+    nest->nlocs = nest->caplocs = like->nlocs;
+    CiItem copy = items->items[items->count - 1];
+    for (int n = items->count - 1; n > k; n--)
+        items->items[n] = items->items[n - 1];
+    items->items[k] = copy;
+}
+
+static void
+replace(CiScheduler *s, const Access *access, CiBuffer *variable)
+{
+    if (access->load) {
+        access->load->buffer = variable;
+        access->load->index = ci_expr_const(s->sym, 0);
+    } else {
+        access->nest->target = variable;
+        access->nest->store = ci_expr_const(s->sym, 0);
+    }
+}
+
+/* ---- loop-invariant elements ---- */
+
+/* True if the element, or another element of its array, is stored in the loop: otherwise the
+ * target's compiler loads it once by itself. */
+static bool
+may_be_held(CiScheduler *s, const Accesses *all, const Access *element, bool *is_stored)
+{
+    const CiBuffer *buffer = element->buffer;
+    bool has_store = false;
+    *is_stored = false;
+    for (int k = 0; k < all->count; k++) {
+        const Access *other = &all->list[k];
+        has_store = has_store || (other->buffer == buffer && !other->load);
+        *is_stored = *is_stored || (is_of(other, buffer, element->index) && !other->load);
+    }
+    if (!has_store || !is_fixed(s, element->index) || !exists(s, buffer, element->index))
+        return false;
+    for (int k = 0; k < all->count; k++) {
+        const Access *other = &all->list[k];
+        bool may_conflict = other->buffer == buffer && other->index != element->index &&
+                        (*is_stored || !other->load);
+        if (may_conflict && !have_no_overlap(s, buffer, element->index, other->index))
+            return false;
+    }
+    return true;
+}
+
+static bool
+replace_one(CiScheduler *s, CiItems *items, int *k)
+{
+    Accesses all = {.is_simple = true};
+    add_items(&all, &items->items[*k].region->body);
+    for (int n = 0; all.is_simple && n < all.count; n++) {
+        const Access element = all.list[n];
+        bool is_stored;
+        if (element.buffer->rank == 0 || !may_be_held(s, &all, &element, &is_stored))
+            continue;
+        CiBuffer *variable = new_variable(s, element.buffer->dtype);
+        const CiExpr *first = ci_expr_const(s->sym, 0);
+        for (int m = 0; m < all.count; m++) {
+            if (is_of(&all.list[m], element.buffer, element.index))
+                replace(s, &all.list[m], variable);
+        }
+        insert_copy(s, items, (*k)++, element.nest, variable, first, element.buffer, element.index);
+        if (is_stored)
+            insert_copy(s, items, *k + 1, element.nest, element.buffer, element.index, variable,
+                        first);
+        return true;
+    }
+    return false;
+}
+
+/* ---- elements that one iteration stores and the next one loads ---- */
+
+/* The index that an iteration loads and the iteration before it stores, if the nest does both and
+ * nothing else stores to the array; else NULL. The element before the first iteration must
+ * exist. */
+static const CiExpr *
+handed_on(CiScheduler *s, const CiExpr *var, const Accesses *all, const CiNest *nest)
+{
+    const CiExpr *earlier = ci_expr_sub(s->sym, var, ci_expr_const(s->sym, 1)),
+                 *start = ci_expr_const(s->sym, -1);
+    const CiExpr *index = ci_expr_substitute(s->sym, nest->store, 1, &var, &earlier),
+                 *before = ci_expr_substitute(s->sym, nest->store, 1, &var, &start);
+    bool is_loaded = false;
+    if (index == nest->store || !is_fixed(s, before) || !exists(s, nest->target, before))
+        return NULL;
+    for (int k = 0; k < all->count; k++) {
+        const Access *other = &all->list[k];
+        if (other->buffer == nest->target && !other->load && other->nest != nest)
+            return NULL;
+        is_loaded =
+            is_loaded || (other->nest == nest && other->load && is_of(other, nest->target, index));
+    }
+    return is_loaded ? index : NULL;
+}
+
+static bool
+carry_one(CiScheduler *s, CiItems *items, int *k)
+{
+    CiRegion *region = items->items[*k].region;
+    Accesses all = {.is_simple = true};
+    add_items(&all, &region->body);
+    for (int n = 0; all.is_simple && n < region->body.count; n++) {
+        CiNest *nest = region->body.items[n].nest;
+        const CiExpr *index = nest ? handed_on(s, region->var, &all, nest) : NULL;
+        if (!index)
+            continue;
+        CiBuffer *array = nest->target, *variable = new_variable(s, array->dtype);
+        const CiExpr *store = nest->store, *first = ci_expr_const(s->sym, 0),
+                     *start = ci_expr_const(s->sym, -1);
+        for (int m = 0; m < all.count; m++) {
+            const Access *access = &all.list[m];
+            if (access->nest == nest && (!access->load || is_of(access, array, index)))
+                replace(s, access, variable);
+        }
+        insert_copy(s, &region->body, n + 1, nest, array, store, variable, first);
+        insert_copy(s, items, (*k)++, nest, variable, first, array,
+                    ci_expr_substitute(s->sym, store, 1, &region->var, &start));
+        return true;
+    }
+    return false;
+}
+
+void
+ci_replace_by_scalars(CiScheduler *s, CiItems *items)
+{
+    for (int k = 0; k < items->count; k++) {
+        if (items->items[k].kind != CI_ITEM_for || items->items[k].region->nswaps)
+            continue;
+        while (replace_one(s, items, &k) || carry_one(s, items, &k))
+            ;
+    }
+}

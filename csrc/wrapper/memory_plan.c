@@ -1,0 +1,80 @@
+/* The memory plan as one page of text, and the program's peak memory. */
+#include "ir/cost.h"
+#include "wrapper/place.h"
+
+/* Of one buffer, in a sum of all. */
+#define MOST_BYTES ((int64_t)1 << 48)
+
+/* Of a pool: with a likely number for each symbol of which no limit is known. */
+static int64_t
+guess(CiSym *sym, const CiExpr *bytes, bool *is_known)
+{
+    int64_t number = 0;
+    while (bytes->nsymbols) {
+        const CiExpr *symbol = bytes->symbols[0];
+        bool is_open = symbol->high == CI_INFINITY;
+        const CiExpr *value = ci_expr_const(sym, is_open ? CI_LIKELY_SIZE : symbol->high);
+        bytes = ci_expr_substitute(sym, bytes, 1, &symbol, &value);
+        *is_known &= !is_open;
+    }
+    (void)ci_expr_is_const(bytes, &number);
+    return number;
+}
+
+static int64_t
+likely_bytes(const CiWrapper *w, const CiBuffer *buffer, bool *is_known)
+{
+    CiAmount cost = ci_cost_of_buffer(buffer);
+    if (buffer->id >= w->first_pool)
+        return guess(w->kernels->loops->sym, buffer->sizes[0], is_known);
+    *is_known &= !cost.unknowns;
+    return ci_amount_likely(cost);
+}
+
+/* The most of what is of use at the same time; of those buffers that each turn of a parallel loop has
+ * of its own, or of all. */
+static int64_t
+most_held(const CiWrapper *w, bool of_turns, bool *is_known)
+{
+    CiWatermark held = ci_held_new(w->ctx, w->nlines);
+    for (int b = 0; b < w->nbuffers; b++) {
+        CiLife life = w->lives->of[b];
+        if (life.block < 0 || w->pool_of[b] ||
+            (of_turns && !ci_lives_is_of_turns(w->lives, life.block)))
+            continue;
+        int64_t bytes = likely_bytes(w, w->buffers[b], is_known);
+        ci_held_add(&held, life.first, life.last, bytes < MOST_BYTES ? bytes : MOST_BYTES);
+    }
+    return ci_peak_bytes(&held, 0, w->nlines - 1);
+}
+
+/* Records the program's peak memory, and the additional memory per thread of a parallel loop. */
+static void
+note_peak(CiWrapper *w)
+{
+    bool is_known = true;
+    int64_t most = most_held(w, false, &is_known), more = most_held(w, true, &is_known);
+    w->most_held = most;
+    if (most)
+        w->lines[0].text = ci_format(w->ctx, "%s, %s %lld bytes", w->lines[0].text,
+                                     is_known ? "at most" : "about", (long long)most);
+    if (more)
+        w->lines[0].text = ci_format(w->ctx, "%s, %lld more for each other thread",
+                                     w->lines[0].text, (long long)more);
+}
+
+void
+ci_wrapper_plan_memory(CiWrapper *wrapper)
+{
+    wrapper->pool_of = CI_NEW_ARRAY(wrapper->ctx, const CiBuffer *, wrapper->nbuffers + 1);
+    wrapper->first_pool = wrapper->nbuffers;
+    ci_wrapper_place(wrapper);
+    if (!wrapper->options.has_no_reuse)
+        ci_wrapper_reuse(wrapper);
+    if (wrapper->options.has_pools)
+        ci_wrapper_pool(wrapper);
+    if (wrapper->options.records)
+        ci_wrapper_hoist(wrapper);
+    note_peak(wrapper);
+    ci_wrapper_match(wrapper);
+}

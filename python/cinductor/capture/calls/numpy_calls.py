@@ -1,0 +1,273 @@
+"""Calls of NumPy's: ufuncs, functions and methods that the surface has, draws."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...class_lookup import is_a
+from ...numpy import surface, composites
+from ...numpy.index import ufunc_at
+from ...numpy.random import DRAWS, GLOBAL, LEGACY, WRITING_DRAWS, Draw, state_of
+from ..control.list_buffer import JOINS, array_of
+from ..iterators import Flat
+from ..objects import FREE_TYPES, Traced, foreign_in, holds_traced
+from .functions import call_function, call_unknown, call_with_foreign, name_of
+
+if TYPE_CHECKING:
+    from ..kinds import Hooks
+
+NUMBER_METHODS: dict[str, Any] = {}  # what numbers of Python's have and arrays have not
+ufunc = np.ufunc
+
+
+def understands_method(name: str) -> Callable[[Any], Any]:
+    """Enters a method of Python's numbers, called with the scope, a traced number and arguments."""
+
+    def enter(handler: Any) -> Any:
+        NUMBER_METHODS[name] = handler
+        return handler
+
+    return enter
+
+
+def call_ufunc(scope: Hooks, f: ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc: traced when an operand is."""
+    stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
+    for a in args:
+        if type(a) not in FREE_TYPES:
+            args = tuple(scope.array_of(a) for a in args)
+            break
+    if kwargs:
+        kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items() if v is not np._NoValue}
+        if kwargs.get("out") is ...:  # an array also where NumPy would return a scalar
+            del kwargs["out"]
+            return as_array(scope, call_ufunc(scope, f, args, kwargs))
+    outs = kwargs.get("out") if kwargs else None
+    outs = outs if is_a(outs, tuple) else (outs,)
+    if len(args) > f.nin:
+        outs = (*outs, *args[f.nin :])
+    for out in outs:
+        if out is not None and type(out) is Traced and stage.effects.before_write(out):
+            return eager(scope, f, args, kwargs, out)
+    if holds_traced(args) or (kwargs and holds_traced(kwargs.values())):
+        return f(*args, **kwargs)
+    return constants(scope, f(*args, **kwargs))
+
+
+def as_array(scope: Hooks, value: Any) -> Any:
+    """A result of `out=...`."""
+    if is_a(value, tuple):
+        return tuple(as_array(scope, v) for v in value)
+    return surface.array(scope.stage.tracer, value)
+
+
+def eager(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
+    """A call that writes to overlapping memory: made on real arrays, at once."""
+    stage = scope.stage
+    result = f(
+        *(stage.materialise(a) for a in args), **{k: stage.materialise(v) for k, v in kwargs.items()}
+    )
+    return out if result is stage.materialise(out) else stage.lift(result)
+
+
+def constants(scope: Hooks, value: Any) -> Any:
+    """The result of a pure NumPy function of constants."""
+    if type(value) is np.ndarray:
+        return scope.stage.constant(value)
+    if type(value) is tuple or type(value) is list:
+        return type(value)(constants(scope, v) for v in value)
+    return value
+
+
+def call_surface(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of NumPy's that the surface has."""
+    stage = scope.stage
+    if f in JOINS and len(args) == 1 and not kwargs and type(args[0]) is list:
+        if (made := array_of(stage.state, args[0])) is not None:
+            return made
+    if any(type(a) is Flat for a in args):
+        if f in COPIES and type(args[0]) is Flat:  # which share the memory of what is flat
+            if len(args) > 1 or kwargs.keys() - {"dtype"}:
+                return call_unknown(scope, f, args, kwargs)
+            f = np.asarray
+        args = tuple(line_of(scope, a) if type(a) is Flat else a for a in args)
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
+    if kwargs:
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    row = surface.functions_by_id[id(f)]
+    if type(out := row.out_of(args, kwargs)) is Traced and stage.effects.before_write(out):
+        return eager(scope, f, args, kwargs, out)
+    stage.regions.note_class(args)
+    if row.handler is None:
+        return call_source(scope, row, args, kwargs)
+    if row.writes and args and type(args[0]) is Traced and stage.effects.before_write(args[0]):
+        return eager(scope, f, args, kwargs, args[0])
+    if not row.creates and not holds_traced(args) and not holds_traced(kwargs.values()):
+        return constants(scope, f(*args, **kwargs))
+    try:
+        return row.call(stage.tracer, args, kwargs)
+    except surface.NotCaptured as why:
+        if row.follow is not None:
+            return call_source(scope, row, args, kwargs)
+        is_pure = not row.writes and not kwargs and f.__module__ != "numpy.random"
+        text = f"calls {name_of(f)}: {why}"
+        return call_unknown(scope, f, args, kwargs, text, is_pure and not takes_functions(args))
+
+
+def call_source(scope: Hooks, row: surface.Row, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a NumPy function that is captured from its source or from a substitute; NumPy's own
+    function if that refuses."""
+    try:
+        return call_function(scope, row.follow, args, kwargs)
+    except composites.Otherwise:
+        return call_unknown(scope, row.function, args, kwargs)
+
+
+COPIES = (np.array, np.copy)
+
+
+def line_of(scope: Hooks, flat: Flat) -> Any:
+    """The array that NumPy makes of array.flat: a view where the elements lie so."""
+    if flat.array.flags_now.c_contiguous:
+        return scope.stage.tracer.reshape(flat.array, (flat.array.size,))
+    return scope.item(flat, slice(None))
+
+
+def takes_functions(args: tuple[Any, ...]) -> bool:
+    """True if something among the arguments may run code of the user's."""
+    return any(callable(a) or type(a) not in FREE_TYPES for a in args)
+
+
+def call_array_method(
+    scope: Hooks, f: Any, owner: Traced, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """A method of a traced value."""
+    stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, getattr(stage.materialise(owner), name), args, kwargs, foreign)
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
+    if kwargs:
+        kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    row = surface.methods.get(name)
+    out = kwargs.get("out") if row is None else row.out_of((owner, *args), kwargs)
+    if type(out) is Traced and stage.effects.before_write(out):
+        return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, out)
+    if name == "setflags":
+        return scope.fall_back_for_flags(owner).setflags(*args, **kwargs)
+    if name in surface.WRITING_METHODS and stage.effects.before_write(owner):
+        return eager(scope, getattr(stage.materialise(owner), name), args, kwargs, owner)
+    if name in NUMBER_METHODS and not args and not kwargs and stage.tracer.may_check():
+        if owner.kind != "array" and hasattr(owner.__class__, name):
+            return NUMBER_METHODS[name](scope, owner, args)
+    if row is None:
+        return stage.lift(f(*args, **kwargs))  # the traced value itself breaks
+    try:
+        return row.method(stage.tracer, owner, args, kwargs)
+    except surface.NotCaptured as why:
+        if name in surface.WRITING_METHODS or kwargs:
+            stage.effects.stop(f"calls ndarray.{name}: {why}")
+        else:
+            stage.tracer.note_break(f"calls ndarray.{name}: {why}")
+        real = getattr(stage.materialise(owner), name)
+        return stage.lift(real(*stage.materialise(args), **stage.materialise(kwargs)))
+
+
+def call_ufunc_method(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """np.add.reduce and its like."""
+    stage = scope.stage
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, f, args, kwargs, foreign)
+    if f.__name__ == "at":  # its index may be a tuple, which is no array
+        args = tuple(stage.lift_nested(a) for a in args)
+        if (
+            args
+            and type(args[0]) is Traced
+            and not stage.effects.before_write(args[0])
+            and not kwargs
+        ):
+            return call_ufunc_at(scope, f, args)
+        return call_unknown(scope, f, args, kwargs)
+    args = tuple(scope.array_of(a) for a in args)
+    kwargs = {k: stage.lift_nested(v) for k, v in kwargs.items()}
+    if (out := kwargs.get("out")) is ...:
+        del kwargs["out"]
+        return as_array(scope, call_ufunc_method(scope, f, args, kwargs))
+    if type(out) is Traced and stage.effects.before_write(out):
+        return eager(scope, f, args, kwargs, out)
+    if holds_traced(args) or holds_traced(kwargs.values()):
+        return f(*args, **kwargs)
+    return constants(scope, f(*args, **kwargs))
+
+
+def call_draw(scope: Hooks, f: Draw, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A method of a Generator or RandomState that later calls find again."""
+    stage, is_global = scope.stage, f.generator is GLOBAL
+    table = LEGACY if is_global or type(f.generator) is np.random.RandomState else DRAWS
+    source = stage.sources.source("const", GLOBAL) if is_global else stage.sources.source_of(f.generator)
+    method = getattr(f.generator, f.name)
+    if source is None or source < 0:
+        return call_unknown(scope, method, args, kwargs)
+    if (foreign := foreign_in(args) or foreign_in(kwargs.values())) is not None:
+        return call_with_foreign(scope, method, args, kwargs, foreign)
+    args = tuple(a if type(a) in FREE_TYPES else stage.lift_nested(a) for a in args)
+    kwargs = {k: v if type(v) in FREE_TYPES else stage.lift_nested(v) for k, v in kwargs.items()}
+    target = args[0] if args else kwargs.get("x")
+    writes = f.name in WRITING_DRAWS and type(target) is Traced
+    if writes and stage.effects.before_write(target):
+        return call_unknown(scope, method, args, kwargs)
+    if id(f.generator) not in stage.effects.draws:
+        stage.effects.draws[id(f.generator)] = (f.generator, state_of(f.generator))
+    address = stage.tracer.scalar(id(f.generator), stage.sources.source("address", source))
+    try:
+        return table[f.name](stage.tracer, address, *args, **kwargs)
+    except (surface.NotCaptured, TypeError, ValueError, OverflowError) as why:
+        return call_unknown(scope, method, args, kwargs, f"calls {name_of(method)}: {why}")
+
+
+def call_vectorized(scope: Hooks, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call of np.vectorize's: a loop over elements, where its function is followed."""
+    stage = scope.stage
+    otypes, function = f.otypes, f.pyfunc
+    args = tuple(stage.lift_nested(a) for a in args)
+    plain = not kwargs and not f.excluded and f.signature is None and len(otypes or "1") == 1
+    has_array = any(type(a) is Traced and a.ndim and stage.tracer.is_positive(a.size) for a in args)
+    if not plain or not has_array or type(function) is not types.FunctionType or f.cache:
+        return call_unknown(scope, f, args, kwargs)
+    source = stage.sources.source_of(f)
+    if source is not None and source >= 0:
+        function = stage.lift_guarded(function, stage.sources.source("attr", source, "pyfunc"))
+    dtype = np.dtype(otypes[0]) if otypes else None
+    return call_function(scope, composites.vectorized, (function, dtype, *args), {})
+
+
+def call_ufunc_at(scope: Hooks, f: Any, args: tuple[Any, ...]) -> Any:
+    """np.add.at and its like."""
+    row = surface.Row(f, lambda t, *given: ufunc_at(t, f.__self__, *given))
+    try:
+        return row.call(scope.stage.tracer, args, {})
+    except surface.NotCaptured as why:
+        return call_unknown(scope, f, args, {}, f"calls {name_of(f)}: {why}")
+
+
+def call_numpy_scalar(
+    scope: Hooks, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """np.float32(x)"""
+    if (foreign := foreign_in(args)) is not None:
+        return call_with_foreign(scope, cls, args, kwargs, foreign)
+    if len(args) == 1 and not kwargs:
+        value = scope.array_of(args[0]) if type(args[0]) in (list, tuple) else args[0]
+        if type(value) is Traced:
+            try:
+                return surface.scalar_of(scope.stage.tracer, cls, value)
+            except surface.NotCaptured as why:
+                return call_unknown(scope, cls, (value,), {}, f"calls {name_of(cls)}: {why}")
+    return constants(scope, cls(*(scope.use(a) for a in args), **kwargs))

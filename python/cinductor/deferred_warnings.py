@@ -1,0 +1,162 @@
+"""Warnings issued by cinductor itself, after the outermost compiled call.
+
+User code may count or forbid the warnings of its own code; cinductor's warnings must not take part in that.
+So a warning is queued until the outermost call of the thread ends. It is logged instead of issued
+
+* if the warning filters differ from those at the start of the call,
+* if a filter turns every warning into an error, or
+* if warnings are being recorded now but were not when the function was compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from _thread import _local  # threading itself takes a millisecond to import
+from typing import Any
+
+from .class_lookup import Record
+from .user_frame import frame
+
+
+class CinductorWarning(RuntimeWarning):
+    """Warning of cinductor itself: a function, or a part of it, runs in another way than was
+    requested. A filter for this class affects nothing else."""
+
+    __module__ = "cinductor"
+
+
+class CacheWarning(CinductorWarning):
+    """Something is wrong with the disk cache, which costs time and nothing else."""
+
+    __module__ = "cinductor"
+
+
+class Notice(Record):
+    """A warning and the user's line that it is given at."""
+
+    __slots__ = ("text", "file", "line", "where", "may_be_recorded", "category")
+    text: str
+    file: str
+    line: int
+    where: dict[str, Any]
+    may_be_recorded: bool
+    category: type[CinductorWarning]
+
+
+class Waiting(_local):
+    """Per thread: the calls at work, one within the other, and what waits for their end."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.notices: list[Notice] = []
+        self.state: Any = None
+
+
+_waiting = Waiting()
+
+
+def warn(
+    message: str, may_be_recorded: bool = True, category: type[CinductorWarning] = CinductorWarning
+) -> None:
+    """A warning at the user's line, once the outermost call has ended. may_be_recorded: warnings were
+    when the function that it speaks of was compiled.
+    """
+    found = frame()
+    where = {} if found is None else found.f_globals
+    place = ("<cinductor>", 1) if found is None else (found.f_code.co_filename, found.f_lineno)
+    notice = Notice("cinductor: " + message, *place, where, may_be_recorded, category)
+    if _waiting.depth:
+        _waiting.notices.append(notice)
+    else:
+        give(notice)
+
+
+def warn_of_cache(message: str) -> None:
+    """Issue a warning about the disk cache."""
+    warn(message, category=CacheWarning)
+
+
+def begin() -> None:
+    """A call begins."""
+    if _waiting.depth == 0:
+        _waiting.state = state()
+    _waiting.depth += 1
+
+
+def end() -> None:
+    """End a call. After the outermost one the queued warnings are issued."""
+    _waiting.depth -= 1
+    if _waiting.depth or not _waiting.notices:
+        return
+    notices, _waiting.notices = _waiting.notices, []
+    is_as_before = state() == _waiting.state
+    for notice in notices:
+        if is_as_before:
+            give(notice)
+        else:
+            log(notice)
+
+
+def state() -> Any:
+    """The state that decides about a warning: the filters, and the function that shows it."""
+    now = filters()
+    return (id(now), list(now), warnings.showwarning)
+
+
+def filters() -> list[Any]:
+    """The active filters: since 3.14 they may be a context's."""
+    own = getattr(warnings, "_get_filters", None)
+    return warnings.filters if own is None else own()  # type: ignore[return-value]
+
+
+def give(notice: Notice) -> None:
+    """The warning, where no filter for all warnings makes it an exception."""
+    if is_forbidden(notice) or (is_recorded() and not notice.may_be_recorded):
+        log(notice)
+        return
+    warnings.warn_explicit(
+        notice.text,
+        notice.category,
+        filename=notice.file,
+        lineno=notice.line,
+        module=notice.where.get("__name__"),
+        registry=notice.where.setdefault("__warningregistry__", {}),
+    )
+
+
+def is_recorded() -> bool:
+    """True if warnings are collected, as by catch_warnings(record=True), instead of shown."""
+    context = getattr(warnings, "_get_context", None)  # since 3.14
+    if context is not None and getattr(context(), "log", None) is not None:
+        return True
+    return type(getattr(warnings, "_showwarnmsg_impl", None)) is types.BuiltinMethodType
+
+
+def is_forbidden(notice: Notice) -> bool:
+    """True if it would be raised by a filter that means warnings of others, too."""
+    module = notice.where.get("__name__") or notice.file
+    for action, message, category, within, line in filters():
+        is_meant = message is None or matches(message, notice.text)
+        is_there = within is None or matches(within, module)
+        if issubclass(notice.category, category) and is_meant and is_there:
+            if line in (0, notice.line):
+                return action == "error" and message is None and not issubclass(category, CinductorWarning)
+    return False
+
+
+def matches(pattern: Any, text: str) -> bool:
+    """True if a filter's pattern, compiled or a text, is the beginning of a text."""
+    if isinstance(pattern, str):
+        return text.lower().startswith(pattern.lower())
+    return pattern.match(text) is not None
+
+
+def log(notice: Notice) -> None:
+    """Write to the log `cinductor` instead of issuing a warning."""
+    logging = sys.modules.get("logging")  # who has not imported it reads no log
+    if logging is not None and logging.getLogger("cinductor").hasHandlers():
+        logging.getLogger("cinductor").warning("%s:%d: %s", notice.file, notice.line, notice.text)
+    elif sys.stderr is not None:
+        print(f"{notice.file}:{notice.line}: {notice.text}", file=sys.stderr)
