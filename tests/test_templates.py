@@ -126,8 +126,8 @@ def test_no_warning_of_what_is_not_there():
 
 def test_classes_of_shapes_are_measured_once(monkeypatch):
     asked = []
-    monkeypatch.setattr(products, "_known", {})
-    monkeypatch.setattr(products, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
+    monkeypatch.setattr(matmul_tuning, "_known", {})
+    monkeypatch.setattr(matmul_tuning, "_is_quicker", lambda *kind: bool(asked.append(kind)) or True)
     assert matmul_tuning.are_quicker("f32", 1, 4, 4, 4, 0, 0) and not asked  # little
     assert not matmul_tuning.are_quicker("f32", 1, 4000, 4000, 4000, 0, 0) and not asked  # much
     for rows in (64, 70, 100, 130):
@@ -144,7 +144,7 @@ def test_measuring():
 def test_auto_asks(monkeypatch):
     x, w, b = operands("f4", 30, 20, 40)
     for answer in (True, False):
-        monkeypatch.setattr(products, "are_quicker", lambda *kind, answer=answer: answer)
+        monkeypatch.setattr(matmul_tuning, "are_quicker", lambda *kind, answer=answer: answer)
         program = explain(compile(layer, options={"numerics": "close"}), x, w, b).program
         assert program.externs == (0 if answer else 1)
 

@@ -30,9 +30,9 @@ from ._core import (
 )
 from .compile import compile, disable, reset, stats
 from .config import config, list_backends, list_choices, list_mode_options, list_options
+from .deferred_warnings import CacheWarning, CinductorWarning
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
 from .job import is_compiling
-from .deferred_warnings import CacheWarning, CinductorWarning
 from .stance import set_stance
 
 if TYPE_CHECKING:

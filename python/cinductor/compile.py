@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from . import _core, stats_types, saved
-from .config import OPTIONS, Mode, config, nearest, refusal, resolve
+from . import _core, saved, stats_types
 from .class_lookup import is_a
+from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .job import Job
 from .signature import signature_of
 

@@ -9,8 +9,8 @@ import sys
 import time
 from typing import Any
 
-from .config import config
 from .class_lookup import Record
+from .config import config
 from .deferred_warnings import warn
 from .user_frame import PACKAGE
 

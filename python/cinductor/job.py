@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, stats_types, events, deferred_warnings, saved, watching
+from . import _core, deferred_warnings, events, saved, stats_types, watching
 from ._core import Error
 from .arrays import packages
 from .budget import Budget, Race, key_of, likeness
+from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
-from .class_lookup import is_a
 from .signature import signature_of
 from .user_frame import PACKAGE
 

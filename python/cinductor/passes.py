@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _core
 from .config import registered
-from .graphs import Graph, on_text
 from .deferred_warnings import warn
+from .graphs import Graph, on_text
 from .testing import assert_array
 from .user_frame import wrong
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
 from . import _core
-from .config import refusal
 from .class_lookup import is_a
+from .config import refusal
 
 F = TypeVar("F", bound=Callable[..., Any])
 Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]

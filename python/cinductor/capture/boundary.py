@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import Symbols
 from ..class_lookup import is_a
+from ..dynamic import Symbols
 from .control.state import State
 from .effects import Effects
 from .objects import (

@@ -15,9 +15,9 @@ import numpy as np
 from .. import _core, float_warnings, heuristics, saved, signals, watching
 from .. import bound as bounds
 from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
+from ..class_lookup import is_a
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
 from ..errors import ERRORS, ConstraintViolation
-from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 from ..job import Job
 from ..signals import Abandon, OverBudget, Raised, Replan, Signal, Suspect, names_traced, reword

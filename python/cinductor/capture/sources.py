@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..dynamic import place_of
 from ..class_lookup import is_a
+from ..dynamic import place_of
 from .objects import (
     FREE_TYPES,
     IDENTITY_TYPES,

@@ -31,9 +31,9 @@ import numpy as np
 
 from .. import _core
 from ..budget import MANY_NODES, Allowance, is_for_pieces, why_spent
+from ..class_lookup import is_a
 from ..dynamic import Symbols
 from ..errors import ConstraintViolation
-from ..class_lookup import is_a
 from ..interrupt import is_interrupt
 from ..signals import NotPaid, OverBudget
 from ..user_frame import PACKAGE

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..float_warnings import quietly
 from ..class_lookup import is_a
+from ..float_warnings import quietly
 from ..interrupt import is_interrupt
 
 Traced = _core.Traced

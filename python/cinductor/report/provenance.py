@@ -15,8 +15,8 @@ from collections import Counter
 from typing import Any
 
 from .. import _core, events
-from ..graphs import Graph, Node
 from ..deferred_warnings import warn
+from ..graphs import Graph, Node
 from .kernels import Kernel, read
 
 # The last pass that has run says what the kernels were made of.

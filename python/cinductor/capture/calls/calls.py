@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...custom_ops import CustomOp
 from ...class_lookup import is_a
+from ...custom_ops import CustomOp
 from ...kernels import UserKernel
 from ...numpy.random import GLOBAL, LEGACY, Draw, is_global_state
 from ..iterators import Called

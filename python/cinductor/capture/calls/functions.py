@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import _core
-from ...custom_ops import CustomOp
 from ...class_lookup import is_a
+from ...custom_ops import CustomOp
 from ...interrupt import is_interrupt
 from ...kernels import DTYPES as KERNEL_DTYPES
 from ...kernels import DeviceKernelCall, KernelCall, UserKernel

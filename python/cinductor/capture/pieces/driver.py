@@ -22,8 +22,8 @@ import numpy as np
 
 from ... import _core
 from ...budget import needs_no_break
-from ...compile import make
 from ...class_lookup import is_a
+from ...compile import make
 from ...job import Job
 from ...signature import method_of, signature_of
 from ..calls.functions import why_not_followed
