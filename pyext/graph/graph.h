@@ -52,6 +52,8 @@ int cx_tracer_note(CxTracer *tracer, PyObject *reason);
 /* segment.c: what tells the pending graph's program apart, and the program: compiled before, or
  * now. */
 struct CxProgram *cx_segment_find(CxTracer *tracer, const char *form, double plain);
+/* Of the module: whether a warning says that a piece is interpreted, because its compiler failed. */
+PyObject *cx_has_warned_of_compiler(PyObject *module, PyObject *unused);
 /* work.c: an estimate of what NumPy takes for a graph, whatever its sizes are; in this call. */
 #define CX_LITTLE 20e-6 /* seconds: less than a run and a break */
 double cx_graph_seconds(const CiGraph *graph);

@@ -46,14 +46,17 @@ choose_backend(CxTracer *t)
     return plain;
 }
 
-/* Whether a compiler pays for a piece between two breaks: its next run alone takes longer in NumPy, or
- * it has been run for the rent, a part of what a build takes. Until then it is interpreted. */
+/* True if a build pays for a piece between two breaks: its next run alone takes long enough in NumPy, or
+ * its runs have taken the rent, a share of the build's price. Until then the piece is interpreted. A call that
+ * owes no rent builds a piece when it meets it again, and a piece that is not light at once. */
 static bool
 is_due(const CxTracer *t, const CxProgram *before, double plain, double price)
 {
+    const double light = 1.2e-3; /* seconds */
     const CiBackend *interpreter = find_interpreter(t);
 
-    if (!t->needs_python || interpreter == NULL || interpreter == t->backend || plain >= price)
+    if (!t->needs_python || interpreter == NULL || interpreter == t->backend ||
+        plain >= fmax(2 * t->rent * price, light))
         return true;
     return before != NULL ? before->spent >= before->rent : t->rent < 0;
 }
@@ -109,6 +112,14 @@ interpret_instead(CxTracer *t, const CiBackend *backend)
     return told < 0 ? NULL : compile_by(t, plain, &options, t->state->passes);
 }
 
+PyObject *
+cx_has_warned_of_compiler(PyObject *module, PyObject *unused)
+{
+    const CxState *state = PyModule_GetState(module);
+    (void)unused;
+    return PyBool_FromLong(state->told_of_compiler);
+}
+
 static CxProgram *
 compile_segment(CxTracer *t, PyObject *key, const CxProgram *before, double plain, double price)
 {
@@ -158,6 +169,24 @@ stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double pr
     return !is_due(t, program, plain, price);
 }
 
+/* What captures for a call may leave the build to a later time: it raises then, and has the program. */
+static int
+ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
+{
+    PyObject *asked = t->on_build, *done = NULL;
+
+    if (asked == NULL || asked == Py_None || t->needs_python || find_interpreter(t) == t->backend)
+        return 0;
+    CxProgram *program = cx_program_defer(t->state, t->graph, &t->options, t->option_values,
+                                          t->backend, key);
+    if (program != NULL)
+        done = PyObject_CallFunction(asked, "OddO", (PyObject *)program, plain, price,
+                                     cx_block_is_exact(t->graph->body) ? Py_True : Py_False);
+    Py_XDECREF(program);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 CxProgram *
 cx_segment_find(CxTracer *t, const char *form, double plain)
 {
@@ -171,8 +200,10 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
     t->price += price;
     CxProgram *program = cx_program_find(t->state, key, &failed);
     bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
-    if (!is_known && !failed)
-        Py_XSETREF(program, compile_segment(t, key, program, plain, price));
+    if (!is_known && !failed) {
+        bool builds = ask_for_build(t, key, plain, price) == 0;
+        Py_XSETREF(program, builds ? compile_segment(t, key, program, plain, price) : NULL);
+    }
     Py_DECREF(key);
     if (program != NULL && keep(t, program) < 0)
         Py_CLEAR(program);

@@ -76,6 +76,8 @@ struct CxTracer {
     PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
+    PyObject *on_build; /* called with an unbuilt program, NumPy's seconds, those of its build and whether it is
+                         * exact, before a whole graph is built; it raises to leave that. Or NULL */
     PyObject *on_force; /* raised where a size is needed that nothing may be decided by */
     PyObject *saved;     /* arrays written to by runs of this call, and what they held before */
     bool cannot_undo;    /* an array too large to be kept was written to */

@@ -99,65 +99,74 @@ note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
 }
 
 CxProgram *
-cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
-                   PyObject *option_values, const CiBackend *backend, PyObject *passes,
-                   const CiTextInput *given, PyObject *info)
+cx_program_new(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *option_values,
+               const CiBackend *backend, PyObject *passes)
 {
-    CiRequest request;
-    CxProgram *p = NULL;
-    PyObject *why_host = NULL;
+    PyTypeObject *type = (PyTypeObject *)state->program_type;
+    CxProgram *p = (CxProgram *)type->tp_alloc(type, 0);
 
-    int made = cx_program_make(state, graph, options, backend, passes, given, NULL, NULL, NULL,
-                               &request);
-    if (made < 0 && can_run_on_host(state, options, backend)) {
-        why_host = take_message();
-        backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
-        made = why_host == NULL ? -1
-                                : cx_program_make(state, graph, options, backend, passes, given,
-                                                  NULL, NULL, NULL, &request);
-    }
-    if (made < 0) {
-        Py_XDECREF(why_host);
+    if (p == NULL)
         return NULL;
-    }
-    p = (CxProgram *)((PyTypeObject *)state->program_type)
-            ->tp_alloc((PyTypeObject *)state->program_type, 0);
-    if (p == NULL) {
-        ci_program_release(request.program);
-        Py_XDECREF(why_host);
-        return NULL;
-    }
-    p->why_host = why_host;
-    p->passes = Py_XNewRef(passes);
     p->state = state;
-    p->program = request.program;
+    p->passes = Py_XNewRef(passes);
     p->option_values = Py_NewRef(option_values);
     p->options = *options;
     p->backend = backend;
-    p->queue = cx_queue(state, options, backend);
-    p->work = ci_program_work(p->program);
     p->writes = graph->nwrites != 0;
     p->may_stop = cx_block_has_checks(graph->body);
-    p->is_symbolic = !ci_program_is_static(p->program);
-    p->small = p->is_symbolic ? find_small(graph) : 0;
-    p->kernels = request.info.kernels;
-    p->externs = request.info.externs;
-    note_build(state, graph, &request.info);
     p->graph = graph;
     for (int k = 0; k < graph->ninputs; k++)
         p->nscalars += graph->inputs[k]->kind == CI_KIND_python;
     p->texts = PyDict_New();
-    if (p->texts == NULL || fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 ||
-        cx_warn_of_cache(state) < 0)
-        goto fail;
-    if (strcmp(options->wrapper, "python") == 0 && cx_wrapper_open(p) < 0)
-        goto fail;
-    p->ctx = ctx; /* last: on failure the context is still the caller's */
+    if (p->texts == NULL)
+        Py_CLEAR(p);
     return p;
-fail:
-    p->graph = NULL;
-    Py_DECREF(p);
-    return NULL;
+}
+
+int
+cx_program_build(CxProgram *p, const CiTextInput *given, PyObject *info)
+{
+    CxState *state = p->state;
+    CiRequest request;
+    int made = cx_program_make(state, p->graph, &p->options, p->backend, p->passes, given, NULL,
+                               NULL, NULL, &request);
+
+    if (made < 0 && can_run_on_host(state, &p->options, p->backend)) {
+        p->why_host = take_message();
+        p->backend = ci_backend_find(state->runtime.registry, "cpu", NULL);
+        made = p->why_host == NULL ? -1
+                                   : cx_program_make(state, p->graph, &p->options, p->backend,
+                                                     p->passes, given, NULL, NULL, NULL, &request);
+    }
+    if (made < 0)
+        return -1;
+    p->program = request.program;
+    p->queue = cx_queue(state, &p->options, p->backend);
+    p->work = ci_program_work(p->program);
+    p->is_symbolic = !ci_program_is_static(p->program);
+    p->small = p->is_symbolic ? find_small(p->graph) : 0;
+    p->kernels = request.info.kernels;
+    p->externs = request.info.externs;
+    note_build(state, p->graph, &request.info);
+    if (fill_returns(p) < 0 || cx_info_fill(info, &request.info) < 0 || cx_warn_of_cache(state) < 0)
+        return -1;
+    return strcmp(p->options.wrapper, "python") == 0 ? cx_wrapper_open(p) : 0;
+}
+
+CxProgram *
+cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptions *options,
+                   PyObject *option_values, const CiBackend *backend, PyObject *passes,
+                   const CiTextInput *given, PyObject *info)
+{
+    CxProgram *p = cx_program_new(state, graph, options, option_values, backend, passes);
+
+    if (p != NULL && cx_program_build(p, given, info) < 0) {
+        p->graph = NULL;
+        Py_CLEAR(p);
+    }
+    if (p != NULL)
+        p->ctx = ctx; /* last: on failure the context is still the caller's */
+    return p;
 }
 
 /* ---- running ---- */
@@ -422,7 +431,25 @@ program_text(PyObject *self, PyObject *args)
                                                     : NULL;
 }
 
+/* Other threads run meanwhile. */
+static PyObject *
+program_build(PyObject *self, PyObject *unused)
+{
+    CxProgram *p = (CxProgram *)self;
+    PyObject *info = PyDict_New();
+
+    (void)unused;
+    CX_ENTRY();
+    if (p->program != NULL || info == NULL)
+        return info;
+    if (cx_program_build(p, NULL, info) < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
+        Py_CLEAR(info);
+    return info;
+}
+
 static PyMethodDef program_methods[] = {
+    {"build", program_build, METH_NOARGS,
+     "build(): compiles a program that a tracer has left unbuilt; the numbers of the compile."},
     {"text", program_text, METH_VARARGS,
      "text(level): the text of \"graph\", a pass, \"loops\", \"kernels\", \"procs\", \"wrapper\", "
      "\"json\" or \"source\"."},

@@ -127,7 +127,15 @@ PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
+/* A program that is not built; ctx, which owns the graph, is the caller's to set. Then the build: a failed one
+ * leaves a program that nothing may run. */
+CxProgram *cx_program_new(CxState *state, CiGraph *graph, const CiOptions *options,
+                          PyObject *option_values, const CiBackend *backend, PyObject *passes);
+int cx_program_build(CxProgram *program, const CiTextInput *given, PyObject *info);
+/* program_text.c: an unbuilt program with a copy of the graph, to be put under that key when it is built. */
+CxProgram *cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
+                            PyObject *option_values, const CiBackend *backend, PyObject *key);
+/* Both. Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
  */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,

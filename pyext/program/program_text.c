@@ -16,6 +16,27 @@ body_copy_graph(CiContext *ctx, void *arg)
     job->to = ci_graph_copy_to(ctx, job->from);
 }
 
+CxProgram *
+cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
+                 PyObject *option_values, const CiBackend *backend, PyObject *key)
+{
+    CiContext *ctx = ci_context_open();
+    CopyJob job = {graph, NULL};
+    CxProgram *p = NULL;
+
+    if (ctx == NULL)
+        return (CxProgram *)PyErr_NoMemory();
+    if (cx_protect(state, ctx, body_copy_graph, &job) == 0)
+        p = cx_program_new(state, job.to, options, option_values, backend, state->passes);
+    if (p == NULL) {
+        ci_context_close(ctx);
+        return NULL;
+    }
+    p->ctx = ctx;
+    p->key = Py_NewRef(key);
+    return p;
+}
+
 int
 cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                 const CiBackend *backend, PyObject *passes, const CiTextInput *given,

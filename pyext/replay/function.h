@@ -2,6 +2,7 @@
 #ifndef CX_FUNCTION_H
 #define CX_FUNCTION_H
 
+#include "replay/account.h"
 #include "replay/body.h"
 #include "replay/device_call.h"
 #include "replay/driven.h"
@@ -17,6 +18,7 @@ typedef struct CxFunction {
     PyObject *renew;   /* what gives the parameters again when the function has others, or NULL */
     CxBody body;
     PyObject *plain;        /* keys of calls that fn answers: plain.c */
+    CxAccounts accounts;    /* of kinds of calls that no specialization fits */
     CxDriven driven;        /* those that a driver answers */
     CxDeviceVariants twins;          /* what answers where arguments are arrays of a device */
     /* These, and `table`: replaced and counted with the lock; a call holds what it began with. */

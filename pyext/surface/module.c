@@ -6,6 +6,7 @@
 #include "program/passes.h"
 #include "program/user_code.h"
 #include "region/region.h"
+#include "replay/account.h"
 #include "replay/specialization.h"
 #include "state/array.h"
 #include "state/dlpack.h"
@@ -319,6 +320,7 @@ static PyMethodDef module_methods[] = {
     {"recompile", cx_recompile, METH_VARARGS, NULL},
     {"plan", cx_plan, METH_VARARGS, NULL},
     {"set_beside", cx_set_beside, METH_O, NULL},
+    {"has_warned_of_compiler", cx_has_warned_of_compiler, METH_NOARGS, NULL},
     {"set_race_clock", cx_set_race_clock, METH_O, NULL},
     {"graph_inputs", cx_graph_inputs, METH_O, NULL},
     {"compile_graph", (PyCFunction)(void (*)(void))cx_compile_graph, METH_VARARGS | METH_KEYWORDS,
@@ -404,6 +406,7 @@ module_exec(PyObject *module)
         add_type(module, &cx_builder_spec, &state->builder_type) < 0 ||
         add_type(module, &cx_user_code_spec, &state->user_code_type) < 0 ||
         add_type(module, &cx_specialization_spec, &state->specialization_type) < 0 ||
+        add_type(module, &cx_account_spec, &state->account_type) < 0 ||
         add_type(module, &cx_function_spec, &state->function_type) < 0 ||
         add_type(module, &cx_bound_method_spec, &state->method_type) < 0 ||
         add_type(module, &cx_hook_spec, &state->hook_type) < 0 ||

@@ -17,6 +17,7 @@ tracer_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(t->saved);
     Py_VISIT(t->on_break);
     Py_VISIT(t->on_force);
+    Py_VISIT(t->on_build);
     return 0;
 }
 
@@ -33,6 +34,7 @@ tracer_clear(PyObject *self)
     Py_CLEAR(t->saved);
     Py_CLEAR(t->on_break);
     Py_CLEAR(t->on_force);
+    Py_CLEAR(t->on_build);
     return 0;
 }
 
@@ -267,6 +269,8 @@ static PyMemberDef tracer_members[] = {
     {"code", T_OBJECT, offsetof(CxTracer, code), 0,
      "The function's own code object: breaks tell its line."},
     {"on_force", T_OBJECT, offsetof(CxTracer, on_force), 0, NULL},
+    {"on_build", T_OBJECT, offsetof(CxTracer, on_build), 0,
+     "on_build(program, plain, price, is_exact): called before a whole graph is built."},
     {"needs_python", T_BOOL, offsetof(CxTracer, needs_python), 0, NULL},
     {"effects", T_INT, offsetof(CxTracer, effects), 0,
      "How often something has been done that the function itself would do again."},

@@ -211,6 +211,9 @@ class Tracer:
     flushes: int  # graphs run so far
     # directory whose frames are not the user's (set once by the package)
     user_frames_skip: tuple[str, ...]  # directories whose frames are not the user's
+    on_build: Callable[[Program, float, float, bool], object] | None
+    """Called with an unbuilt program before a whole graph is built, with the seconds that NumPy and the build may take, and whether
+    it is exact; it raises to leave the build to a later time."""
     last_program: Program | None  # of the latest flush
     info: dict[str, Any]  # timings and counts of the latest compile
     def symbol(
@@ -537,6 +540,8 @@ class Program:
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
 
+    def build(self) -> dict[str, Any]:
+        """Compile a program that `Tracer.on_build` was called with: the numbers of the compile."""
     def text(self, level: str) -> str:
         """ "graph", "loops", "kernels", "procs", "wrapper", "json" or "source"."""
     def observe(self, observer: Callable[[str, int, int, int], object] | None) -> bool:
@@ -620,6 +625,22 @@ class Specialization:
         rank, a text.
         """
 
+@final
+class Account:
+    """Calls of one kind that no specialization fits, and the time that they have taken in the original function. It runs them
+    without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is awaited, other sizes.
+    """
+
+    spent: float  # seconds, as all
+    due: float
+    best: float  # of one call; 0: none
+    calls: int
+    varies: bool  # sizes or ints have differed
+    is_awaited: bool  # a build is queued
+    program: Program | None  # of a capture, unbuilt at first
+    why: str | None  # what the next step waits for
+    def note(self, seconds: float, /) -> None: ...
+
 class CompiledFunction:
     """The callable that `compile` returns. Vectorcall: binds arguments to the parameters, tries
     specializations (most recent first) by guards in C, runs the program;
@@ -660,6 +681,10 @@ class CompiledFunction:
         right; None: no call any more.
         """
     def note_plain(self, key: tuple[Any, ...]) -> None: ...
+    def account(self, bound: tuple[Any, ...]) -> Account:
+        """The account of calls of this kind: classes, dtypes, ranks, flags; not sizes and ints."""
+    def accounts(self) -> list[Account]:
+        """All accounts, the one used latest first."""
     def add(self, specialization: Specialization) -> None: ...
     def drop(self, specialization: Specialization) -> None: ...
     def clear(self) -> None: ...
@@ -758,6 +783,9 @@ def plan(program: Program, options: dict[str, Any], /) -> tuple[str, list[tuple[
     """Of the graph by these options, which is not built: a digest that tells the plan from another, its
     alternatives (kind, option or threshold, value), and the bytes that it holds at its worst.
     """
+
+def has_warned_of_compiler() -> bool:
+    """True if a warning says that a piece is interpreted, because its compiler failed."""
 
 def set_beside(number: int, /) -> None:
     """0: nothing is built beside calls; 1: something is, and no call of a race is timed; 2: it shall stop."""

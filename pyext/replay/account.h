@@ -1,0 +1,44 @@
+/* Accounts: the time that calls of one kind have taken in the original function. */
+#ifndef CX_ACCOUNT_H
+#define CX_ACCOUNT_H
+
+#include "state/state.h"
+
+extern PyType_Spec cx_account_spec;
+
+/* What calls have in common: classes, dtypes, ranks, flags, and which sizes are 0 or 1; sizes and ints are not in
+ * it. sizes: a digest of these; class: the number of bits of what loops may run over. */
+typedef struct CxKind {
+    uint64_t kind, sizes;
+    int class;
+} CxKind;
+
+/* Python decides what happens when `spent` has reached `due`, and is asked at once for a call of another class of
+ * sizes than those before, and, while a build is awaited, for the first call of other sizes. */
+typedef struct CxAccount {
+    PyObject_HEAD
+    CxKind kind;
+    double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
+    Py_ssize_t calls;
+    bool varies;     /* calls had different sizes or ints */
+    bool is_awaited; /* a build is */
+    PyObject *program, *why;
+} CxAccount;
+
+/* The accounts of one function, the one used latest first; the one used longest ago leaves. */
+enum { CX_MOST_ACCOUNTS = 64 };
+typedef struct CxAccounts {
+    int count;
+    CxAccount *list[CX_MOST_ACCOUNTS];
+} CxAccounts;
+
+CxKind cx_kind_of(PyObject *const *bound, int count);
+/* A borrowed reference, or NULL. Notes the call's sizes; *asks: Python decides. */
+CxAccount *cx_accounts_find(CxAccounts *accounts, const CxKind *kind, bool *asks);
+/* A new reference: the account of a kind, made where there is none. */
+PyObject *cx_accounts_open(CxState *state, CxAccounts *accounts, const CxKind *kind);
+void cx_accounts_clear(CxAccounts *accounts);
+PyObject *cx_accounts_list(const CxAccounts *accounts);
+void cx_account_note(CxAccount *account, double seconds);
+
+#endif
