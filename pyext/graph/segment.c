@@ -169,7 +169,8 @@ stays_interpreted(const CxTracer *t, CxProgram *program, double plain, double pr
     return !is_due(t, program, plain, price);
 }
 
-/* What captures for a call may leave the build to a later time: it raises then, and has the program. */
+/* Capture decides whether a whole graph is built now, and whether an inexact program may run: it raises otherwise,
+ * and has the unbuilt program. */
 static int
 ask_for_build(CxTracer *t, PyObject *key, double plain, double price)
 {
@@ -200,10 +201,11 @@ cx_segment_find(CxTracer *t, const char *form, double plain)
     t->price += price;
     CxProgram *program = cx_program_find(t->state, key, &failed);
     bool is_known = program != NULL && (program->rent == 0 || stays_interpreted(t, program, plain, price));
-    if (!is_known && !failed) {
-        bool builds = ask_for_build(t, key, plain, price) == 0;
-        Py_XSETREF(program, builds ? compile_segment(t, key, program, plain, price) : NULL);
-    }
+    bool builds = !is_known && !failed;
+    if ((builds || !cx_block_is_exact(t->graph->body)) && ask_for_build(t, key, plain, price) < 0)
+        Py_CLEAR(program);
+    else if (builds)
+        Py_XSETREF(program, compile_segment(t, key, program, plain, price));
     Py_DECREF(key);
     if (program != NULL && keep(t, program) < 0)
         Py_CLEAR(program);

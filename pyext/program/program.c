@@ -98,9 +98,9 @@ note_build(CxState *state, const CiGraph *graph, const CiCompileInfo *info)
         state->build_factor += (factor - state->build_factor) / 4;
 }
 
-CxProgram *
-cx_program_new(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *option_values,
-               const CiBackend *backend, PyObject *passes)
+static CxProgram *
+new_program(CxState *state, CiGraph *graph, const CiOptions *options, PyObject *option_values,
+            const CiBackend *backend, PyObject *passes)
 {
     PyTypeObject *type = (PyTypeObject *)state->program_type;
     CxProgram *p = (CxProgram *)type->tp_alloc(type, 0);
@@ -123,8 +123,8 @@ cx_program_new(CxState *state, CiGraph *graph, const CiOptions *options, PyObjec
     return p;
 }
 
-int
-cx_program_build(CxProgram *p, const CiTextInput *given, PyObject *info)
+static int
+build(CxProgram *p, const CiTextInput *given, PyObject *info)
 {
     CxState *state = p->state;
     CiRequest request;
@@ -158,14 +158,34 @@ cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph, const CiOptio
                    PyObject *option_values, const CiBackend *backend, PyObject *passes,
                    const CiTextInput *given, PyObject *info)
 {
-    CxProgram *p = cx_program_new(state, graph, options, option_values, backend, passes);
+    CxProgram *p = new_program(state, graph, options, option_values, backend, passes);
 
-    if (p != NULL && cx_program_build(p, given, info) < 0) {
+    if (p != NULL && build(p, given, info) < 0) {
         p->graph = NULL;
         Py_CLEAR(p);
     }
     if (p != NULL)
         p->ctx = ctx; /* last: on failure the context is still the caller's */
+    return p;
+}
+
+CxProgram *
+cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
+                 PyObject *option_values, const CiBackend *backend, PyObject *key)
+{
+    CiContext *ctx = ci_context_open();
+    CiGraph *copy = ctx != NULL ? cx_graph_copy(state, ctx, graph) : (CiGraph *)PyErr_NoMemory();
+    CxProgram *p = NULL;
+
+    if (copy != NULL)
+        p = new_program(state, copy, options, option_values, backend, state->passes);
+    if (p == NULL) {
+        if (ctx != NULL)
+            ci_context_close(ctx);
+        return NULL;
+    }
+    p->ctx = ctx;
+    p->key = Py_NewRef(key);
     return p;
 }
 
@@ -442,7 +462,7 @@ program_build(PyObject *self, PyObject *unused)
     CX_ENTRY();
     if (p->program != NULL || info == NULL)
         return info;
-    if (cx_program_build(p, NULL, info) < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
+    if (build(p, NULL, info) < 0 || (p->key != NULL && cx_program_put(p, p->key) < 0))
         Py_CLEAR(info);
     return info;
 }
@@ -469,7 +489,15 @@ static PyMemberDef program_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+static PyObject *
+program_is_built(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((CxProgram *)self)->program != NULL);
+}
+
 static PyGetSetDef program_getset[] = {
+    {"is_built", program_is_built, NULL, "False until `build` has compiled it.", NULL},
     {"backend", cx_program_backend, NULL, "\"device:backend\" it was compiled for.", NULL},
     {"approximate", cx_program_approximate, NULL,
      "Functions whose results are within 4 ULP of NumPy's: \"sin of float64\".", NULL},

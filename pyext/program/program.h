@@ -94,6 +94,7 @@ int cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *optio
                     void (*dump)(void *, const char *, const char *),
                     void (*planned)(void *, const struct CiProgramPlan *), void *arg,
                     CiRequest *request);
+CiGraph *cx_graph_copy(CxState *state, CiContext *ctx, const CiGraph *graph);
 PyObject *cx_program_text(CxProgram *program, const char *level);
 PyObject *cx_program_backend(PyObject *self, void *closure);
 PyObject *cx_program_approximate(PyObject *self, void *closure);
@@ -127,15 +128,10 @@ PyObject *cx_program_wrapper_names(PyObject *self, PyObject *unused);
 void cx_generators_close(CxGenerators *generators);
 
 /* program.c */
-/* A program that is not built; ctx, which owns the graph, is the caller's to set. Then the build: a failed one
- * leaves a program that nothing may run. */
-CxProgram *cx_program_new(CxState *state, CiGraph *graph, const CiOptions *options,
-                          PyObject *option_values, const CiBackend *backend, PyObject *passes);
-int cx_program_build(CxProgram *program, const CiTextInput *given, PyObject *info);
-/* program_text.c: an unbuilt program with a copy of the graph, to be put under that key when it is built. */
+/* An unbuilt program with a copy of the graph: its method `build` compiles it and puts it under that key. */
 CxProgram *cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
                             PyObject *option_values, const CiBackend *backend, PyObject *key);
-/* Both. Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
+/* Takes ctx over when it succeeds. passes: from Python, given: see CiRequest; either may be NULL.
  */
 CxProgram *cx_program_compile(CxState *state, CiContext *ctx, CiGraph *graph,
                               const CiOptions *options, PyObject *option_values,

@@ -16,25 +16,11 @@ body_copy_graph(CiContext *ctx, void *arg)
     job->to = ci_graph_copy_to(ctx, job->from);
 }
 
-CxProgram *
-cx_program_defer(CxState *state, const CiGraph *graph, const CiOptions *options,
-                 PyObject *option_values, const CiBackend *backend, PyObject *key)
+CiGraph *
+cx_graph_copy(CxState *state, CiContext *ctx, const CiGraph *graph)
 {
-    CiContext *ctx = ci_context_open();
     CopyJob job = {graph, NULL};
-    CxProgram *p = NULL;
-
-    if (ctx == NULL)
-        return (CxProgram *)PyErr_NoMemory();
-    if (cx_protect(state, ctx, body_copy_graph, &job) == 0)
-        p = cx_program_new(state, job.to, options, option_values, backend, state->passes);
-    if (p == NULL) {
-        ci_context_close(ctx);
-        return NULL;
-    }
-    p->ctx = ctx;
-    p->key = Py_NewRef(key);
-    return p;
+    return cx_protect(state, ctx, body_copy_graph, &job) < 0 ? NULL : job.to;
 }
 
 int
@@ -44,7 +30,6 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
                 void (*planned)(void *, const struct CiProgramPlan *), void *arg, CiRequest *request)
 {
     CiContext *ctx = ci_context_open();
-    CopyJob job = {graph, NULL};
     PyThreadState *saved = NULL;
     CxPasses extras = {0};
     PyObject *observer = dump == NULL ? Py_XNewRef(state->pass_observer) : NULL;
@@ -55,10 +40,10 @@ cx_program_make(CxState *state, const CiGraph *graph, const CiOptions *options,
         PyErr_NoMemory();
         return -1;
     }
-    if (cx_passes_open(state, &extras, passes) < 0 ||
-        cx_protect(state, ctx, body_copy_graph, &job) < 0)
+    CiGraph *copy = cx_graph_copy(state, ctx, graph);
+    if (copy == NULL || cx_passes_open(state, &extras, passes) < 0)
         goto done;
-    *request = (CiRequest){.graph = job.to,
+    *request = (CiRequest){.graph = copy,
                            .given = given,
                            .options = options,
                            .queue = cx_queue(state, options, backend),

@@ -12,7 +12,7 @@ typedef struct Walk {
 } Walk;
 
 static uint64_t
-mixed(uint64_t digest, uint64_t value)
+extended(uint64_t digest, uint64_t value)
 {
     digest = (digest ^ value) * 0x9e3779b97f4a7c15u;
     return digest ^ digest >> 29;
@@ -21,7 +21,7 @@ mixed(uint64_t digest, uint64_t value)
 static void
 add_size(Walk *w, int64_t size)
 {
-    w->kind.sizes = mixed(w->kind.sizes, (uint64_t)size);
+    w->kind.sizes = extended(w->kind.sizes, (uint64_t)size);
     w->largest = fmax(w->largest, fabs((double)size));
 }
 
@@ -30,12 +30,12 @@ add_array(Walk *w, PyArrayObject *a)
 {
     const PyArray_Descr *dtype = PyArray_DESCR(a);
 
-    w->kind.kind = mixed(w->kind.kind, (uint64_t)(unsigned)dtype->type_num);
-    w->kind.kind = mixed(w->kind.kind, (uint64_t)(unsigned char)dtype->byteorder);
-    w->kind.kind = mixed(w->kind.kind, (uint64_t)(unsigned)PyArray_FLAGS(a));
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)dtype->type_num);
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned char)dtype->byteorder);
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(unsigned)PyArray_FLAGS(a));
     for (int k = 0; k < PyArray_NDIM(a); k++) {
         npy_intp size = PyArray_DIM(a, k);
-        w->kind.kind = mixed(w->kind.kind, size < 2 ? (uint64_t)size : 2);
+        w->kind.kind = extended(w->kind.kind, size < 2 ? (uint64_t)size : 2);
         add_size(w, size);
     }
     w->largest = fmax(w->largest, (double)PyArray_SIZE(a));
@@ -50,7 +50,7 @@ add_items(Walk *w, PyObject *value, int depth)
     Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
 
     if (PyTuple_CheckExact(value))
-        w->kind.kind = mixed(w->kind.kind, (uint64_t)count);
+        w->kind.kind = extended(w->kind.kind, (uint64_t)count);
     add_size(w, count);
     for (Py_ssize_t k = 0; k < count && k < MOST_ITEMS && depth < DEEPEST; k++)
         add_value(w, PySequence_Fast_GET_ITEM(value, k), depth + 1);
@@ -77,7 +77,7 @@ add_value(Walk *w, PyObject *value, int depth)
     bool is_itself = value == Py_None || PyBool_Check(value) || PyType_Check(value) ||
                      cls == &PyFunction_Type || cls == &PyCFunction_Type;
 
-    w->kind.kind = mixed(w->kind.kind, (uint64_t)(uintptr_t)(is_itself ? (void *)value : (void *)cls));
+    w->kind.kind = extended(w->kind.kind, (uint64_t)(uintptr_t)(is_itself ? (void *)value : (void *)cls));
     if (cls == &PyArray_Type)
         add_array(w, (PyArrayObject *)value);
     else if (cls == &PyLong_Type) {
@@ -85,7 +85,7 @@ add_value(Walk *w, PyObject *value, int depth)
         long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
         add_size(w, overflow ? INT64_MAX : number);
     } else if (cls == &PyUnicode_Type)
-        w->kind.kind = mixed(w->kind.kind, (uint64_t)PyObject_Hash(value));
+        w->kind.kind = extended(w->kind.kind, (uint64_t)PyObject_Hash(value));
     else if (cls == &PyTuple_Type || cls == &PyList_Type)
         add_items(w, value, depth);
     else if (cls == &PyDict_Type)
@@ -213,6 +213,8 @@ static PyMemberDef account_members[] = {
     {"spent", T_DOUBLE, offsetof(CxAccount, spent), 0, "Seconds in the original function."},
     {"due", T_DOUBLE, offsetof(CxAccount, due), 0, "Seconds at which Python decides again."},
     {"best", T_DOUBLE, offsetof(CxAccount, best), 0, "Seconds of the fastest call; 0: none."},
+    {"price", T_DOUBLE, offsetof(CxAccount, price), 0, "Seconds of the latest build."},
+    {"builds", T_INT, offsetof(CxAccount, builds), 0, "Builds that were queued."},
     {"calls", T_PYSSIZET, offsetof(CxAccount, calls), 0, "Calls in the original function."},
     {"varies", T_BOOL, offsetof(CxAccount, varies), 0, "True if sizes or ints have differed."},
     {"is_awaited", T_BOOL, offsetof(CxAccount, is_awaited), 0, "True while a build is queued."},

@@ -19,7 +19,9 @@ typedef struct CxAccount {
     PyObject_HEAD
     CxKind kind;
     double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
+    double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
+    int builds;
     bool varies;     /* calls had different sizes or ints */
     bool is_awaited; /* a build is */
     PyObject *program, *why;

@@ -498,6 +498,14 @@ spec_doubt(PyObject *self, PyObject *unused)
 }
 
 static PyObject *
+spec_compare(PyObject *self, PyObject *seconds)
+{
+    CxSpecialization *s = (CxSpecialization *)self;
+    set_trials(s, cx_trial_after(s->program, (int64_t)(1e9 * PyFloat_AsDouble(seconds))));
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *
 spec_ask_for_race(PyObject *self, PyObject *asker)
 {
     CxSpecialization *s = (CxSpecialization *)self;
@@ -523,6 +531,8 @@ spec_race(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef spec_methods[] = {
+    {"compare", spec_compare, METH_O,
+     "compare(seconds): the first calls are timed; NumPy, which has taken that long at best, answers where it is faster."},
     {"ask_for_race", spec_ask_for_race, METH_O,
      "ask_for_race(asker): it is called once with the specialization, in the first call that fits."},
     {"race", spec_race, METH_VARARGS,

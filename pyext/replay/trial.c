@@ -60,6 +60,18 @@ cx_trial_of_interpreted(const CxProgram *program)
     return (CxNumpyTiming){.is_wanted = may_be_numpys(program), .asks_long = true};
 }
 
+CxNumpyTiming
+cx_trial_after(const CxProgram *program, int64_t numpy)
+{
+    CxNumpyTiming trial = {.is_wanted = may_be_numpys(program), .asks_long = true};
+
+    if (trial.is_wanted && !program->is_symbolic && numpy > 0) {
+        trial.best[1] = numpy;
+        trial.counts[1] = CALLS;
+    }
+    return trial;
+}
+
 int
 cx_trial_class(int64_t elements)
 {
@@ -77,6 +89,13 @@ calls_needed(const CxNumpyTiming *trial)
     return trial->best[0] <= LONG ? CALLS : trial->best[0] <= VERY_LONG ? FEW : 1;
 }
 
+static bool
+are_both_timed(const CxNumpyTiming *trial)
+{
+    int needed = calls_needed(trial);
+    return trial->counts[0] >= needed && trial->counts[1] >= needed;
+}
+
 /* A program that takes long and that no one has a reason to doubt cannot lose much by its calls, and
  * the function itself may. */
 static bool
@@ -84,10 +103,11 @@ is_over(const CxNumpyTiming *trial)
 {
     bool is_long = (trial->counts[0] > 0 && trial->best[0] > 10 * LONG) ||
                    (trial->counts[0] >= CALLS && trial->best[0] > LONG);
-    bool is_clear = trial->counts[1] >= CLEAR_CALLS && trial->best[1] > 2 * trial->best[0];
+    bool is_clear = trial->counts[0] > 0 && trial->counts[1] >= CLEAR_CALLS &&
+                    trial->best[1] > 2 * trial->best[0];
 
     return !trial->is_wanted || trial->is_lost || is_clear || (is_long && !trial->asks_long) ||
-           (trial->counts[1] > 0 && trial->counts[1] >= calls_needed(trial));
+           are_both_timed(trial);
 }
 
 bool
@@ -113,8 +133,7 @@ cx_trial_end(CxNumpyTiming *trial, bool is_numpy, int64_t began)
     if (trial->counts[is_numpy] == 0 || taken < trial->best[is_numpy])
         trial->best[is_numpy] = taken;
     trial->counts[is_numpy]++;
-    trial->is_lost = trial->counts[1] >= calls_needed(trial) &&
-                     trial->best[1] < trial->best[0] - trial->best[0] / 10;
+    trial->is_lost = are_both_timed(trial) && trial->best[1] < trial->best[0] - trial->best[0] / 10;
 }
 
 bool

@@ -20,6 +20,9 @@ CxNumpyTiming cx_trial_of(const CxProgram *program);
 CxNumpyTiming cx_trial_of_piece(const CxProgram *program);
 /* And of one that is interpreted because there is no compiler. */
 CxNumpyTiming cx_trial_of_interpreted(const CxProgram *program);
+/* The same of a program for calls that NumPy has answered, in so many nanoseconds at best: for one size NumPy is
+ * not asked again. */
+CxNumpyTiming cx_trial_after(const CxProgram *program, int64_t numpy);
 /* The class of a call whose arrays have so many elements. */
 enum { CX_TRIAL_CLASSES = 9 };
 int cx_trial_class(int64_t elements);

@@ -28,7 +28,7 @@ from ._core import (
     RecompileError,
     Unsupported,
 )
-from .compile import compile, disable, reset, stats
+from .compile import compile, disable, reset, stats, wait
 from .config import config, list_backends, list_choices, list_mode_options, list_options
 from .deferred_warnings import CacheWarning, CinductorWarning
 from .dynamic import mark_dynamic, mark_static, mark_unbacked
@@ -147,6 +147,7 @@ __all__ = [
     "synchronize",
     "to_device",
     "toolkit",
+    "wait",
     "while_loop",
 ]
 

@@ -540,6 +540,7 @@ class Program:
     """Of each part that a device could record: `launches` in it, `device`, runs that were `replayed` and `launched`, `recordings`
     that there are now, `why_not` it is recorded, or None. None without the option graphs."""
 
+    is_built: bool  # False until `build` has compiled it
     def build(self) -> dict[str, Any]:
         """Compile a program that `Tracer.on_build` was called with: the numbers of the compile."""
     def text(self, level: str) -> str:
@@ -612,6 +613,10 @@ class Specialization:
         first; name, program, why it takes no part or None. known: who has won before, by classes of sizes. done:
         called with the specialisation and a class that is decided.
         """
+    def compare(self, seconds: float, /) -> None:
+        """Time the first calls of a function that NumPy has answered, in so many seconds at best (0: unknown), and have NumPy
+        answer where it is faster.
+        """
     def try_numpy(self) -> None:
         """Has the first calls timed in NumPy too: the quicker way answers from then on."""
     def doubt(self) -> None:
@@ -634,7 +639,9 @@ class Account:
     spent: float  # seconds, as all
     due: float
     best: float  # of one call; 0: none
+    price: float  # of the latest build
     calls: int
+    builds: int  # that were queued
     varies: bool  # sizes or ints have differed
     is_awaited: bool  # a build is queued
     program: Program | None  # of a capture, unbuilt at first

@@ -30,9 +30,7 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower: no other round is needed
 MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
 MOST_KEPT = 256  # calls, and kinds of them, of which something is known
-PRICE = 60e-3  # seconds of a small build: a first capture may take as long
-BACKOFF = 4  # times dearer is the next capture behind one that was not whole
-RENT = 0.5  # of a build's price, that is paid in NumPy's time before pieces are built
+FIRST = 30e-3  # seconds that a capture for which nobody has paid may take
 
 
 class Budget:
@@ -41,7 +39,6 @@ class Budget:
     def __init__(self) -> None:
         self.plain: dict[Any, str] = {}  # calls that run in NumPy -> why
         self.races: dict[Any, Race] = {}  # by kinds of calls that need Python each time
-        self.failures = 0  # captures that were not whole, less those that were
 
     def remember(self, bound: tuple[Any, ...], why: str, key: Any = None) -> None:
         """Calls like this one run in NumPy. key: what it was before it changed its arguments."""
@@ -55,38 +52,14 @@ class Budget:
             self.races.clear()
         return self.races.setdefault(kind, Race())
 
-    @property
-    def price(self) -> float:
-        """Seconds of NumPy's that the next capture of a kind costs."""
-        return PRICE * BACKOFF ** (self.failures - 1) if self.failures else 0.0
-
-    def note_capture(self, is_whole: bool) -> None:
-        """A capture has ended."""
-        self.failures = max(self.failures + (-1 if is_whole else 1), 0)
-
-    def charge(self, kind: Any, unbuilt: float = 0.0) -> Race:
-        """The next capture of this kind is paid for in NumPy's time. unbuilt: seconds that builds of its
-        pieces take.
-        """
-        race = self.race(kind)
-        race.spent, race.due = 0.0, max(self.price, RENT * unbuilt)
-        return race
-
     def give_up(self, bound: tuple[Any, ...], kind: Any, why: str) -> None:
         """Calls of this kind run in NumPy: their compiled pieces are not worth a race."""
         self.remember(bound, why)
         self.race(kind).why = why
 
-    def race_for(self, bound: tuple[Any, ...], pays: bool) -> Race | None:
-        """The race in which the next call like this one is NumPy's. pays: so are calls of a new kind, where
-        captures have failed.
-        """
-        if not (self.races or (pays and self.failures)):
-            return None
-        kind = likeness(bound)
-        race = self.races.get(kind)
-        if race is None and pays and self.failures:
-            race = self.charge(kind)
+    def race_for(self, bound: tuple[Any, ...]) -> Race | None:
+        """The race in which the next call like this one is NumPy's."""
+        race = self.races.get(likeness(bound)) if self.races else None
         return race if race is not None and race.is_numpys_turn else None
 
     @property
@@ -96,7 +69,7 @@ class Budget:
 
     def reasons(self, specializations: list[Any]) -> list[str]:
         """Why NumPy answers calls, each reason once."""
-        whys = [*self.plain.values(), *(race.why or race.why_waits for race in self.races.values())]
+        whys = [*self.plain.values(), *(race.why for race in self.races.values())]
         return [*dict.fromkeys(w for w in (*whys, *(s.why_numpy for s in specializations)) if w)]
 
 
@@ -140,7 +113,7 @@ class Race:
     """What is known of one kind of call. Threads may note times at once: a few more are kept then."""
 
     clock = staticmethod(time.perf_counter)
-    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget", "spent", "due", "plain")
+    __slots__ = ("pieces", "numpy", "compiles", "why", "break_budget")
 
     def __init__(self) -> None:
         self.pieces: list[float] = []  # seconds
@@ -148,8 +121,6 @@ class Race:
         self.compiles = 0
         self.why: str | None = None  # NumPy answers from now on
         self.break_budget: int | None = None  # runs after which the rest is NumPy's
-        self.spent = self.due = 0.0  # seconds of NumPy's; before the next capture
-        self.plain = 0.0  # seconds that a call takes in NumPy, once that is known
 
     @property
     def round(self) -> int:
@@ -166,22 +137,10 @@ class Race:
         return len(self.numpy) % NUMPY == 0 and (is_clear or self.round >= ROUNDS)
 
     @property
-    def is_paying(self) -> bool:
-        """Whether NumPy answers until the next capture is paid for."""
-        return self.spent < self.due
-
-    @property
-    def why_waits(self) -> str | None:
-        """What the next capture waits for."""
-        if not self.is_paying:
-            return None
-        return f"calls have taken {1e3 * self.spent:.3g} of the {1e3 * self.due:.3g} ms in NumPy from which another capture pays"
-
-    @property
     def is_numpys_turn(self) -> bool:
         """Whether the next call is NumPy's, to be timed or because it has won."""
         is_timed = len(self.pieces) >= PIECES * (self.round + 1)
-        return self.why is not None or self.is_paying or (is_timed and not self.is_over)
+        return self.why is not None or (is_timed and not self.is_over)
 
     def note_pieces(self, seconds: float, compiled: bool) -> None:
         """A call in pieces has been made."""
@@ -194,10 +153,6 @@ class Race:
         """A call has been made in NumPy."""
         if self.why is not None:
             return
-        if self.is_paying:
-            self.spent += seconds
-            self.plain = seconds
-            return
         self.numpy.append(seconds)
         own, pieces = min(self.numpy), min(self.pieces)
         if self.is_over and own <= pieces:
@@ -208,17 +163,18 @@ class Race:
 
 
 class Allowance:
-    """Seconds of its own that a capture may take in all its attempts: as many as a build does, or as calls
-    of its kind have taken in NumPy, or as this call may take; never more than the option capture_limit. most: that;
-    spent: None where nobody pays; bound: says what the call may take.
+    """Seconds of its own that a capture may take in all its attempts: few, or as many as calls of its kind have taken in
+    NumPy, or as this call may take; never more than the option capture_limit. most: that; pays: False where capture waits for
+    nothing; account: that of the call's kind, or None; bound: says what the call may take.
     """
 
-    def __init__(self, most: float, spent: float | None, bound: Callable[[], float]) -> None:
-        self.most, self.bound = most, bound
-        self.pays = spent is not None
-        self.is_paid = bool(spent)  # pieces are built
-        self.seconds = min(most, max(PRICE, spent)) if spent is not None else most
-        self.is_asked = not self.pays  # the bound
+    def __init__(self, most: float, pays: bool, account: Any, bound: Callable[[], float]) -> None:
+        self.most, self.pays, self.account, self.bound = most, pays, account, bound
+        spent = account.spent if account is not None else 0.0
+        self.is_paid = spent > 0  # pieces are built
+        has_program = account is not None and account.program is not None  # a capture of this kind was whole
+        self.seconds = most if has_program or not pays else min(most, max(FIRST, spent))
+        self.is_asked = not pays  # the bound
         self.used = 0.0
 
     def left(self, regions: bool) -> float:

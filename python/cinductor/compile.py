@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from . import _core, saved, stats_types
+from .background import beside
 from .class_lookup import is_a
 from .config import OPTIONS, Mode, config, nearest, refusal, resolve
 from .job import Job
@@ -172,7 +173,8 @@ def make(fn: Any, settings: dict[str, Any], is_users: bool = True) -> Any:
     calls.
     """
     job = Job(fn, settings)
-    if job.device == "cpu" and not saved.is_there(job):
+    job.has_saved = saved.is_there(job)
+    if job.device == "cpu" and not job.has_saved:
         # Now, so that the first call does not wait for it; with a device it has time while that is opened.
         from .capture import session as session
     names, kinds, defaults = signature_of(fn)
@@ -260,7 +262,7 @@ def stats() -> stats_types.Stats:
             from .racing import lines_of
 
             known["races"] += lines_of(job, compiled.specializations)
-        known["numpy"] += job.budget.reasons(compiled.specializations)
+        known["numpy"] += job.reasons_for_numpy(compiled)
     return {**total, "functions": by_name}  # type: ignore[typeddict-item]
 
 
@@ -286,3 +288,15 @@ def disable(fn: Any = None, *, reason: str | None = None) -> Any:
     disabled.__cinductor_disabled__ = reason or "no reason given"  # type: ignore[attr-defined]
     return disabled
 
+
+def wait() -> None:
+    """Wait until no build is queued: then the next call of each function that has paid runs its program.
+
+    Examples
+    --------
+    >>> f = cinductor.compile(lambda x: x * 2 + 1)
+    >>> f(np.arange(3.0))
+    array([1., 3., 5.])
+    >>> cinductor.wait()
+    """
+    beside.wait()

@@ -17,9 +17,11 @@ from . import _core
 from .class_lookup import Record
 from .deferred_warnings import warn
 
-Mode = Literal["default", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
+Mode = Literal["default", "auto", "lazy", "now", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"]
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
+    "auto": {"economy": "auto"},
+    "lazy": {"economy": "lazy"},
     "now": {"economy": "now"},
     "reduce-overhead": {"graphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True},
@@ -63,9 +65,9 @@ OWN = (
         "economy",
         "text",
         "auto",
-        "auto|now",
+        "auto|lazy|now",
         "CINDUCTOR_MODE",
-        "Whether captures of a function that breaks, and builds of its pieces, wait until calls in NumPy have taken about as long (auto), or never do (now).",
+        "When a function is captured and built: in the first call, and beside further calls (auto); when calls in NumPy have taken as long (lazy); before the first call returns (now).",
     ),
     Option(
         "capture_limit",

@@ -25,6 +25,7 @@ from .budget import Budget, Race, key_of, likeness
 from .class_lookup import is_a
 from .config import OWN, RACED, config, resolve
 from .dynamic import Profile, any_unbacked, profile_path
+from .economy import Economy
 from .signature import signature_of
 from .user_frame import PACKAGE
 
@@ -108,7 +109,9 @@ class Job:
         self.reasons: list[str] = []  # why calls were captured again, the latest last
         self.budget = Budget()  # whether NumPy is quicker
         self.has_given_inexact = False  # results that may have other bits than NumPy's
-        self.was_paying = False  # NumPy has answered calls that may be compiled later: with the same bits
+        self.economy = Economy()  # what captures and builds wait for
+        self.was_plain = False  # NumPy has run calls that may be compiled later: with the same bits
+        self.has_saved = False  # the disk cache had calls of it
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -186,19 +189,29 @@ class Job:
         return f"{name}:{index}" if index > 0 and name != "cpu" else name
 
     def options(self) -> dict[str, Any]:
-        """Options in force: the process's, then the mode's, then the function's."""
+        """Options in force: the process's, then the mode's, then the function's. What may follow calls in NumPy has its bits."""
         asked = {**vars(config), **self.asked}
+        if self.pays:
+            asked["numerics"] = "exact"
         for option in OWN:
             del asked[option.name]
         return asked
 
     @property
     def pays(self) -> bool:
-        """Whether captures and builds wait until calls in NumPy have paid for them. What has no NumPy beside
-        it, or other bits, does not.
+        """Whether captures and builds wait until calls in NumPy have paid for them. Calls that have no NumPy in their place, or
+        other bits, do not: those of a mode, numerics, device or backend that was asked for.
         """
-        asked = self.option("economy") == "auto" and self.option("numerics") in ("numpy", "exact")
-        return asked and not (self.settings["fullgraph"] or self.is_for_show or self.settings["device"] not in (None, "cpu"))
+        asked, settings = self.asked, self.settings
+        is_asked = self.option("economy") != "now" and self.option("numerics") in ("numpy", "exact")
+        is_other = asked.get("numerics") == "numpy" or settings["backend"] == "interp" or self.option("graphs")
+        is_whole = settings["fullgraph"] or self.is_for_show or settings["device"] not in (None, "cpu")
+        return is_asked and not (is_other or is_whole or self.is_inexact or any(map(self.option, RACED)))
+
+    def reasons_for_numpy(self, compiled: Any) -> list[str]:
+        """Why the original function runs calls, each reason once."""
+        whys = [*self.budget.reasons(compiled.specializations), *(a.why for a in compiled.accounts() if a.why)]
+        return [*dict.fromkeys(whys)]
 
     def warn_once(self, key: str, message: str) -> None:
         """A warning that this function gives once."""
@@ -253,7 +266,10 @@ class Job:
         if plain and (key := key_of(bound)) in plain:
             compiled.note_plain(key)
             return self.run_eager(args, kwargs)
-        race = None if self.is_inexact else self.budget.race_for(bound, self.pays)
+        account = compiled.account(bound) if self.pays and self.owner is None else None
+        if account is not None and not self.economy.wants_capture(self, account, bound):
+            return self.run_noted(account, args, kwargs)
+        race = None if self.is_inexact else self.budget.race_for(bound)
         if race is not None:
             return self.run_timed(race, bound, args, kwargs)
         if self.plan is not None and self.plan.driver is not None and not any_unbacked(bound):
@@ -261,6 +277,8 @@ class Job:
         turn = self.turn
         is_own = turn.take()
         if not is_own and not is_compiling():
+            if account is not None:
+                return self.run_noted(account, args, kwargs)
             if turn.wait():
                 return _core.MISSING
             if not (self.settings["fullgraph"] or self.is_inexact):  # NumPy's would be another answer
@@ -294,12 +312,18 @@ class Job:
 
     def run_timed(self, race: Race, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function itself, in its race with the compiled pieces."""
-        self.was_paying |= race.is_paying
         key, began = key_of(bound), Race.clock()  # the call may change its arguments
         result = self.run_eager(args, kwargs)
         race.note_numpy(Race.clock() - began)
         if race.why is not None:
             self.budget.remember(bound, race.why, key)
+        return result
+
+    def run_noted(self, account: Any, args: Any, kwargs: Any) -> Any:
+        """The function itself, whose time its account notes."""
+        self.was_plain, began = True, Economy.clock()
+        result = self.run_eager(args, kwargs)
+        account.note(Economy.clock() - began)
         return result
 
     def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:

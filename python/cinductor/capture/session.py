@@ -14,9 +14,10 @@ import numpy as np
 
 from .. import _core, float_warnings, heuristics, saved, signals, watching
 from .. import bound as bounds
-from ..budget import RENT, Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
+from ..budget import Allowance, Race, is_little, is_worth_pieces, likeness, needs_no_break
 from ..class_lookup import is_a
 from ..dynamic import Symbols, UnbackedForced, any_unbacked
+from ..economy import RENT
 from ..errors import ERRORS, ConstraintViolation
 from ..interrupt import is_interrupt
 from ..job import Job
@@ -128,13 +129,18 @@ def not_usable(job: Job, error: Exception) -> Exception:
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """The call by one backend; raises Retry where that has failed before anything happened."""
+    account = compiled.account(bound) if job.pays and job.owner is None else None
+    bounded = functools.partial(bounds.seconds_of, job.fn, bound)
+    allowance = Allowance(job.option("capture_limit"), job.pays, account, bounded)
     try:
-        return attempt(job, compiled, bound, args, kwargs, backend)
+        return attempt(job, compiled, bound, args, kwargs, backend, allowance)
+    except signals.Deferred as asked:
+        instead, why = functools.partial(wait_for_build, account, asked.program, asked.seconds), str(asked)
     except Suspect as reason:
         job.flags |= reason.args[0]
         instead, why = Job.run_once, "floating-point flags"
     except signals.NotPaid as reason:
-        instead, why = postpone, str(reason)
+        instead, why = functools.partial(postpone, account), str(reason)
     except OverBudget as reason:
         instead, why = give_up, str(reason)
     except Abandon as reason:
@@ -143,16 +149,26 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         instead, why = answer, str(reason)
     except Raised as failure:
         instead, why = raise_again, f"it raised {describe(failure.error)}"
-    if instead not in (Job.run_once, answer):
-        job.budget.note_capture(False)
+    if instead not in (Job.run_once, answer) and type(instead) is not functools.partial:
+        job.economy.note_capture(account, False)
     # Not in the handlers: what the function raises has no context of ours.
     return instead(job, bound, args, kwargs, why)
 
 
-def postpone(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
-    """Capture takes more than has been paid for it: until then NumPy answers."""
+def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
+    """Capture takes more than has been paid for it: until then NumPy runs the calls."""
     job.why = why
-    return job.run_timed(job.budget.charge(likeness(bound)), bound, args, kwargs)
+    job.economy.note_capture(account, False)
+    return job.run_eager(args, kwargs) if account is None else job.run_noted(account, args, kwargs)
+
+
+def wait_for_build(
+    account: Any, program: Any, seconds: float, job: Job, bound: Any, args: Any, kwargs: Any, why: str
+) -> Any:
+    """The program of a whole capture is built when that pays: until then NumPy runs the calls."""
+    job.why = why
+    job.economy.defer(job, account, program, seconds)
+    return job.run_noted(account, args, kwargs)
 
 
 def give_up(job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -240,15 +256,15 @@ def why_no_compiler() -> str | None:
     return None
 
 
-def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
+def attempt(
+    job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str, allowance: Allowance
+) -> Any:
     """The call by one backend, captured again with one assumption less each time one did not hold."""
     replans: list[str] = []
     kind, began = likeness(bound), Race.clock()  # the call may change its arguments
     known = job.budget.races.get(kind)
     way = Assumptions(backend, job.dynamic, True, known.break_budget if known else None)
     way = way._replace(leaves_open=job.leaves_open, decided=job.decided)
-    spent = (known.spent if known else 0.0) if job.pays else None
-    allowance = Allowance(job.option("capture_limit"), spent, functools.partial(bounds.seconds_of, job.fn, bound))
     while True:
         try:
             made, outcome = capture(job, compiled, bound, args, kwargs, way, allowance)
@@ -265,7 +281,7 @@ def attempt(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         text = next(text for text in replans if text.startswith(INSTEAD["regions"]))
         outcome.regions.insert(0, f"{place}: {text}")
     outcome.seconds = seconds
-    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made)
+    later = afterwards(job, bound, learn_from, job, compiled, bound, kind, outcome, made, allowance.account)
     if later is not None:
         later.note_pieces(seconds, "reused" not in outcome.info)
     return made
@@ -283,12 +299,14 @@ def afterwards(job: Job, bound: Any, step: Callable[..., Any], *args: Any) -> An
 
 
 def learn_from(
-    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any
+    job: Job, compiled: Any, bound: Any, kind: Any, outcome: Outcome, made: Any, account: Any
 ) -> Race | None:
     """What a capture tells of later calls; the race of those that need Python each time."""
     learned = outcome.learned and job.captures <= MOST_LEARNING
+    if account is not None and outcome.specialization is not None:
+        outcome.specialization.compare(account.best)
     if not learned:
-        job.budget.note_capture(outcome.specialization is not None)
+        job.economy.note_capture(account, outcome.specialization is not None, outcome.unbuilt)
     if outcome.specialization is not None or job.settings["fullgraph"] or learned:
         return None
     outcome.kind = kind
@@ -297,8 +315,6 @@ def learn_from(
         return None
     race = job.budget.race(kind)
     race.break_budget = outcome.break_budget
-    if job.pays and max(race.plain, outcome.plain) < outcome.seconds:
-        job.budget.charge(kind, outcome.unbuilt)
     if job.owner is not None:
         job.is_stale = job.owner.note(outcome.breaks, job.binders_of(made))
     elif (job.is_inexact or is_worth_pieces(outcome.work)) and not any_unbacked(bound):
@@ -314,7 +330,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     """The stage of a call."""
     options = job.options()
     is_instead = way.backend == "interp" != job.settings["backend"]  # so that NumPy may answer where it is quicker
-    if is_instead or (job.was_paying and job.pays):
+    if is_instead:
         options["numerics"] = "exact"
     if heuristics.registered:
         options["choices"] = heuristics.decided(job, way.backend, bound, options["choices"])
@@ -367,6 +383,8 @@ def on_stage(
         tracer.constant = stage.constant
         result = call(job, stage, bound)
         captured = time.perf_counter()
+        if stage.allowance is not None and stage.allowance.account is not None:
+            tracer.on_build = functools.partial(job.economy.before_build, job, stage.allowance.account, stage.allowance.bound)
         made, specialization = finished(job, stage, result)
     except BaseException as error:
         instead = failure_of(job, compiled, stage, bound, way, error)
@@ -449,6 +467,9 @@ def failure_of(
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
         return error
+    if is_a(error, signals.Deferred):
+        job.last = Outcome(job, stage)
+        return error if stage.effects.undo_call() else leave(job, stage, bound, _core.InternalError("a build was left late"))
     if is_a(error, UnbackedForced):
         job.last = Outcome(job, stage)
         return stage.symbols.denied(error)  # type: ignore[union-attr]
