@@ -249,6 +249,20 @@ def test_a_program_that_is_slower_than_numpy_is_left(queue):
     assert "NumPy was faster" in compiled.specializations[0].why_numpy
 
 
+@pytest.mark.parametrize("mode", ["auto", "lazy"])
+def test_warm_builds_before_it_returns(mode, queue):
+    def fn(x, y=2):
+        x += 1
+        return x * y
+
+    compiled, x = cinductor.compile(fn, mode=mode), X.copy()
+    compiled(x)
+    assert not compiled.warm(x).breaks and compiled.specializations
+    is_same(x, X + 1)
+    is_same(compiled(x), (X + 1 + 1) * 2)
+    assert compiled.specializations[0].hits >= 1
+
+
 def test_what_is_asked_for_does_not_wait(queue):
     for settings in (
         {"fullgraph": True},
@@ -463,7 +477,23 @@ def test_what_a_capture_may_take():
 def test_stats_tell_what_is_waited_for():
     compiled = cinductor.compile(broken)
     compiled(X, 0.5)
-    assert "another capture pays" in str(cinductor.stats()["functions"]["broken"]["numpy"])
+    found = cinductor.stats()
+    assert "another capture pays" in str(found["functions"]["broken"]["numpy"])
+    assert found["economy"]["captured"] > 0 == found["economy"]["built"]
+
+
+def test_explain_tells_what_was_paid_and_what_is_awaited(queue):
+    def fn(x):
+        return np.sqrt(x * 5 + 1).sum()
+
+    compiled = cinductor.compile(fn)
+    assert cinductor.explain(compiled, X).economy is None
+    compiled = cinductor.compile(fn, mode="lazy")
+    compiled(X)
+    compiled(X)
+    said = cinductor.explain(compiled, X).economy
+    assert "lazy: calls run in NumPy until" in said and "2 calls in NumPy" in said
+    assert said in str(cinductor.explain(compiled, X))
 
 
 # --- estimates ------------------------------------------------------------------------------------

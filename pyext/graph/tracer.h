@@ -73,7 +73,8 @@ struct CxTracer {
     double rent;    /* of a build's price, that a piece between breaks has run for before it is built */
     double plain, price; /* estimates: NumPy's time for the graphs run, and that of their builds */
     double unbuilt;      /* of these, those not made */
-    PyObject *on_break; /* raised instead of the first break, while nothing has happened; or NULL */
+    PyObject *on_break; /* called at the first break, while nothing has happened: what it returns is raised, but None. Or
+                         * NULL */
     const CiExpr *shown[CX_MOST_SHOWN]; /* sizes in texts of exceptions that may be caught */
     int nshown;
     PyObject *on_build; /* called with an unbuilt program, NumPy's seconds, those of its build and whether it is

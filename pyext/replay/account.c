@@ -175,6 +175,7 @@ cx_account_note(CxAccount *account, double seconds)
 {
     account->best = account->calls == 0 ? seconds : fmin(account->best, seconds);
     account->spent += seconds;
+    account->total += seconds;
     account->calls++;
 }
 
@@ -210,9 +211,10 @@ static PyMethodDef account_methods[] = {
 };
 
 static PyMemberDef account_members[] = {
-    {"spent", T_DOUBLE, offsetof(CxAccount, spent), 0, "Seconds in the original function."},
+    {"spent", T_DOUBLE, offsetof(CxAccount, spent), 0, "Seconds in the original function since the latest build."},
     {"due", T_DOUBLE, offsetof(CxAccount, due), 0, "Seconds at which Python decides again."},
     {"best", T_DOUBLE, offsetof(CxAccount, best), 0, "Seconds of the fastest call; 0: none."},
+    {"total", T_DOUBLE, offsetof(CxAccount, total), 0, "Seconds in the original function, of all calls."},
     {"price", T_DOUBLE, offsetof(CxAccount, price), 0, "Seconds of the latest build."},
     {"builds", T_INT, offsetof(CxAccount, builds), 0, "Builds that were queued."},
     {"calls", T_PYSSIZET, offsetof(CxAccount, calls), 0, "Calls in the original function."},

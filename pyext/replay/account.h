@@ -19,6 +19,7 @@ typedef struct CxAccount {
     PyObject_HEAD
     CxKind kind;
     double spent, due, best; /* seconds; best: of one call, 0 if none was timed */
+    double total;            /* seconds of all calls; `spent` begins anew after a build */
     double price;            /* seconds that the latest build takes, or took */
     Py_ssize_t calls;
     int builds;

@@ -146,6 +146,17 @@ get_in_region(PyObject *self, void *closure)
 }
 
 static PyObject *
+get_has_arrays(PyObject *self, void *closure)
+{
+    const CxStorage *s = ((CxTracer *)self)->storages;
+
+    (void)closure;
+    while (s != NULL && s->kind != CI_KIND_array)
+        s = s->next;
+    return PyBool_FromLong(s != NULL);
+}
+
+static PyObject *
 get_skip(PyObject *self, void *closure)
 {
     (void)closure;
@@ -243,6 +254,7 @@ static PyGetSetDef tracer_getset[] = {
     {"flushes", get_flushes, NULL, "Graphs run so far.", NULL},
     {"nodes", get_nodes, NULL, "Of the graph that is pending, those inside of regions left out.",
      NULL},
+    {"has_arrays", get_has_arrays, NULL, "True if an array that was met or made is still in use.", NULL},
     {"in_region", get_in_region, NULL, "Whether a block is open.", NULL},
     {"last_program", get_program, NULL, "The Program of the latest flush.", NULL},
     {"user_frames_skip", get_skip, set_skip, "Directories whose frames are not the user's.", NULL},

@@ -589,13 +589,11 @@ PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in PLACES:
-        from importlib import import_module
+    from importlib import import_module
 
+    if name in PLACES:
         found = globals()[name] = getattr(import_module(f"cinductor.{PLACES[name]}"), name)
         return found
     if name == "ops":
-        from importlib import import_module
-
         return import_module("cinductor.ops")
     raise AttributeError(f"module 'cinductor' has no attribute {name!r}")

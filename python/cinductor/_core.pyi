@@ -205,6 +205,7 @@ class Tracer:
     breaks: list[Break]
     name: str
     fullgraph: bool
+    has_arrays: bool  # an array that was met or made is still in use
     has_fallen_back: bool  # NumPy goes on with the call; may be set
     effects: int  # how often something has been done that the function itself would do again
     needs_python: bool  # an outside effect or a break: no Specialization may be made
@@ -636,7 +637,8 @@ class Account:
     without the miss until `spent` has reached `due`, sizes are larger than before, or, while a build is awaited, other sizes.
     """
 
-    spent: float  # seconds, as all
+    spent: float  # seconds, as all, since the latest build
+    total: float
     due: float
     best: float  # of one call; 0: none
     price: float  # of the latest build
@@ -688,6 +690,8 @@ class CompiledFunction:
         right; None: no call any more.
         """
     def note_plain(self, key: tuple[Any, ...]) -> None: ...
+    def warm(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function on copies of the arguments, captured and built before this returns: the report."""
     def account(self, bound: tuple[Any, ...]) -> Account:
         """The account of calls of this kind: classes, dtypes, ranks, flags; not sizes and ints."""
     def accounts(self) -> list[Account]:

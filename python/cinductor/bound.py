@@ -1,19 +1,23 @@
-"""How long a call may take in Python at most, roughly, by its code and arguments alone: what is asked where a
-capture takes long. Loops are taken to run as often as the largest number that the call is given.
+"""Bound of the time of a call in Python, from its bytecode and its arguments alone. A loop is assumed to run as often as the largest number
+that the call is given.
 """
 
 from __future__ import annotations
 
-import dis
+import functools
+import opcode
 import types
 from typing import Any
 
 import numpy as np
 
 INSTRUCTION, ELEMENT = 20e-9, 0.5e-9  # seconds
-MOST_TRIPS = 1 << 40
+MOST_TRIPS = 10**9  # a larger number is a mask, or a seed
 DEEPEST = 4  # loops within each other, and calls
-CALLS = ("CALL", "BINARY", "COMPARE")  # instructions that may do something to each element
+CACHE = 0  # no instruction, since Python 3.11
+WORKING = {op for name, op in opcode.opmap.items() if name.startswith(("CALL", "BINARY", "COMPARE"))}
+BACKWARD = {op for name, op in opcode.opmap.items() if "JUMP_BACKWARD" in name}
+ABSOLUTE = set(opcode.hasjabs)  # jumps of Python 3.10
 
 
 def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
@@ -30,34 +34,49 @@ def seconds_of(fn: Any, bound: tuple[Any, ...]) -> float:
 
 
 def size_of(value: Any) -> tuple[int, int]:
-    """The largest number of trips that a value may stand for, and its elements."""
+    """The largest number of iterations that a value may stand for, and its elements."""
     if type(value) is np.ndarray:
         return max(value.shape, default=1), value.size
     if type(value) is int:
-        return abs(value), 0
+        return (abs(value) if abs(value) <= MOST_TRIPS else 1), 0
     if type(value) in (list, tuple, dict, str, set):
         return len(value), len(value)
     return 1, 0
 
 
+@functools.lru_cache(1024)
+def counts_of(code: types.CodeType) -> tuple[tuple[int, int], ...]:
+    """By the number of loops around them: instructions, and those of them that may work on each element."""
+    raw = code.co_code
+    ends, arg = [0] * (len(raw) // 2 + 1), 0  # where loops begin and end
+    for at in range(0, len(raw), 2):
+        op, arg = raw[at], arg << 8 | raw[at + 1]
+        if op == opcode.EXTENDED_ARG:
+            continue
+        target = at + 2 - 2 * arg if op in BACKWARD else 2 * arg if op in ABSOLUTE else at + 2
+        if target <= at:
+            ends[max(target, 0) // 2] += 1
+            ends[at // 2 + 1] -= 1
+        arg = 0
+    made, depth = [[0, 0] for _ in range(DEEPEST + 1)], 0
+    for op, change in zip(raw[::2], ends, strict=False):
+        depth += change
+        row = made[min(depth, DEEPEST)]
+        row[0] += op != CACHE
+        row[1] += op in WORKING
+    return tuple((count, working) for count, working in made)
+
+
 def of_code(code: types.CodeType, known: dict[str, Any], trips: int, elements: int, depth: int) -> float:
-    """The same of a code object, and of those within it and the functions that it names."""
-    instructions = list(dis.get_instructions(code))
-    loops = [(i.argval, i.offset) for i in instructions if "JUMP" in i.opname and is_backward(i)]
+    """The bound of a code object, of those within it, and of the functions that it names."""
     trips = max([trips, *(c for c in code.co_consts if type(c) is int and c <= MOST_TRIPS)])
-    total = 0.0
-    for i in instructions:
-        deep = min(sum(start <= i.offset <= end for start, end in loops), DEEPEST)
-        each = INSTRUCTION + (ELEMENT * elements if i.opname.startswith(CALLS) else 0.0)
-        total += each * float(trips) ** deep
+    total = sum(
+        (INSTRUCTION * count + ELEMENT * elements * working) * float(trips) ** deep
+        for deep, (count, working) in enumerate(counts_of(code))
+    )
     inner = [c for c in code.co_consts if type(c) is types.CodeType]
     named = (known.get(name) for name in code.co_names)
     inner += [f.__code__ for f in named if type(f) is types.FunctionType and f.__globals__ is known]
     if depth < DEEPEST:
         total += sum(of_code(c, known, trips, elements, depth + 1) for c in inner)
     return total
-
-
-def is_backward(instruction: Any) -> bool:
-    """Whether an instruction jumps to one before it."""
-    return type(instruction.argval) is int and instruction.argval <= instruction.offset

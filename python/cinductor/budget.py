@@ -30,7 +30,7 @@ SHORT = 5e-3  # seconds
 CLEAR = 1.5  # times slower: no other round is needed
 MOST_COMPILES = 4  # calls in pieces that compiled something, before that counts as their time
 MOST_KEPT = 256  # calls, and kinds of them, of which something is known
-FIRST = 30e-3  # seconds that a capture for which nobody has paid may take
+FIRST = 15e-3  # seconds that a capture for which nobody has paid may take
 
 
 class Budget:

@@ -96,11 +96,11 @@ class Economy:
     ) -> None:
         """A whole graph is about to be built, which NumPy may run in `plain` seconds: raises Deferred where that has to wait."""
         account.price = price
-        if not is_exact:
-            if not job.was_plain:
-                return
-            raise Deferred(None, math.inf)
         seconds = account.best if account.calls and not account.varies else BIAS * min(plain, bound() + SHORT_GRAPH)
+        if not is_exact:
+            if not job.was_plain and (seconds >= price or job.option("economy") == "auto"):
+                return
+            raise Deferred(None, seconds)
         if seconds >= price or (account.spent + seconds >= price and seconds >= price / 4):
             return
         raise Deferred(program, seconds)
@@ -133,10 +133,21 @@ class Economy:
         awaited[id(account)] = build = Build(job, account)
         beside.add(build)
 
+    # --- what is told ---
+
     def summary(self, accounts: list[Any]) -> dict[str, float]:
-        """Seconds, for `stats`."""
-        plain = sum(account.spent for account in accounts)
-        return {"plain": plain, "captured": self.captured, "built": self.built}
+        """Seconds of calls that NumPy has run while they paid, of captures, and of builds beside calls, for `stats`."""
+        return {"plain": sum(a.total for a in accounts), "captured": self.captured, "built": self.built}
+
+    def line(self, mode: str, accounts: list[Any], is_compiled: bool) -> str | None:
+        """What was paid and why NumPy or a program runs the calls, for `explain`; None before the first call."""
+        if not accounts:
+            return None
+        spent = self.summary(accounts)
+        calls = sum(a.calls for a in accounts)
+        cost = f"{calls} calls in NumPy took {1e3 * spent['plain']:.3g} ms, captures {1e3 * spent['captured']:.3g}, builds beside {1e3 * spent['built']:.3g}"
+        state = next((a.why for a in accounts if a.why), None) or ("compiled" if is_compiled else "the program is built")
+        return f"{mode}: {state} ({cost})"
 
 
 def waits(account: Any, step: str) -> str:

@@ -112,6 +112,7 @@ class Job:
         self.economy = Economy()  # what captures and builds wait for
         self.was_plain = False  # NumPy has run calls that may be compiled later: with the same bits
         self.has_saved = False  # the disk cache had calls of it
+        self.is_warming = False  # calls are captured and built before they return
         self.is_for_show = False  # its only call is to be explained
         self.why: str | None = None  # NumPy answered the latest call that was tried, or None
         self.made: dict[int, str] = {}  # id of a specialisation -> why it was made
@@ -191,22 +192,31 @@ class Job:
     def options(self) -> dict[str, Any]:
         """Options in force: the process's, then the mode's, then the function's. What may follow calls in NumPy has its bits."""
         asked = {**vars(config), **self.asked}
-        if self.pays:
+        if self.follows_numpy:
             asked["numerics"] = "exact"
         for option in OWN:
             del asked[option.name]
         return asked
 
     @property
-    def pays(self) -> bool:
-        """Whether captures and builds wait until calls in NumPy have paid for them. Calls that have no NumPy in their place, or
-        other bits, do not: those of a mode, numerics, device or backend that was asked for.
+    def follows_numpy(self) -> bool:
+        """Whether NumPy may run calls before a program does, and so with the same bits: unless a mode, numerics, device or
+        backend was asked for that has none in its place.
         """
         asked, settings = self.asked, self.settings
-        is_asked = self.option("economy") != "now" and self.option("numerics") in ("numpy", "exact")
+        is_wanted = self.option("economy") != "now" and self.option("numerics") in ("numpy", "exact")
         is_other = asked.get("numerics") == "numpy" or settings["backend"] == "interp" or self.option("graphs")
-        is_whole = settings["fullgraph"] or self.is_for_show or settings["device"] not in (None, "cpu")
-        return is_asked and not (is_other or is_whole or self.is_inexact or any(map(self.option, RACED)))
+        is_other = is_other or settings["fullgraph"] or settings["device"] not in (None, "cpu")
+        return is_wanted and not (is_other or any(map(self.option, RACED)))
+
+    @property
+    def pays(self) -> bool:
+        """Whether captures and builds wait until calls in NumPy have paid for them."""
+        return self.follows_numpy and not (self.is_for_show or self.is_warming or self.is_inexact)
+
+    def economy_of(self, compiled: Any) -> str | None:
+        """What was paid for captures and builds, and what the next step waits for."""
+        return self.economy.line(self.option("economy"), compiled.accounts(), bool(compiled.specializations))
 
     def reasons_for_numpy(self, compiled: Any) -> list[str]:
         """Why the original function runs calls, each reason once."""
@@ -325,6 +335,24 @@ class Job:
         result = self.run_eager(args, kwargs)
         account.note(Economy.clock() - began)
         return result
+
+    def warm(self, compiled: Any, args: Any, kwargs: Any) -> Any:
+        """One call on copies of the arguments, for which nothing waits until it pays: its report."""
+        import copy
+
+        from .report.explanation import of_latest
+
+        before = [(account, account.due) for account in compiled.accounts()]
+        for account, _ in before:
+            account.due = 0.0
+        self.is_warming = True
+        try:
+            compiled(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        finally:
+            self.is_warming = False
+            for account, due in before:
+                account.due = due
+        return of_latest(compiled)
 
     def run_driver(self, compiled: Any, bound: Any, args: Any, kwargs: Any) -> Any:
         """The function in pieces, with Python between. When it has won the race, it is called

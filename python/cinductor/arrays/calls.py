@@ -57,6 +57,7 @@ class DeviceJob(Job):
     because NumPy cannot take its arguments."""
 
     why_whole = "an argument is an array of a device"
+    follows_numpy = False
 
     def options(self) -> dict[str, Any]:
         return {**super().options(), "device_arrays": True, "wrapper": "c"}
@@ -69,7 +70,8 @@ class DeviceJob(Job):
         if len(compiled.specializations) >= self.options()["recompile_limit"]:
             compiled.clear()
         try:
-            return session.attempt(self, compiled, bound, args, kwargs or {}, "")
+            allowance = session.allowance_of(self, compiled, bound)
+            return session.attempt(self, compiled, bound, args, kwargs or {}, "", allowance)
         except signals.Abandon as reason:
             raise _core.Unsupported(f"{self.name}: {reason} ({self.why_whole})") from None
         except (session.Retry, signals.Raised) as instead:

@@ -129,9 +129,8 @@ def not_usable(job: Job, error: Exception) -> Exception:
 
 def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend: str) -> Any:
     """The call by one backend; raises Retry where that has failed before anything happened."""
-    account = compiled.account(bound) if job.pays and job.owner is None else None
-    bounded = functools.partial(bounds.seconds_of, job.fn, bound)
-    allowance = Allowance(job.option("capture_limit"), job.pays, account, bounded)
+    allowance = allowance_of(job, compiled, bound)
+    account = allowance.account
     try:
         return attempt(job, compiled, bound, args, kwargs, backend, allowance)
     except signals.Deferred as asked:
@@ -153,6 +152,12 @@ def guarded(job: Job, compiled: Any, bound: Any, args: Any, kwargs: Any, backend
         job.economy.note_capture(account, False)
     # Not in the handlers: what the function raises has no context of ours.
     return instead(job, bound, args, kwargs, why)
+
+
+def allowance_of(job: Job, compiled: Any, bound: Any) -> Allowance:
+    """What the captures of a call may take."""
+    account = compiled.account(bound) if job.pays and job.owner is None else None
+    return Allowance(job.option("capture_limit"), job.pays, account, functools.partial(bounds.seconds_of, job.fn, bound))
 
 
 def postpone(account: Any, job: Job, bound: Any, args: Any, kwargs: Any, why: str) -> Any:
@@ -351,7 +356,7 @@ def begin(job: Job, bound: Any, way: Assumptions, allowance: Allowance) -> Stage
     stage.runs_on = job.device
     stage.device = job.device if options.get("device_arrays") else None
     stage.captures, stage.regions.may_open = way.regions, way.sized_lists
-    stage.regions.decided = way.decided
+    stage.regions.decided, stage.regions.leaves_loops = way.decided, allowance.account is not None
     stage.break_budget, stage.leaves_open = way.break_budget, way.leaves_open
     stage.allowance, stage.limit = allowance, allowance.left(way.regions)
     stage.most_nodes = job.option("node_limit")
@@ -369,6 +374,7 @@ def capture(
             return on_stage(stage, job, compiled, bound, args, kwargs, way)
     finally:
         allowance.used += stage.own_work
+        job.economy.captured += stage.own_work
         stage.close()
 
 
@@ -466,6 +472,8 @@ def failure_of(
         return ended(job, stage, error)
     if is_a(error, CARRIED_ON):
         job.last = Outcome(job, stage)
+        if is_a(error, signals.NotPaid):
+            stage.effects.undo_call()
         return error
     if is_a(error, signals.Deferred):
         job.last = Outcome(job, stage)

@@ -71,6 +71,7 @@ class Explanation:
     which of them NumPy answers.
     specializations: why each that the compiled function has was made, the one used last first.
     recompiles: which guards calls of the compiled function failed, the latest last.
+    economy: what calls have paid for captures and builds, and what the next step waits for, or None.
     races: of its programs' plans, under max_autotune: plans with their median times, and who has won.
     timings: milliseconds and counts by name. rewritten: the function's source as capture runs it.
     """
@@ -84,6 +85,7 @@ class Explanation:
         self.guards: list[str] = []
         self.recompiles: list[str] = []
         self.races: list[str] = []
+        self.economy: str | None = None
         self.specializations: list[str] = []
         self.regions: list[str] = []
         self.replans: list[str] = []
@@ -266,7 +268,7 @@ class Explanation:
             for b in self.breaks
         ]
         names = "name place error plain later programs why_host approximate guards regions replans pieces"
-        names += " specializations recompiles races apart copies stats timings why_not_measured rewritten"
+        names += " economy specializations recompiles races apart copies stats timings why_not_measured rewritten"
         return {
             **{name: getattr(self, name) for name in names.split()},
             "breaks": broken,
@@ -344,7 +346,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     known = None
     if isinstance(fn, _core.CompiledFunction):
         known = fn._cinductor_job  # type: ignore[attr-defined]
-        kept = fn.specializations
+        kept, economy = fn.specializations, known.economy_of(fn)
         settings = {**known.settings, "fullgraph": False}
         fn = fn.__wrapped__  # type: ignore[attr-defined]
     if not callable(fn):
@@ -356,6 +358,7 @@ def explain(fn: Any, *args: Any, **kwargs: Any) -> Explanation:
     report = called(compiled, job, args, kwargs)
     if known is not None:
         add_known(report, known, kept, getattr(job.last, "kind", None))
+        report.economy = economy
     add_rewritten(report, fn)
     return report
 
@@ -366,6 +369,7 @@ def of_latest(compiled: Any) -> Explanation:
     report = Explanation(job, None)
     report.why_not_measured = f"cinductor.explain({job.name}, …) times them"
     add_known(report, job, compiled.specializations, getattr(job.last, "kind", None))
+    report.economy = job.economy_of(compiled)
     add_rewritten(report, job.fn)
     return report
 

@@ -70,8 +70,8 @@ def head(report: Explanation) -> list[str]:
 
 
 def verdict(report: Explanation) -> list[str]:
-    """The outcome of the call, and of later calls."""
-    lines = []
+    """What was paid, the outcome of the call, and of later calls."""
+    lines = [report.economy] if report.economy else []
     if report.error is not None:
         lines.append(f"raised {report.error}")
     if report.plain is not None:
